@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import reports
 from tests.support.rendering import rendered
-from wheel_checks.model import Report
+from wheel_checks.model import Outcome, Report
 
 
 def hostile_overview() -> Report:
@@ -86,7 +86,7 @@ def test_a_picture_is_an_image_within_the_page_and_no_markup_of_it() -> None:
 
 
 def test_a_table_of_an_overview_has_headers_and_aligned_numbers() -> None:
-    [table] = by_class(page_of(reports.own_overview()), "table", "plain")
+    table, _ = by_class(page_of(reports.own_overview()), "table", "plain")
     assert [(text_of(th), th.get("scope"), th.get("class")) for th in table.iter("th")] == [
         ("kernel", "col", None),
         ("us", "col", "number"),
@@ -102,13 +102,45 @@ def test_the_banner_tells_the_verdict() -> None:
 def test_the_table_shows_subjects_by_rules_in_symbols_as_well_as_colours() -> None:
     [table] = by_class(page_of(reports.mixed()), "table", "heat")
     rules = [text_of(th) for th in table.iter("th") if th.get("class") == "rule"]
-    assert rules == ["WHL001", "WHL101", "WHL301", "WHL401", "WHL501", "WHL601"]
+    assert rules == ["WHL101", "WHL301", "WHL501", "WHL601"], "what passes everywhere has no column"
     rows = [[text_of(td) for td in row.iter("td")] for row in table.iter("tr")][1:]
     assert rows == [
-        ["fail", "✓", "✗", "✗", "-", "", ""],
-        ["pass", "✓", "", "", "-", "!", ""],
-        ["undecided", "✓", "", "", "", "", "?"],
+        ["fail", "✗", "✗", "", ""],
+        ["undecided", "", "", "", "?"],
+        ["pass", "", "", "!", ""],
     ]
+
+
+def test_what_found_nothing_is_folded_and_counted() -> None:
+    [quiet] = by_class(page_of(reports.mixed()), "details", "quiet")
+    assert text_of(quiet.find("summary")) == "1 rule passes, 1 was skipped"
+    assert quiet.get("open") is None
+    assert [[text_of(td) for td in row.iter("td")] for row in quiet.iter("tr")][1:] == [
+        ["WHL001", "Names agree", "3", "", ""],
+        ["WHL401", "RECORD is complete", "", "2", "RECORD was not read (--depth links reads it)"],
+    ]
+
+
+def test_every_problem_is_a_line_above_that_leads_to_it_and_those_beyond_twenty_are_folded() -> None:
+    failed = [reports.result(outcome=Outcome.FAIL, message=f"fault {n}", title="Names agree") for n in range(31)]
+    page = page_of(reports.report(reports.wheel(results=tuple(failed))))
+    [section] = by_class(page, "section", "findings")
+    assert len(list(section.iter("li"))) == 31
+    [folded] = section.iter("details")
+    assert (text_of(folded.find("summary")), len(list(folded.iter("li")))) == ("and 11 more", 11)
+    places = {element.get("id"): element for element in by_class(page, "section", "problem")}
+    for line in section.iter("li"):
+        [link] = line.iter("a")
+        [number] = re.findall(r"fault \d+$", text_of(link))
+        assert text_of(places[str(link.get("href")).removeprefix("#")].find("h3")).endswith(number)
+
+
+def test_what_is_shown_can_be_chosen_without_a_script() -> None:
+    page = page_of(reports.mixed())
+    chosen = {str(box.get("id")) for box in page.iter("input")}
+    assert chosen == {"show-error", "show-crash", "show-warning", "show-passing"}
+    [style] = page.iter("style")
+    assert all(f"#{name}:not(:checked)" in str(style.text) for name in chosen)
 
 
 def test_every_header_has_a_scope_and_every_symbol_a_name() -> None:

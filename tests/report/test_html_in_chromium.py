@@ -8,6 +8,7 @@ import re
 import shutil
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,12 @@ def chromium(tmp_path: Path, page: str, *options: str) -> tuple[str, str]:
     return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
 
-def probed(tmp_path: Path, report: Report, width: int, *options: str) -> dict[str, Any]:
+def probed(
+    tmp_path: Path, report: Report, width: int, *options: str, probe: str = PROBE, height: int = 900
+) -> dict[str, Any]:
     inner = html.escape(rendered(report, "html"))
-    page = f'<!DOCTYPE html><iframe style="border:0;width:{width}px;height:900px" srcdoc="{inner}"></iframe>'
-    page += f'<pre id="result"></pre><script>onload = () => {{ {PROBE} }};</script>'
+    page = f'<!DOCTYPE html><iframe style="border:0;width:{width}px;height:{height}px" srcdoc="{inner}"></iframe>'
+    page += f'<pre id="result"></pre><script>onload = () => {{ {probe} }};</script>'
     dom, console = chromium(tmp_path, page, *options)
     assert console == ""
     found = re.search(r'<pre id="result">(.*?)</pre>', dom, re.DOTALL)
@@ -82,6 +85,38 @@ def test_the_console_would_tell_about_a_request(tmp_path: Path) -> None:
     page = rendered(reports.mixed(), "html").replace("<main>", '<main><img src="https://example.test/x.png" alt="">')
     _, console = chromium(tmp_path, page)
     assert "Content Security Policy" in console
+
+
+# How many lines of findings end above the lower edge of the window, and how many there are.
+SCREEN = """
+const lines = [...inner.querySelectorAll(".findings li")].filter((line) => visible(line));
+const above = lines.filter((line) => line.getBoundingClientRect().bottom <= HEIGHT);
+const counted = inner.querySelector(".banner").getBoundingClientRect().bottom <= HEIGHT;
+const reachable = [...inner.querySelectorAll(".findings li a")].every((link) => {
+  const place = inner.getElementById(link.getAttribute("href").slice(1));
+  place.closest("details").open = true;
+  return visible(place);
+});
+document.querySelector("#result").textContent = JSON.stringify({
+  above: above.length, all: inner.querySelectorAll(".findings li").length, counted, reachable,
+  overflow: inner.documentElement.scrollWidth - inner.documentElement.clientWidth,
+});
+"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+@pytest.mark.parametrize("count", [7, 20, 57])
+def test_the_first_screen_counts_the_failures_and_has_the_first_twenty(
+    tmp_path: Path, width: int, height: int, count: int
+) -> None:
+    wheels = [
+        reports.wheel(name=f"package{n}", results=(replace(reports.EXPECTED_CUDA, message=f"fault {n} of a package"),))
+        for n in range(count)
+    ]
+    probe = PROBE.split("const subject", maxsplit=1)[0] + SCREEN.replace("HEIGHT", str(height))
+    found = probed(tmp_path, reports.report(*wheels), width, probe=probe, height=height)
+    expected = {"above": min(count, 20), "all": count, "counted": True, "reachable": True, "overflow": 0}
+    assert found == expected
 
 
 @pytest.mark.parametrize("width", [400, 1600])

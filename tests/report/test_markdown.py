@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -16,12 +15,6 @@ GOLDEN = """\
 ## ❌ fail: wheelproof verify, torch-2.10.0-cp312-cp312-manylinux_2_28_aarch64.whl
 
 1 finding (1 error), 1 skipped, 1 passed (0.41 s, 1.2 MB read in 3 requests).
-
-| file | version | python | platform | accelerator | size | verdict |
-| --- | --- | --- | --- | --- | --- | --- |
-| `torch-2.10.0-cp312-cp312-manylinux_2_28_aarch64.whl` | 2.10.0+cpu | cp312 | manylinux_2_28_aarch64 | CPU | 146.0 MB | ❌ fail |
-
-### `torch-2.10.0-cp312-cp312-manylinux_2_28_aarch64.whl`
 
 **error WHL101**: expected CUDA, but this is a CPU wheel (2.10.0+cpu)
 
@@ -37,12 +30,16 @@ Fix: ask for the first release with CUDA on aarch64
 pip install 'torch>=2.11'
 ```
 
-<details><summary>1 skipped, 1 passed</summary>
+| file | version | python | platform | accelerator | size | verdict |
+| --- | --- | --- | --- | --- | --- | --- |
+| `torch-2.10.0-cp312-cp312-manylinux_2_28_aarch64.whl` | 2.10.0+cpu | cp312 | manylinux_2_28_aarch64 | CPU | 146.0 MB | ❌ fail |
 
-| file | rule | outcome | message |
-| --- | --- | --- | --- |
-| `torch-2.10.0-cp312-cp312-manylinux_2_28_aarch64.whl` | WHL001 | passed | Names agree |
-| `torch-2.10.0-cp312-cp312-manylinux_2_28_aarch64.whl` | WHL401 | skipped | RECORD was not read (--depth links reads it) |
+<details><summary>1 rule passes, 1 was skipped</summary>
+
+| rule | holds | passed | skipped | why |
+| --- | --- | --- | --- | --- |
+| WHL001 | Names agree | 1 |  |  |
+| WHL401 | RECORD is complete |  | 1 | RECORD was not read (--depth links reads it) |
 
 </details>
 """  # noqa: E501  # a table row is one line
@@ -92,7 +89,7 @@ OWN = """\
 
 1 finding (1 warning), 1 passed (0.41 s).
 
-### `scaled_mm`
+### scaled_mm
 
 **warning WHL501**: the wheel is 419.7 MB, above the limit of 400 MB
 
@@ -109,11 +106,11 @@ size: 419,731,115 bytes
 
 GPU, torch 2.11.0: 2 kernels correct
 
-<details><summary>1 passed</summary>
+<details><summary>1 rule passes</summary>
 
-| file | rule | outcome | message |
-| --- | --- | --- | --- |
-| `norm` | WHL001 | passed | Names agree |
+| rule | holds | passed | skipped | why |
+| --- | --- | --- | --- | --- |
+| WHL001 | Names agree | 1 |  |  |
 
 </details>
 """
@@ -159,11 +156,31 @@ def test_a_fence_is_longer_than_any_run_of_backticks_inside() -> None:
     assert "````sh\necho '```'\n````\n" in text
 
 
-def test_a_summary_stays_below_the_limit_and_says_what_it_left_out() -> None:
-    evidence = tuple(Evidence(f"label {n}", "x" * 5000) for n in range(100))
-    finding = reports.result(outcome=Outcome.FAIL, evidence=evidence)
-    wheels = [replace(reports.wheel(results=(finding,)), id=f"w{n}.whl") for n in range(20)]
+def test_a_summary_stays_below_the_limit_and_counts_what_it_left_out() -> None:
+    evidence = tuple(Evidence(f"label {n}", "x" * 500) for n in range(20))
+    wheels = [
+        reports.wheel(
+            name=f"p{n}", results=(reports.result(outcome=Outcome.FAIL, message=f"fault {n}", evidence=evidence),)
+        )
+        for n in range(20)
+    ]
     text = rendered(reports.report(*wheels), "markdown")
-    assert LIMIT - 400_000 < len(text.encode()) < 1024 * 1024
-    assert text.endswith("\nThe rest did not fit into a job summary; the json format holds everything.\n")
+    assert LIMIT / 2 < len(text) <= LIMIT
+    shown = text.count("**error WHL001**")
+    assert text.endswith(
+        f"\n{20 - shown} findings did not fit into 60,000 characters; the json format holds everything.\n"
+    )
     assert text.count("<details>") == text.count("</details>")
+
+
+def test_a_stack_of_many_packages_is_one_table() -> None:
+    wheels = [reports.wheel(name=f"package{n}", results=(reports.PASSED,)) for n in range(27)]
+    lines = rendered(reports.report(*wheels), "markdown").splitlines()
+    assert lines.count("| --- | --- | --- | --- | --- | --- | --- |") == 1
+    assert sum(line.startswith("| `package") for line in lines) == 27
+
+
+def test_what_fails_comes_first() -> None:
+    text = rendered(reports.forty(), "markdown")
+    places = [text.index(part) for part in ("**error WHL101**", "**not checked WHL601**", "| torch |", "rules pass")]
+    assert places == sorted(places)

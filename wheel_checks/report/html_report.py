@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from itertools import groupby
 from typing import TextIO
 
-from wheel_checks.model import CheckResult, Outcome, Overview, Picture, Report, Subject, Table
+from wheel_checks.model import CheckResult, Outcome, Overview, Picture, Report, Subject, Table, Verdict
 from wheel_checks.phrases import shortened
 from wheel_checks.report import wording
+from wheel_checks.report.causes import Cause, causes, problems_of
+from wheel_checks.report.overview import quiet_phrase, quiet_rules, speaking_rules, worst_subjects
 from wheel_checks.report.wording import neutral
 
 # What a cell of the table shows: class, symbol, meaning. The symbol says what the colour shows.
@@ -26,11 +28,12 @@ _CELLS = {
     "passed": ("pass", "✓", "passed"),
 }
 
+_FIRST = 20  # findings that are not folded
 _MOST = 500  # subjects of a kind that the overview sums up
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Write the page: the verdict, a table of subjects by rules, and per subject the evidence, folded.
+    """Write the page: the verdict, what was found, a table of subjects by rules, and the evidence, folded.
 
     The text is ASCII with character references, so that no encoding of ``stream`` can spoil it. The content security
     policy allows nothing but the page's own style sheet, by its hash, and pictures that are part of the page.
@@ -42,6 +45,13 @@ def render(report: Report, stream: TextIO) -> None:
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; {images}base-uri 'none'; form-action 'none'"
     title = f"{report.verdict.value.upper()}: wheelproof {report.command}, {wording.judged_phrase(report)}"
     shown = _shown(report, overview.summed_up)
+    shown = replace(shown, subjects=tuple(worst_subjects(shown)))
+    found = causes(problems_of(shown))
+    anchors = {
+        id(result): f"s{number}-{index}"
+        for number, subject in enumerate(shown.subjects)
+        for index, result in enumerate(wording.problems(subject))
+    }
     left_out = len(report.subjects) - len(shown.subjects)
     page = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -51,10 +61,13 @@ def render(report: Report, stream: TextIO) -> None:
         f"<title>{_text(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
         _banner(report),
         "<main>",
+        _findings(found, anchors),
         *(f"<p>{_text(statement)}</p>" for statement in overview.statements),
         *map(_picture, overview.pictures),
         *map(_table, overview.tables),
-        _heat_map(shown),
+        _subjects_table(shown, anchors),
+        _quiet(shown),
+        "<h2>Details</h2>" * bool(shown.subjects),
         *(_subject(shown, subject, number) for number, subject in enumerate(shown.subjects)),
         f"<p>{left_out:,} more are left out; the json format holds everything.</p>" * bool(left_out),
         *(f"<p>{_text(note)}</p>" for note in overview.notes),
@@ -124,28 +137,71 @@ def _table(table: Table) -> str:
     )
 
 
-def _heat_map(report: Report) -> str:
-    """The table of subjects by rules; a cell shows the worst result of its rule and leads to it."""
+def _findings(found: Sequence[Cause], anchors: Mapping[int, str]) -> str:
+    """The problems, one line each, which lead to their evidence; those beyond ``_FIRST`` are folded."""
+    if not found:
+        return ""
+    lines = [_finding(cause, anchors) for cause in found]
+    more = len(lines) - _FIRST
+    rest = (
+        f"<details><summary>and {more:,} more</summary>\n<ol>\n{''.join(lines[_FIRST:])}</ol></details>\n"
+        if more > 0
+        else ""
+    )
+    kinds = dict.fromkeys(wording.label_of(cause.first) for cause in found)
+    filters = "".join(
+        f'<label class="{_CELLS[kind][0]}"><input type="checkbox" id="show-{_CELLS[kind][0]}" checked> {kind}</label>'
+        for kind in kinds
+    )
+    shown = f'<p class="filters">Show {filters}</p>\n' if len(kinds) > 1 else ""
+    first = "".join(lines[:_FIRST])
+    return f'<section class="findings" aria-label="Findings">\n<ol>\n{first}</ol>\n{rest}{shown}</section>'
+
+
+def _finding(cause: Cause, anchors: Mapping[int, str]) -> str:
+    css, symbol, meaning = _CELLS[wording.label_of(cause.first)]
+    message = cause.shown.message
+    about = "" if message.startswith(cause.about) else f"{cause.about}: "
+    text = _text(f"{about}{message}")
+    return (
+        f'<li class="{css}"><a href="#{anchors[id(cause.first)]}" title="{text}">'
+        f'<b class="{css}" role="img" aria-label="{meaning}">{symbol}</b> '
+        f'<span class="rule">{_text(cause.first.rule)}</span> {text}</a></li>\n'
+    )
+
+
+def _subjects_table(report: Report, anchors: Mapping[int, str]) -> str:
+    """The subjects by the rules that found something; a cell shows the worst result of its rule and leads to it."""
     if not report.subjects:
         return "<p>There was nothing to judge.</p>"
-    titles = {result.rule: result.title for result in wording.all_results(report)}
-    rules = sorted(titles)
+    rules = speaking_rules(report)
     head = "".join(
-        f'<th scope="col" class="rule"><abbr title="{_text(titles[rule])}">{_text(rule)}</abbr></th>' for rule in rules
+        f'<th scope="col" class="rule"><abbr title="{_text(title)}">{_text(rule)}</abbr></th>'
+        for rule, title in rules.items()
     )
-    rows = "\n".join(_row(report, subject, number, rules) for number, subject in enumerate(report.subjects))
-    legend = "".join(f'<li><b class="{css}">{symbol}</b> {meaning}</li>' for css, symbol, meaning in _CELLS.values())
+    rows = "\n".join(_row(report, subject, number, rules, anchors) for number, subject in enumerate(report.subjects))
+    used = {wording.label_of(result) for result in wording.all_results(report) if result.rule in rules}
+    legend = "".join(
+        f'<li><b class="{css}">{symbol}</b> {meaning}</li>'
+        for label, (css, symbol, meaning) in _CELLS.items()
+        if label in used
+    )
+    passing = sum(report.verdict_of(subject) is Verdict.PASS for subject in report.subjects)
+    hides = (
+        f'<p class="filters"><label><input type="checkbox" id="show-passing" checked> {passing:,} that pass</label></p>'
+        if 0 < passing < len(report.subjects)
+        else ""
+    )
     return (
-        '<h2 id="overview">Subjects by rules</h2>\n'
+        f'<h2 id="overview">Subjects{" by rules" * bool(rules)}</h2>\n{hides}'
         '<div class="scroll" tabindex="0" role="region" aria-labelledby="overview">\n<table class="heat">\n'
         f'<thead><tr><th scope="col">subject</th><th scope="col">verdict</th>{head}</tr></thead>\n'
-        f'<tbody>\n{rows}\n</tbody>\n</table>\n</div>\n<ul class="legend" aria-label="Legend">{legend}</ul>\n'
-        "<h2>Details</h2>"
+        f"<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+        + (f'\n<ul class="legend" aria-label="Legend">{legend}</ul>' if legend else "")
     )
 
 
-def _row(report: Report, subject: Subject, number: int, rules: Iterable[str]) -> str:
-    anchors = {id(result): f"s{number}-{index}" for index, result in enumerate(wording.problems(subject))}
+def _row(report: Report, subject: Subject, number: int, rules: Iterable[str], anchors: Mapping[int, str]) -> str:
     worst: dict[str, CheckResult] = {}
     for result in wording.worst_first(subject.results):
         worst.setdefault(result.rule, result)
@@ -153,13 +209,13 @@ def _row(report: Report, subject: Subject, number: int, rules: Iterable[str]) ->
     about = " · ".join(part for part in (subject.headline, wording.size_label(subject)) if part)
     verdict = report.verdict_of(subject).value
     return (
-        f'<tr><th scope="row"><a class="file" href="#s{number}">{_text(subject.id)}</a>'
+        f'<tr class="row-{verdict}"><th scope="row"><a class="file" href="#s{number}">{_text(subject.id)}</a>'
         f'<span class="about">{_text(about)}</span></th>'
         f'<td><span class="badge {verdict}">{verdict}</span></td>{cells}</tr>'
     )
 
 
-def _cell(result: CheckResult | None, anchors: dict[int, str]) -> str:
+def _cell(result: CheckResult | None, anchors: Mapping[int, str]) -> str:
     if result is None:
         return '<td class="cell"></td>'
     css, symbol, meaning = _CELLS[wording.label_of(result)]
@@ -171,12 +227,31 @@ def _cell(result: CheckResult | None, anchors: dict[int, str]) -> str:
     return f'<td class="cell">{content}</td>'
 
 
+def _quiet(report: Report) -> str:
+    """The rules that found nothing, folded."""
+    rules = quiet_rules(report)
+    if not rules:
+        return ""
+    rows = "\n".join(
+        f"<tr><td>{_text(rule.rule)}</td><td>{_text(rule.title)}</td>"
+        f'<td class="number">{rule.passed or ""}</td><td class="number">{rule.skipped or ""}</td>'
+        f"<td>{_text(rule.reason)}</td></tr>"
+        for rule in rules
+    )
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("rule", "holds", "passed", "skipped", "why skipped"))
+    return (
+        f'<details class="more quiet"><summary>{_text(quiet_phrase(rules))}</summary>\n'
+        f'<div class="scroll"><table class="plain">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
+        "</table></div></details>"
+    )
+
+
 def _subject(report: Report, subject: Subject, number: int) -> str:
     verdict = report.verdict_of(subject).value
     problems = wording.problems(subject)
     unfolded = " open" if problems and len(report.subjects) <= wording.MANY else ""
     return (
-        f'<details class="subject" id="s{number}"{unfolded}>\n'
+        f'<details class="subject row-{verdict}" id="s{number}"{unfolded}>\n'
         f'<summary><span class="badge {verdict}">{verdict}</span> <span class="file">{_text(subject.id)}</span> '
         f'<span class="counts">{_text(subject.headline)}{": " if subject.headline else ""}'
         f'{_text(wording.counts_phrase(subject.results))}</span></summary>\n<div class="body">\n'

@@ -7,97 +7,98 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
-from wheel_checks.model import CheckResult, Outcome, Report, Subject, Table, Verdict
+from wheel_checks.model import CheckResult, Report, Subject, Table, Verdict
 from wheel_checks.phrases import plural, shortened
 from wheel_checks.report import wording
-from wheel_checks.report.causes import causes, problems_of
+from wheel_checks.report.overview import QuietRule, found_causes, quiet_phrase, quiet_rules, worst_subjects
 from wheel_checks.report.wording import neutral
 
-LIMIT = 1_000_000
-"""Bytes of UTF-8. GitHub refuses a job summary of more than 1 MiB as a whole."""
+LIMIT = 60_000
+"""Characters: an issue of GitHub takes 65,536, and a job summary 1 MiB."""
 
-_ROWS = 500
+_ROWS = 100
+_LAST = 300  # characters that are kept for the sentence about what was left out
 _MARKS = {Verdict.PASS: "✅ pass", Verdict.FAIL: "❌ fail", Verdict.UNDECIDED: "❔ undecided"}
 _SPECIAL = re.compile(r"([\\`*{}\[\]#|~!@]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=//)|(?<=www)\.)")
 
 
+class _Block(NamedTuple):
+    """A section that stands by itself and ends in a newline; ``holds`` is what is missing where it is left out."""
+
+    text: str
+    holds: str = ""
+    number: int = 1
+
+
 def render(report: Report, stream: TextIO) -> None:
-    """Write the verdict, a table of what was judged, the failures with evidence and fix, and the rest folded away.
+    """Write the verdict, what was found by its causes, a table of what was judged, and the rest folded away.
 
-    Many wheels become a table of version by architecture. What would pass ``LIMIT`` is left out,
-    and a sentence says so.
+    Many wheels become a table of version by architecture. What would pass ``LIMIT`` is left out and counted.
     """
-    size = 0
-    for index, block in enumerate(_blocks(report)):
-        size += len(block.encode("utf-8")) + 1
-        if size > LIMIT:
-            wording.write(stream, "\nThe rest did not fit into a job summary; the json format holds everything.\n")
-            return
-        wording.write(stream, block if index == 0 else f"\n{block}")
+    size, left = 0, Counter[str]()
+    for block in _blocks(report):
+        text = f"\n{block.text}" if size else block.text
+        if size + len(text) > LIMIT - _LAST:
+            left[block.holds or "part"] += block.number
+            continue
+        size += len(text)
+        wording.write(stream, text)
+    if left:
+        counted = " and ".join(plural(count, what) for what, count in left.items())
+        wording.write(stream, f"\n{counted} did not fit into {LIMIT:,} characters; the json format holds everything.\n")
 
 
-def _blocks(report: Report) -> Iterator[str]:
-    """Self-contained sections, each ending in a newline, the most important first."""
-    yield from (f"**{_text(line)}**\n" for line in wording.answer_lines(report))
+def _blocks(report: Report) -> Iterator[_Block]:
+    """The sections, the most important first."""
+    for line in wording.answer_lines(report):
+        yield _Block(f"**{_text(line)}**\n", "answer")
     mark = _MARKS[report.verdict]
     judged = ", ".join(filter(None, (wording.judged_phrase(report), wording.silenced_phrase(report))))
-    yield f"## {mark}: wheelproof {_text(report.command)}, {_text(judged)}\n"
+    yield _Block(f"## {mark}: wheelproof {_text(report.command)}, {_text(judged)}\n")
     counts = wording.counts_phrase(wording.concerning(report.subjects))
     for_others = "".join(f", {phrase}" for phrase in filter(None, [wording.publisher_phrase(report)]))
-    yield f"{_text(counts + for_others)} ({wording.cost_phrase(report)}).\n"
+    yield _Block(f"{_text(counts + for_others)} ({wording.cost_phrase(report)}).\n")
+    for statement in report.overview.statements if report.overview else ():
+        yield _Block(f"- {_text(statement)}\n", "statement")
+    yield from _findings(report)
     if report.overview:
-        yield from (f"- {_text(statement)}\n" for statement in report.overview.statements)
-        if report.answers:
-            yield from _causes(report)
-        else:
-            told = [s for s in report.subjects if s.kind not in report.overview.summed_up and wording.problems(s)]
-            yield from _findings(told, fold=len(told) > wording.MANY)
-        yield from map(_own_table, report.overview.tables)
-        yield from (f"{_text(note)}\n" for note in report.overview.notes)
+        for table in report.overview.tables:
+            yield _Block(_own_table(table), "table")
+        for note in report.overview.notes:
+            yield _Block(f"{_text(note)}\n", "note")
     else:
-        yield from _overview(report)
-    rest = [(s, r) for s in report.subjects for r in s.results if r.outcome in (Outcome.SKIP, Outcome.PASS)]
-    if rest:
-        yield _folded(wording.counts_phrase(result for _, result in rest), _rest_table(rest))
+        yield from _tables(report)
+    if quiet := quiet_rules(report):
+        yield _Block(_folded(quiet_phrase(quiet), _quiet_table(quiet)), "table")
 
 
-def _overview(report: Report) -> Iterator[str]:
-    """The subjects in a table, or in several when they are many, and what was found about each."""
-    many = len(report.subjects) > wording.MANY
-    if many:
-        wheels = [
-            subject for subject in report.subjects if wording.fact(subject, "version") and wording.machine_of(subject)
-        ]
-        yield from _matrices(report, wheels)
-        others = [subject for subject in report.subjects if subject not in wheels]
-        if others:
-            yield _subject_table(report, others)
-    elif report.subjects:
-        yield _subject_table(report, report.subjects)
-    yield from _findings(report.subjects, fold=many)
-    if many:
-        yield _folded("Every file", _subject_table(report, report.subjects))
-
-
-def _causes(report: Report) -> Iterator[str]:
+def _findings(report: Report) -> Iterator[_Block]:
     """The findings by cause, worst first: those that fit on a screen open, the others folded."""
-    found = causes(problems_of(report))
+    found = found_causes(report)
+    one = len(report.subjects) == 1
     for number, cause in enumerate(found):
-        block = f"### {_text(cause.about)}\n\n{_problem(cause.shown)}"
-        yield block if number < wording.MANY else _folded(f"{cause.about}: {cause.shown.message}", block)
+        text = _problem(cause.shown) if one else f"### {_text(cause.about)}\n\n{_problem(cause.shown)}"
+        block = text if number < wording.MANY else _folded(f"{cause.about}: {cause.shown.message}", text)
+        yield _Block(block, "finding", len(cause.results))
 
 
-def _findings(subjects: Iterable[Subject], *, fold: bool) -> Iterator[str]:
-    for subject in subjects:
-        if results := wording.problems(subject):
-            grouped = causes((subject, result) for result in results)
-            problems = "\n".join(_problem(cause.shown) for cause in grouped)
-            if fold:
-                yield _folded(f"{subject.id}: {wording.counts_phrase(results)}", problems)
-            else:
-                yield f"### {_code(subject.id)}\n\n{problems}"
+def _tables(report: Report) -> Iterator[_Block]:
+    """The subjects in a table; of many, projects with several wheels as versions by architecture, and each file."""
+    subjects = worst_subjects(report)
+    if len(subjects) <= wording.MANY:
+        if subjects:
+            yield _Block(_subject_table(report, subjects), "table")
+        return
+    projects = Counter(wording.fact(subject, "name") for subject in subjects if wording.machine_of(subject))
+    several = [s for s in subjects if projects[wording.fact(s, "name")] > 1 and wording.fact(s, "version")]
+    for matrix in _matrices(report, several):
+        yield _Block(matrix, "table")
+    if others := [subject for subject in subjects if subject not in several]:
+        yield _Block(_subject_table(report, others), "table")
+    if several:
+        yield _Block(_folded("Every file", _subject_table(report, several)), "table")
 
 
 def _own_table(table: Table) -> str:
@@ -149,12 +150,12 @@ def _subject_table(report: Report, subjects: Sequence[Subject]) -> str:
     return _table(header, rows)
 
 
-def _rest_table(results: Sequence[tuple[Subject, CheckResult]]) -> str:
+def _quiet_table(rules: Sequence[QuietRule]) -> str:
     rows = [
-        [_code(subject.id), _text(result.rule), wording.label_of(result), _text(result.message)]
-        for subject, result in results
+        [_text(rule.rule), _text(rule.title), str(rule.passed or ""), str(rule.skipped or ""), _text(rule.reason)]
+        for rule in rules
     ]
-    return _table(["file", "rule", "outcome", "message"], rows)
+    return _table(["rule", "holds", "passed", "skipped", "why"], rows)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

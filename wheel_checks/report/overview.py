@@ -1,0 +1,72 @@
+"""What people see first of a report, in any format: its problems by cause, and rows and columns that show something."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from wheel_checks.model import Outcome, Report, Subject, Verdict
+from wheel_checks.phrases import plural
+from wheel_checks.report.causes import Cause, causes, problems_of
+
+_ORDER = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
+
+
+@dataclass(frozen=True, slots=True)
+class QuietRule:
+    """A rule that found nothing in any subject: in how many it passed, in how many it was skipped, and why there."""
+
+    rule: str
+    title: str
+    passed: int
+    skipped: int
+    reason: str
+
+
+def found_causes(report: Report) -> list[Cause]:
+    """What was found and what could not be checked, worst first, each cause once.
+
+    Subjects that the report's own overview sums up are left out, unless the report answers a question.
+    """
+    summed_up = report.overview.summed_up if report.overview and not report.answers else frozenset[str]()
+    return causes(found for found in problems_of(report) if found[0].kind not in summed_up)
+
+
+def worst_subjects(report: Report) -> list[Subject]:
+    """The subjects: those that fail, those that are undecided, those that pass; in order among equals."""
+    return sorted(report.subjects, key=lambda subject: _ORDER.index(report.verdict_of(subject)))
+
+
+def speaking_rules(report: Report) -> dict[str, str]:
+    """The titles, by id, of the rules that found something or could not be checked in some subject."""
+    speaking = (Outcome.FAIL, Outcome.ERROR)
+    found = {r.rule: r.title for subject in report.subjects for r in subject.results if r.outcome in speaking}
+    return dict(sorted(found.items()))
+
+
+def quiet_rules(report: Report) -> list[QuietRule]:
+    """The rules that passed or were skipped in every subject, by id."""
+    speaking = speaking_rules(report)
+    titles: dict[str, str] = {}
+    passed, skipped, reasons = Counter[str](), Counter[str](), dict[str, str]()
+    for subject in report.subjects:
+        for result in subject.results:
+            if result.rule not in speaking:
+                titles[result.rule] = result.title
+                passed[result.rule] += result.outcome is Outcome.PASS
+                if result.outcome is Outcome.SKIP:
+                    skipped[result.rule] += 1
+                    reasons.setdefault(result.rule, result.message)
+    return [
+        QuietRule(rule, title, passed[rule], skipped[rule], reasons.get(rule, ""))
+        for rule, title in sorted(titles.items())
+    ]
+
+
+def quiet_phrase(rules: list[QuietRule]) -> str:
+    """``27 rules pass, 3 were skipped``: of rules that found nothing; "" without any."""
+    passing = sum(rule.passed > 0 for rule in rules)
+    parts = [f"{plural(passing, 'rule')} {'passes' if passing == 1 else 'pass'}"] if passing else []
+    if left := len(rules) - passing:
+        parts.append(f"{plural(left, 'rule') if not parts else left} {'was' if left == 1 else 'were'} skipped")
+    return ", ".join(parts)
