@@ -18,7 +18,7 @@ from wheel_checks.model import Unavailable
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = {
     "report": "wheel_checks/report/report.schema.json",
-    "record": "tools/wheelproof/verify/record.schema.json",
+    "record": "tools/wheelproof/verifying/record.schema.json",
     "matrix": "tools/wheelproof/matrix/matrix.schema.json",
 }
 ABOUT = {

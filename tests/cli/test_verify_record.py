@@ -50,7 +50,7 @@ def test_what_is_written(wheelproof: Wheelproof) -> None:
     assert run.status == 0
     document = record()
     jsonschema.validate(
-        document, json.loads(files("wheelproof.verify").joinpath("record.schema.json").read_text(encoding="utf-8"))
+        document, json.loads(files("wheelproof.verifying").joinpath("record.schema.json").read_text(encoding="utf-8"))
     )
     (file,) = document["files"]
     assert (file["name"], file["verdict"], file["index"]) == ("demo-1.0-py3-none-any.whl", "pass", index)

@@ -35,7 +35,7 @@ from wheel_checks.formats.zip import directory, end_record
 from wheel_checks.runner import MAX_FINDINGS
 from wheel_checks.sources import git_files, requirement_files
 from wheel_checks.sources.http import cache_database, download, pace, pages
-from wheelproof.stack import locked, other_side
+from wheelproof.stacks import locked, other_side
 
 MIB = 1 << 20
 TEXT = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 from tests.stack.test_declared import CONFIG, TARGET, written
 from wheel_checks.errors import UsageError
 from wheel_checks.sources.trust import NO_TRUST
-from wheelproof.stack.inputs import parse_inputs
+from wheelproof.stacks.inputs import parse_inputs
 from wheelproof.wheels.declared_model import Chosen
 from wheelproof.wheels.handing import hand_over
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import UsageError
-from wheelproof.stack.inputs import parse_inputs
+from wheelproof.stacks.inputs import parse_inputs
 
 
 def known(*texts: str, files: tuple[str, ...] = ()) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from tests.support.guarded_world import GuardedWorld, Index
 from wheel_checks.model import CheckResult, Outcome
 from wheelproof.reporting import Selection
-from wheelproof.verify.installed import Place, verify_installed
+from wheelproof.verifying.installed import Place, verify_installed
 from wheelproof.wheels.model import Judgement
 
 

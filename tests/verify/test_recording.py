@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from wheel_checks.errors import FormatError, UsageError
-from wheelproof.verify.recording import LARGEST, read_record
+from wheelproof.verifying.recording import LARGEST, read_record
 
 FILE: dict[str, Any] = {"name": "demo-1.0-py3-none-any.whl", "verdict": "pass"}
 RECORD: dict[str, Any] = {
@@ -22,7 +22,7 @@ RECORD: dict[str, Any] = {
     "verdict": "pass",
     "files": [FILE],
 }
-SCHEMA = json.loads(files("wheelproof.verify").joinpath("record.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("wheelproof.verifying").joinpath("record.schema.json").read_text(encoding="utf-8"))
 
 
 def with_file(**fields: Any) -> dict[str, Any]:

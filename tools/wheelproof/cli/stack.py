@@ -69,12 +69,12 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT
     from wheel_checks.targets.locked import LockChoice
     from wheel_checks.targets.target import parse_targets, this_machine
-    from wheelproof.stack.against import compare_reports
-    from wheelproof.stack.inputs import parse_inputs
-    from wheelproof.stack.locks import find_lock, read_request, targets_of
-    from wheelproof.stack.other_side import opened_other
-    from wheelproof.stack.report import judge_stack
-    from wheelproof.stack.request import StackRequest
+    from wheelproof.stacks.against import compare_reports
+    from wheelproof.stacks.inputs import parse_inputs
+    from wheelproof.stacks.locks import find_lock, read_request, targets_of
+    from wheelproof.stacks.other_side import opened_other
+    from wheelproof.stacks.report import judge_stack
+    from wheelproof.stacks.request import StackRequest
     from wheelproof.wheels.declared_model import Chosen
     from wheelproof.wheels.model import Judgement
 

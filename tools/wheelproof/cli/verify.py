@@ -27,7 +27,7 @@ from wheelproof.cli.sources import add_source_options, attesting_of, open_source
 
 if TYPE_CHECKING:
     from wheel_checks.sources.environment import Environment
-    from wheelproof.verify.recording import Recording
+    from wheelproof.verifying.recording import Recording
     from wheelproof.wheels.model import Judgement
 
 
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.expectations import Expectations, parse_expectation, parse_size
     from wheel_checks.facts.gpu.targets import parse_gpus
     from wheel_checks.facts.wheel.depth import Depth
-    from wheelproof.verify.wheels import verify
+    from wheelproof.verifying.wheels import verify
     from wheelproof.wheels.model import Judgement
     from wheelproof.wheels.planning import Wanted
 
@@ -151,7 +151,7 @@ def _recording(arguments: argparse.Namespace) -> Recording | None:
         return None
     from wheel_checks.facts.provenance.record import AskedFor
     from wheel_checks.formats.secrets import redact_text
-    from wheelproof.verify.recording import Recording, read_record
+    from wheelproof.verifying.recording import Recording, read_record
 
     if arguments.record:
         check_output("--record", arguments.record)
@@ -194,7 +194,7 @@ def _check_mode(arguments: argparse.Namespace) -> None:
 
 def _run_installed(arguments: argparse.Namespace, judgement: Judgement, output: OutputOptions) -> int:
     """Judge an environment and print the report. Raises WheelproofError."""
-    from wheelproof.verify.installed import Place, verify_installed
+    from wheelproof.verifying.installed import Place, verify_installed
 
     def show_place(environment: Environment) -> None:
         for sentence in (f"judging {environment.path}: {environment.found}", *environment.notes):

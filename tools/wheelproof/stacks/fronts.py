@@ -17,7 +17,7 @@ from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.resolution import active_with_extras
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
-from wheelproof.stack.packages import Pick
+from wheelproof.stacks.packages import Pick
 from wheelproof.wheels.judging import read_planned
 
 

@@ -40,7 +40,7 @@ from wheel_checks.sources.uv.explanation import Explanation
 from wheel_checks.sources.uv.resolver import Resolution, Unusable
 from wheel_checks.targets.selection import Choice, Reason, choose
 from wheel_checks.targets.target import Target
-from wheelproof.stack.places import place_of
+from wheelproof.stacks.places import place_of
 from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.judging import AT_ONCE

@@ -9,7 +9,7 @@ from wheel_checks.facts.accelerator.verdict import NONE, AcceleratorFacts
 from wheel_checks.facts.stack.facts import CONDA, NO_FILE, SDIST, WHEEL, StackFacts, StackPackage
 from wheel_checks.facts.stack.locked import LockedEntry, LockFacts, declared_by_build, declared_by_version
 from wheel_checks.model import Location, Unavailable
-from wheelproof.stack.packages import Pick
+from wheelproof.stacks.packages import Pick
 
 
 def with_lock(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT
 from wheel_checks.targets.target import Target
-from wheelproof.stack.locks import LockRequest
+from wheelproof.stacks.locks import LockRequest
 from wheelproof.wheels.asked import Asked
 
 if TYPE_CHECKING:  # few packages have variants, and few runs follow links

@@ -23,7 +23,7 @@ from wheel_checks.sources.uv.explanation import Explanation
 from wheel_checks.sources.uv.resolver import NoSolutionError
 from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
-from wheelproof.stack.packages import Pick, planned
+from wheelproof.stacks.packages import Pick, planned
 from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.declared_model import Line
 from wheelproof.wheels.indexes import KnownIndexes

@@ -18,7 +18,7 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import Choice
 from wheelproof.reporting import OpenReport
-from wheelproof.verify.question import question_of
+from wheelproof.verifying.question import question_of
 from wheelproof.wheels.indexes import KnownIndexes, version_of, with_offers
 from wheelproof.wheels.judging import (
     compare_siblings,
@@ -35,7 +35,7 @@ from wheelproof.wheels.planning import Plan, Wanted, plan
 
 if TYPE_CHECKING:  # most runs load neither what follows links nor what reads records
     from wheel_checks.facts.wheel.dependencies import Dependencies
-    from wheelproof.verify.recording import Recording
+    from wheelproof.verifying.recording import Recording
     from wheelproof.wheels.provenance import Attesting
 
 KINDS = ("wheel", "release", "requirement", "indexes")  # what rules of this command judge

@@ -24,20 +24,20 @@ from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.uv.resolver import NoSolutionError
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import OpenReport
-from wheelproof.stack.fronts import asked_through
-from wheelproof.stack.locked import LockedStack, read_locked
-from wheelproof.stack.locked_facts import with_lock
-from wheelproof.stack.packages import (
+from wheelproof.stacks.fronts import asked_through
+from wheelproof.stacks.locked import LockedStack, read_locked
+from wheelproof.stacks.locked_facts import with_lock
+from wheelproof.stacks.packages import (
     Pick,
     build_facts,
     conflict_of,
     offers_of,
     take_variant,
 )
-from wheelproof.stack.places import at_place, place_of
-from wheelproof.stack.request import StackRequest
-from wheelproof.stack.resolution import resolve_stack
-from wheelproof.stack.table import ShownStack, headline, is_asked_for, overview, package_facts, table
+from wheelproof.stacks.places import at_place, place_of
+from wheelproof.stacks.request import StackRequest
+from wheelproof.stacks.resolution import resolve_stack
+from wheelproof.stacks.table import ShownStack, headline, is_asked_for, overview, package_facts, table
 from wheelproof.wheels.indexes import KnownIndexes, with_offers
 from wheelproof.wheels.judging import (
     compare_siblings,

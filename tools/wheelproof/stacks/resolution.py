@@ -21,8 +21,8 @@ from wheel_checks.sources.simple_index import Listing, SimpleIndex
 from wheel_checks.sources.uv.resolver import Resolution, question_of, resolve
 from wheel_checks.targets.target import Target
 from wheelproof import __version__
-from wheelproof.stack.hashed import read_hashed, requires_hashes
-from wheelproof.stack.packages import Pick, pick_wheels
+from wheelproof.stacks.hashed import read_hashed, requires_hashes
+from wheelproof.stacks.packages import Pick, pick_wheels
 from wheelproof.wheels.dependencies import keeping_of
 from wheelproof.wheels.handing import Handed, hand_over
 from wheelproof.wheels.indexes import KnownIndexes
@@ -31,7 +31,7 @@ from wheelproof.wheels.resolving import ArchiveSearch, Settled
 if TYPE_CHECKING:
     from wheel_checks.errors import WheelproofError
     from wheel_checks.facts.stack.facts import Unhashed
-    from wheelproof.stack.request import StackRequest
+    from wheelproof.stacks.request import StackRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from wheel_checks.runner import run_rules
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.targets.target import this_machine
 from wheelproof.reporting import OpenReport
-from wheelproof.verify.question import question_of
+from wheelproof.verifying.question import question_of
 from wheelproof.wheels.model import Judgement
 
 

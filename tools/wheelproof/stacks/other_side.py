@@ -14,9 +14,9 @@ from wheel_checks.sources.git_files import CommitFiles
 from wheel_checks.sources.requirement_files import LARGEST, MOST
 from wheel_checks.sources.scratch_folder import scratch_folder
 from wheel_checks.targets.locked import LockChoice
-from wheelproof.stack.inputs import parse_inputs
-from wheelproof.stack.locks import find_lock, read_request
-from wheelproof.stack.request import StackRequest
+from wheelproof.stacks.inputs import parse_inputs
+from wheelproof.stacks.locks import find_lock, read_request
+from wheelproof.stacks.request import StackRequest
 from wheelproof.wheels.declared_model import Chosen
 
 LARGEST_LOCK = 64 << 20  # bytes, as git gives them; reading the lock has its own bound
