@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
-from wheelproof import __version__
 from wheelproof.cli.options import OutputOptions, add_list, note
 from wheelproof.cli.progress import Progress
+from wheelproof.wheels.opening import Opened, Places, open_places
 
 if TYPE_CHECKING:  # a command that only shows its help needs none of these
     from packaging.requirements import Requirement
 
-    from wheel_checks.facts.wheel.dependencies import Dependencies
     from wheel_checks.sources.client import HttpClient
-    from wheel_checks.sources.installer_config import IndexConfig
-    from wheel_checks.sources.simple_index import SimpleIndex
     from wheelproof.wheels.provenance import Attesting
 
 
@@ -60,14 +55,10 @@ def parse_beside(texts: Sequence[str]) -> tuple[Requirement, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """What a run reads from. ``dependencies`` is None unless it was asked for."""
+class Sources(Opened):
+    """What a run reads from, and the progress that it shows."""
 
-    client: HttpClient
-    index: SimpleIndex
-    config: IndexConfig
-    progress: Progress
-    dependencies: Dependencies | None = None
+    progress: Progress = field(kw_only=True)
 
 
 @contextlib.contextmanager
@@ -81,65 +72,37 @@ def open_sources(
     whole: bool = False,
     beside: Sequence[Requirement] = (),
 ) -> Iterator[Sources]:
-    """Open what the options name, and close it at the end of the ``with`` block.
+    """Open what the options name, as :func:`open_places` does, and close it at the end of the ``with`` block.
 
-    Notes of the configuration, and what was ``assumed``, go to standard error. ``links`` opens the reader of what
-    wheels link to; with ``whole`` it streams every library whose head and tail do not say enough, and what
-    ``beside`` asks for is installed with each wheel. ``threads`` only
-    limits the memory of many threads, as ``links`` does too. Raises UsageError for a configuration that cannot be read.
+    Notes of the configuration, and what was ``assumed``, go to standard error. ``threads`` only limits the memory of
+    many threads, as ``links`` does too.
     """
-    from wheel_checks.facts.expectations import parse_size
-    from wheel_checks.sources.client import HttpClient
-    from wheel_checks.sources.http.cache import ByteCache, default_cache_path
-    from wheel_checks.sources.http.download import LARGEST_DOWNLOAD
-    from wheel_checks.sources.installer_config import configured_indexes
-    from wheel_checks.sources.simple_index import SimpleIndex
-    from wheel_checks.sources.trust import Trust
-
-    config = configured_indexes(
-        os.environ,
-        Path.cwd(),
-        index_url=arguments.index_url,
-        extra_index_urls=arguments.extra_index_url,
-        find_links=arguments.find_links,
-        no_index=arguments.no_index,
-        trust=Trust.parse(output.trust_index),
+    places = Places(
+        arguments.index_url,
+        arguments.extra_index_url,
+        arguments.find_links,
+        arguments.no_index,
+        output.trust_index,
+        output.offline,
+        arguments.refresh,
+        arguments.no_cache,
+        arguments.cache_dir,
+        arguments.deadline,
+        arguments.allow_download,
+        arguments.max_download,
     )
+    config = places.config()
     for sentence in filter(None, (*config.notes, assumed)):
         note(sentence, quiet=output.quiet)
     if links or threads:
         from wheelproof.wheels.memory import share_heaps
 
         share_heaps()  # before any thread is started
-    with contextlib.ExitStack() as stack:
-        cache = None
-        if not arguments.no_cache:
-            path = default_cache_path()
-            if arguments.cache_dir:
-                path = Path(arguments.cache_dir) / path.name
-            cache = stack.enter_context(contextlib.closing(ByteCache(path)))
-        progress = stack.enter_context(Progress("reading", quiet=output.quiet))
-        client = stack.enter_context(
-            HttpClient(
-                cache,
-                offline=output.offline,
-                refresh=arguments.refresh,
-                deadline=arguments.deadline,
-                allow_download=arguments.allow_download,
-                max_download=parse_size(arguments.max_download) if arguments.max_download else LARGEST_DOWNLOAD,
-                user_agent=f"wheelproof/{__version__}",
-                on_bytes=progress.read,
-            )
-        )
-        index = SimpleIndex(client, config)
-        dependencies = None
-        if links:
-            from wheelproof.wheels.dependencies import dependency_reader
-
-            dependencies = stack.enter_context(
-                dependency_reader(client, index, config, offline=output.offline, whole=whole, beside=beside)
-            )
-        yield Sources(client, index, config, progress, dependencies)
+    with (
+        Progress("reading", quiet=output.quiet) as progress,
+        open_places(places, config, links=links, whole=whole, beside=beside, on_bytes=progress.read) as opened,
+    ):
+        yield Sources(opened.client, opened.index, opened.config, opened.dependencies, progress=progress)
 
 
 def attesting_of(client: HttpClient, output: OutputOptions, *, is_required: bool = False) -> Attesting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by, platforms_of
+from wheelproof.cli.machine_options import add_machine_options, add_platform_option
 from wheelproof.cli.options import OutputOptions, add_depth, add_list, add_max_read, add_output_options, emit, max_read
 from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
@@ -76,12 +76,13 @@ def run(arguments: argparse.Namespace) -> int:
     from wheelproof.stacks.report import judge_stack
     from wheelproof.stacks.request import StackRequest
     from wheelproof.wheels.declared_model import Chosen
+    from wheelproof.wheels.described import machines_of, platforms_of
     from wheelproof.wheels.model import Judgement
 
     output = OutputOptions.from_arguments(arguments)
     gpus = parse_gpus(",".join(arguments.gpu)) if arguments.gpu else ()
-    machines = described_by(arguments, gpus)
-    platforms = platforms_of(arguments, gpus, machines)
+    machines = machines_of(gpus, arguments.driver, arguments.cpu, arguments.platform)
+    platforms = platforms_of(arguments.platform, gpus, machines)
     path = find_lock(arguments.packages, arguments.requirement)
     chosen = Chosen(tuple(arguments.extra), tuple(arguments.group), arguments.all_extras)
     choice = LockChoice(tuple(arguments.extra), tuple(arguments.group), arguments.all_extras)

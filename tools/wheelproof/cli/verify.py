@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
-from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by, platforms_of
+from wheelproof.cli.machine_options import add_machine_options, add_platform_option
 from wheelproof.cli.options import (
     OutputOptions,
     add_depth,
@@ -97,6 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.gpu.targets import parse_gpus
     from wheel_checks.facts.wheel.depth import Depth
     from wheelproof.verifying.wheels import verify
+    from wheelproof.wheels.described import machines_of, platforms_of
     from wheelproof.wheels.model import Judgement
     from wheelproof.wheels.planning import Wanted
 
@@ -105,9 +106,13 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.python = []  # versions of wheels to judge; which environment is looked at is not for a tree to say
     _check_mode(arguments)
     gpus = parse_gpus(",".join(arguments.gpu)) if arguments.gpu else ()
-    machines = described_by(arguments, gpus)
+    machines = machines_of(gpus, arguments.driver, arguments.cpu, arguments.platform)
     wanted = Wanted(
-        platforms_of(arguments, gpus, machines), tuple(arguments.python), arguments.all_files, arguments.pre, machines
+        platforms_of(arguments.platform, gpus, machines),
+        tuple(arguments.python),
+        arguments.all_files,
+        arguments.pre,
+        machines,
     )
     expectations = Expectations(
         parse_expectation(arguments.expect) if arguments.expect else None,
