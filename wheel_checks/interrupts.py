@@ -10,6 +10,24 @@ from types import FrameType
 from typing import NoReturn
 
 TERMINATED = 128 + signal.SIGTERM
+_of_this_thread = threading.local()
+
+
+@contextlib.contextmanager
+def left_alone() -> Iterator[None]:
+    """While this is active, no handler of a signal is changed: in a call of the library they are the caller's."""
+    before = getattr(_of_this_thread, "is_left_alone", False)
+    _of_this_thread.is_left_alone = True
+    try:
+        yield
+    finally:
+        _of_this_thread.is_left_alone = before
+
+
+def _may_handle() -> bool:
+    """Only the main thread can, and of a program that did not call us as a library."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and not getattr(_of_this_thread, "is_left_alone", False)
 
 
 @contextlib.contextmanager
@@ -18,10 +36,7 @@ def terminated_as(error: BaseException) -> Iterator[None]:
 
     It does nothing in other threads than the main one, and where SIGTERM is ignored or handled already.
     """
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    ):
+    if not _may_handle() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
 
@@ -42,7 +57,7 @@ def held_back() -> Iterator[None]:
 
     A blocked signal would stay blocked in the child; a handler does not.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if not _may_handle():
         yield
         return
     came: list[int] = []
