@@ -51,6 +51,7 @@ FOREIGN = {
     "wheel_checks/formats/gpu/offload_bundle.py": "zstd, of Python 3.14 or of the extra rocm",
     "wheel_checks/facts/provenance/attestations.py": "pypi-attestations and sigstore, of the extra provenance",
     "tools/wheelproof/matrix/inside/import_modules.py": "modules of the wheel that is tested, in its cell",
+    "tools/wheelproof/plugins/child.py": "a plug-in of another package",
     "tools/wheelproof/cli/manual.py": "the commands, from the table of the command line",
 }
 OWN = {

@@ -70,7 +70,7 @@ class TestSelection:
 
 
 def test_every_rule_that_ships_has_an_id_of_its_family() -> None:
-    assert all(re.fullmatch(r"(WHL|STK|REL|PIN|DOC|KRN|MTX|SEC)\d{3}", rule.id) for rule in all_rules())
+    assert all(re.fullmatch(r"(WHL|STK|REL|PIN|PLG|DOC|KRN|MTX|SEC)\d{3}", rule.id) for rule in all_rules())
 
 
 def test_the_table_of_modules_says_which_kinds_their_rules_judge() -> None:

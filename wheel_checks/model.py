@@ -176,7 +176,8 @@ def need(fact: T | Unavailable) -> T:
 class Rule:
     """A rule: its page in the manual, and the pure function ``check(facts, expectations) -> findings``.
 
-    ``kind`` is the kind of subject that it judges (``wheel``, ``requirement``, ...).
+    ``kind`` is the kind of subject that it judges (``wheel``, ``requirement``, ...). ``plugin`` is the distribution
+    that it comes from, "" for ours.
     """
 
     id: str
@@ -188,6 +189,7 @@ class Rule:
     fix: str
     check: Callable[[Any, Any], Iterable[Finding]]
     audience: Audience = Audience.BOTH
+    plugin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

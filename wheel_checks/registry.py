@@ -11,6 +11,7 @@ from wheel_checks.model import Audience, Finding, Rule, Severity
 Check = TypeVar("Check", bound=Callable[[Any, Any], Iterable[Finding]])
 
 _RULES: dict[str, Rule] = {}
+_FOREIGN: dict[str, Rule] = {}
 
 
 def rule(
@@ -27,7 +28,7 @@ def rule(
     """Register the decorated pure function ``(facts, expectations) -> findings`` as a rule.
 
     Ids are never reused: WHL wheels, SEC what wheels run, STK stacks, REL releases, PIN pins, DOC doctor, KRN kernels,
-    MTX matrix.
+    MTX matrix, PLG plug-ins.
     """
 
     def register(check: Check) -> Check:
@@ -46,4 +47,11 @@ def rules_of(kind: str, audience: Audience = Audience.BOTH) -> Callable[..., Cal
 
 def registered() -> list[Rule]:
     """The rules that have been registered so far, ordered by id."""
-    return [_RULES[rule_id] for rule_id in sorted(_RULES)]
+    known = _FOREIGN | _RULES
+    return [known[rule_id] for rule_id in sorted(known)]
+
+
+def set_foreign(rules: Iterable[Rule]) -> None:
+    """Make the rules of plug-ins known, instead of those that were before; none of them hides one of ours."""
+    _FOREIGN.clear()
+    _FOREIGN.update((rule.id, rule) for rule in rules)

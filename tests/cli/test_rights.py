@@ -27,7 +27,7 @@ MACHINES = dict.fromkeys(("platform", "python", "gpu", "driver", "cpu"), SETS)
 REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     SHARED: (
         {"fail-on": RAISES, "select": ADDS, "ignore": ADDS},
-        "format output also color quiet verbose offline trust-index config safe-directory show-config",
+        "format output also color quiet verbose offline trust-index config safe-directory no-plugins show-config",
     ),
     "verify": (
         {**MACHINES, **dict.fromkeys(("all-files", "pre", "expect", "max-size", "depth", "max-read"), SETS)},

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
+from functools import partial
 from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -50,7 +54,11 @@ from tests.rules.wheel import (
 from tests.support.facts import findings, judged
 from wheel_checks.catalogue import all_rules
 from wheel_checks.errors import NotFoundError
+from wheel_checks.facts.plugin import PluginFault
 from wheel_checks.model import Fix, Location, Outcome
+from wheelproof.plugins.calling import pickled
+from wheelproof.plugins.child import CHECK, Task
+from wheelproof.plugins.installed import Plugin
 
 MODULES = (
     archive_bytes_cases,
@@ -104,9 +112,9 @@ MODULES = (
     variant_coverage_cases,
 )
 # What stands for an error never fails and never passes: of a wheel that could not be read, of an unexplained symptom,
-# of a section of the facts that could not be read, of an input that is no report.
+# of a section of the facts that could not be read, of an input that is no report, of a plug-in that cannot be used.
 UNREAD = "WHL000"
-NEVER_FAIL = {UNREAD, "DOC000", "DOC001", "MTX001", "MTX204"}
+NEVER_FAIL = {UNREAD, "DOC000", "DOC001", "MTX001", "MTX204", "PLG001"}
 CASES: list[Case] = list(chain.from_iterable(module.CASES for module in MODULES))
 
 
@@ -122,6 +130,19 @@ def test_given_these_facts_these_findings(case: Case) -> None:
     assert set(case.evidence) <= shown
 
 
+def test_the_facts_of_every_rule_can_be_given_to_a_plugin() -> None:
+    """Each kind of facts survives the way into the child of a plug-in, so that its rules can judge that kind."""
+    given = {case.rule: case for case in CASES}
+    plugin = Plugin("rules", "acme", "acme", "acme")
+
+    for case in given.values():
+        facts = case.facts()
+        (copy,) = pickle.loads(pickled(plugin, Task(CHECK, "acme", given=(facts,)))).given
+        judge: Callable[[Any], Any] = partial(findings, case.rule, undecided=case.undecided, **case.expectations)
+        said = [[result.message for result in judge(each)] for each in (facts, copy)]
+        assert said[0] == said[1], case.rule
+
+
 def test_every_rule_has_a_failing_case_and_a_near_miss() -> None:
     rules = {rule.id for rule in all_rules() if rule.id not in NEVER_FAIL}
 
@@ -134,6 +155,13 @@ def test_a_wheel_that_could_not_be_read_is_undecided() -> None:
 
     assert (result.outcome, result.message) == (Outcome.ERROR, "there is no file demo.whl")
     assert result.fix == Fix("see --find-links")
+
+
+def test_a_plugin_that_cannot_be_used_is_undecided() -> None:
+    (result,) = judged("PLG001", PluginFault("acme", "the plug-in acme cannot be imported", "repair it"))
+
+    assert (result.outcome, result.message) == (Outcome.ERROR, "the plug-in acme cannot be imported")
+    assert result.fix == Fix("repair it")
 
 
 def test_every_page_is_complete() -> None:

@@ -15,6 +15,8 @@ from wheel_checks.facts.gpu.targets import Product, parse_gpus
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.interrupts import left_alone
 from wheel_checks.model import FailOn, Report
+from wheel_checks.report import FORMATS
+from wheelproof.plugins.loading import NO_PLUGINS, load_plugins
 from wheelproof.reporting import Selection
 from wheelproof.wheels.described import machines_of, platforms_of
 from wheelproof.wheels.model import Judgement
@@ -41,12 +43,15 @@ def verify(
     no_index: bool = False,
     offline: bool = False,
     deadline: float | None = None,
+    plugins: bool = True,
 ) -> Report:
     """Judge wheels as ``wheelproof verify TARGET`` does.
 
     A target is a .whl file, a folder, a URL, or a requirement on an index. The other arguments are those of the
     command, with the same defaults; the index is the one that uv and pip are configured to use. ``deadline`` is in
-    seconds. A target that cannot be read is a subject of the report with an error, and the verdict is undecided.
+    seconds, ``plugins=False`` leaves out the rules of other installed packages. A target that cannot be read is a
+    subject of the report with an error, and the verdict is undecided.
+
 
     Raises UsageError for an argument that means nothing, and WheelproofError for a configuration that cannot be read.
     """
@@ -60,7 +65,7 @@ def verify(
     machines = machines_of(gpus, drivers, None, platforms)
     wanted = Wanted(platforms_of(platforms, gpus, machines), _texts(python), machines=machines)
     expectations = Expectations(_expected(expect), gpus=gpus, drivers=drivers)
-    judgement = Judgement(expectations, _selection(select, ignore, fail_on), _depth(depth))
+    judgement = Judgement(expectations, _selection(select, ignore, fail_on, plugins=plugins), _depth(depth))
     places = _places(index_url, extra_index_url, find_links, no_index=no_index, offline=offline, deadline=deadline)
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
     with left_alone(), open_places(places, places.config(), links=links, whole=whole) as opened:
@@ -86,6 +91,7 @@ def stack(
     no_index: bool = False,
     offline: bool = False,
     deadline: float | None = None,
+    plugins: bool = True,
 ) -> Report:
     """Resolve a set of requirements for a target and judge every wheel of it, as ``wheelproof stack PACKAGE`` does.
 
@@ -118,7 +124,7 @@ def stack(
         lock=lock,
     )
     expectations = Expectations(gpus=gpus, drivers=drivers, of_torch=_expected(expect))
-    judgement = Judgement(expectations, _selection(select, ignore, fail_on), _depth(depth))
+    judgement = Judgement(expectations, _selection(select, ignore, fail_on, plugins=plugins), _depth(depth))
     places = _places(index_url, extra_index_url, find_links, no_index=no_index, offline=offline, deadline=deadline)
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
     with left_alone(), open_places(places, places.config(), links=links, whole=whole) as opened:
@@ -145,11 +151,13 @@ def _depth(text: str) -> Depth:
     return Depth(text)
 
 
-def _selection(select: str | Sequence[str], ignore: str | Sequence[str], fail_on: str) -> Selection:
+def _selection(select: str | Sequence[str], ignore: str | Sequence[str], fail_on: str, *, plugins: bool) -> Selection:
     if fail_on not in {severity.value for severity in FailOn}:
         what = f"fail_on={fail_on!r} is no severity"
         raise UsageError(what, expected=f"one of {', '.join(value.value for value in FailOn)}")
-    return Selection(_texts(select), _texts(ignore), FailOn(fail_on))
+    with left_alone():
+        loaded = load_plugins(FORMATS) if plugins else NO_PLUGINS
+    return Selection(_texts(select), _texts(ignore), FailOn(fail_on), plugins=loaded)
 
 
 def _places(

@@ -23,6 +23,7 @@ from wheel_checks.model import (
 )
 from wheel_checks.sources.byte_source import Cost
 from wheelproof import __version__
+from wheelproof.plugins.loading import NO_PLUGINS, Plugins
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,14 @@ class Selection:
     """The rules that count, by prefixes of their ids, and the lowest severity that fails the run.
 
     ``select`` and ``ignore`` are the user's; a ``tree`` may silence more rules, each of which the report shows.
+    ``plugins`` add rules, and are blamed in the report where they are at fault.
     """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     fail_on: FailOn = FailOn.ERROR
     tree: TreeRules = TreeRules()
+    plugins: Plugins = NO_PLUGINS
 
     def rules(self, kind: str) -> list[Rule]:
         """The selected rules that judge subjects of this kind; one that the tree silences only says so.
@@ -60,7 +63,7 @@ class Selection:
 
         if self.tree.select or self.tree.ignore:
             select_rules(kind, self.tree.select, self.tree.ignore)  # for its error
-        chosen = select_rules(kind, self.asked, self.ignore)
+        chosen = self.plugins.chosen(select_rules(kind, self.asked, self.ignore))
         return [self._silent(rule) if self.silences(rule.id) else rule for rule in chosen]
 
     @property
@@ -152,7 +155,7 @@ class OpenReport:
         answers: Iterable[Answer] = (),
     ) -> Report:
         """The report on ``subjects``, with the time since it was opened; ``local`` bytes were read besides ``cost``."""
-        judged = tuple(subjects)
+        judged = (*subjects, *selection.plugins.subjects())
         return Report(
             command=self.command,
             version=__version__,

@@ -43,6 +43,7 @@ MODULES = {
     "pins.changes": ("requirement-of-installed", "planned-change", "planned-install"),
     "pins.environments": ("pin-environment",),
     "pins.guards": ("pin-guard",),
+    "plugin": ("plug-in",),
     "pins.requirements": ("requirement-pin",),
     "provenance.attestations": ("file-provenance",),
     "provenance.indexes": ("indexes",),

@@ -7,6 +7,8 @@ import importlib
 import os
 import sys
 import threading
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ from wheelproof.reporting import OpenReport
 
 if TYPE_CHECKING:  # not for --help
     from wheel_checks.facts.gpu.expected import HostExpectation
-    from wheel_checks.facts.host.facts import HostFacts
+    from wheel_checks.facts.host.facts import HostFacts, ProbedFacts
     from wheelproof.doctor.report import Examination
 
 _OF_A_DIAGNOSIS = ("--python", "--expect", "--host", "--full", "--fix", "--undo", "--save-facts", "--facts")
@@ -107,16 +109,16 @@ def run(arguments: argparse.Namespace) -> int:
         return _write_collector(output.output)
     expected = _expected(arguments.expect)
     opened = OpenReport("doctor")
-    request = Request(arguments.python, arguments.root, arguments.timeout)
+    request = Request(arguments.python, arguments.root, arguments.timeout, probes=_probes(output))
 
     def look() -> Examination:
         # What judges the facts is imported while they are read, which is mostly waiting for children.
         threading.Thread(target=importlib.import_module, args=("wheelproof.doctor.report",), daemon=True).start()
         with Progress("reading this machine:", unit="sections", quiet=output.quiet) as progress:
             facts = read_host(request, os.environ, progress.done)
-        return _examine(facts, expected)
+        return _examine(facts, expected, output)
 
-    found = _examine(load_facts(arguments.facts), expected) if arguments.facts else look()
+    found = _examine(load_facts(arguments.facts), expected, output) if arguments.facts else look()
     notes: list[str] = []
     facts: dict[str, object] = {}
     if arguments.save_facts:
@@ -145,6 +147,17 @@ def run(arguments: argparse.Namespace) -> int:
     return emit(make_report(found, showing, opened, more=more, notes=notes, facts=facts), output)
 
 
+def _probes(output: OutputOptions) -> Callable[[], Mapping[str, ProbedFacts | Unavailable]] | None:
+    """What asks the probes of plug-ins; None where there is none."""
+    from wheelproof.plugins.installed import PROBES
+
+    if not output.plugins.of(PROBES):
+        return None
+    from wheelproof.plugins.probes import read_probes
+
+    return partial(read_probes, output.plugins)
+
+
 def _write_collector(output: str) -> int:
     from wheelproof.doctor.collector.program import collector_program
 
@@ -154,10 +167,10 @@ def _write_collector(output: str) -> int:
     return 0
 
 
-def _examine(facts: HostFacts, expected: HostExpectation | None) -> Examination:
+def _examine(facts: HostFacts, expected: HostExpectation | None, output: OutputOptions) -> Examination:
     from wheelproof.doctor.report import examine  # after the facts have been read
 
-    return examine(facts, expected)
+    return examine(facts, expected, output.plugins)
 
 
 def _expected(text: str) -> HostExpectation | None:

@@ -74,6 +74,10 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     if name in {"-V", "--version"}:
         _print(f"wheelproof {__version__}\n")
+        if _is_verbose(rest):
+            from wheelproof.plugins.loading import listing  # the version by itself needs no look around
+
+            _print(listing())
         return 0
     if name == "help":
         name, rest = rest[0], ["--help"]
@@ -117,7 +121,7 @@ commands:
 
 options:
   -h, --help     show this help, or that of a command: wheelproof COMMAND --help
-  -V, --version  show the version
+  -V, --version  show the version; with -v the plug-ins that are installed, too
 
 exit codes:
   0 nothing found, 1 findings, 2 wrong usage, 3 could not check, 130 interrupted
@@ -159,8 +163,13 @@ def _drop_what_cannot_be_written() -> None:
 
 def _wants_traceback(arguments: list[str]) -> bool:
     """True for WHEELPROOF_DEBUG or ``-vv``; read from the raw arguments, since the parser itself may have failed."""
+    return bool(os.environ.get("WHEELPROOF_DEBUG")) or _is_verbose(arguments, 2)
+
+
+def _is_verbose(arguments: list[str], times: int = 1) -> bool:
+    """Whether ``-v`` or ``--verbose`` is there at least so many times."""
     verbose = sum(len(a) - 1 for a in arguments if a.startswith("-v") and not a.strip("-v"))
-    return bool(os.environ.get("WHEELPROOF_DEBUG")) or verbose + arguments.count("--verbose") > 1
+    return verbose + arguments.count("--verbose") >= times
 
 
 def _say(label: str, what: str, *, expected: str = "", hint: str = "") -> None:

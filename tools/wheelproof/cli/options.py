@@ -16,6 +16,9 @@ from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.model import FailOn, Report
 from wheel_checks.report import FORMATS, render
 from wheelproof.cli.rights import ADDS, allow_tree, raises
+from wheelproof.plugins.installed import FORMATS as PLUGIN_FORMATS
+from wheelproof.plugins.installed import find_plugins
+from wheelproof.plugins.loading import NO_PLUGINS, load_plugins
 from wheelproof.reporting import Selection, TreeRules
 
 
@@ -83,6 +86,15 @@ def make_parser(name: str, summary: str, module: Any) -> CommandParser:
     return parser
 
 
+class FormatNames(tuple[str, ...]):
+    """The names of our formats, and of those of plug-ins, which are looked up for a name that is not ours."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or any(p.name == name for p in find_plugins() if p.kind == PLUGIN_FORMATS)
+
+
 class ListAction(argparse.Action):
     """An option that is repeatable and takes comma separated values: ``-s A,B -s C`` gives ``["A", "B", "C"]``."""
 
@@ -114,7 +126,12 @@ def add_commands_help(
 def add_output_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that every command shares; :class:`OutputOptions` reads them back."""
     group = parser.add_argument_group("output")
-    group.add_argument("--format", choices=FORMATS, default="text", help="how the report is written (default: text)")
+    group.add_argument(
+        "--format",
+        choices=FormatNames(FORMATS),
+        default="text",
+        help="how the report is written: one of these, or a format of a plug-in (default: text)",
+    )
     group.add_argument("--output", metavar="FILE", default="-", help="write the report to FILE (- is standard output)")
     add_list(group, "--also", "FORMAT=FILE", "write the report to one more FILE, in that format (repeatable)")
     group.add_argument(
@@ -144,6 +161,9 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
         "FOLDER",
         "obey the configuration of this tree, or of those below FOLDER/*, whoever owns it; * of all (repeatable)",
     )
+    group.add_argument(
+        "--no-plugins", action="store_true", help="use no rules, formats and probes of other installed packages"
+    )
     group.add_argument("--show-config", action="store_true", help="show every option's value and origin, then exit")
 
 
@@ -168,6 +188,11 @@ class OutputOptions(Selection):
     def from_arguments(cls, arguments: argparse.Namespace) -> OutputOptions:
         """Read the parsed options. Raises UsageError at once when a report could not be written to its place."""
         also = tuple(map(_format_and_file, arguments.also))
+        plugins = NO_PLUGINS if arguments.no_plugins else load_plugins(FORMATS)
+        for name in (arguments.format, *(known for known, _ in also)):
+            if name not in FORMATS and plugins.named(PLUGIN_FORMATS, name) is None:
+                what = f"the format {name} is of a plug-in that is not used"
+                raise UsageError(what, expected=f"one of {', '.join(FORMATS)}")
         for flag, name in (("--output", arguments.output), *((f"--also {known}", file) for known, file in also)):
             if name != "-":
                 check_output(flag, name)
@@ -179,6 +204,7 @@ class OutputOptions(Selection):
             select=tuple(arguments.select),
             ignore=tuple(arguments.ignore),
             tree=getattr(arguments, "tree", TreeRules()),
+            plugins=plugins,
             offline=arguments.offline,
             trust_index=tuple(arguments.trust_index),
             quiet=arguments.quiet,
@@ -195,7 +221,7 @@ class OutputOptions(Selection):
 def _format_and_file(text: str) -> tuple[str, str]:
     """The two sides of a FORMAT=FILE. Raises UsageError."""
     name, _, file = text.partition("=")
-    if name not in FORMATS or file in {"", "-"}:
+    if name not in FormatNames(FORMATS) or file in {"", "-"}:
         raise UsageError(
             f"--also {text} is no FORMAT=FILE", expected=f"one of {', '.join(FORMATS)}, as in --also json=report.json"
         )
@@ -228,7 +254,12 @@ def emit(report: Report, options: OutputOptions) -> int:
     shown = {"color": options.color, "quiet": options.quiet, "verbose": options.verbose}
     for name, output in options.reports:
         with open_output(output) as stream:
-            render(report, stream, name, **shown)
+            if name in FORMATS:
+                render(report, stream, name, **shown)
+            elif plugin := options.plugins.named(PLUGIN_FORMATS, name):
+                from wheelproof.plugins.formats import render as render_by  # few formats are of a plug-in
+
+                render_by(plugin, report, stream)
     return report.exit_code
 
 

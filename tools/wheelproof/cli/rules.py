@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Audience, Rule
-from wheelproof.cli.options import open_output
+from wheelproof.cli.options import open_output, warn
 
 SCHEMA = "wheelproof.rules/1"
 WIDTH = 100  # columns of the text pages: prose, so not as wide as a terminal may be
@@ -27,14 +27,18 @@ CONFIGURABLE = False  # `format = "junit"` in a project's configuration is about
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof rules``."""
     parser.add_argument("rules", metavar="RULE", nargs="*", help="an id (WHL201) for its page, or a prefix (WHL2)")
+    parser.add_argument("--no-plugins", action="store_true", help="leave out the rules of other installed packages")
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="default: text")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the list of the rules, or the pages that were asked for. Raises UsageError for an unknown id."""
     from wheel_checks.catalogue import all_rules
+    from wheelproof.plugins.loading import NO_PLUGINS, load_plugins
 
-    wanted, whole_pages = choose(all_rules(), arguments.rules)
+    plugins = NO_PLUGINS if arguments.no_plugins else load_plugins()
+    warn(f"{fault.what} ({fault.hint})" for fault in plugins.faults)
+    wanted, whole_pages = choose(plugins.chosen(all_rules()), arguments.rules)
     if arguments.format == "json":
         text = json.dumps({"schema": SCHEMA, "rules": [as_json(rule) for rule in wanted]}, indent=2) + "\n"
     elif whole_pages:
@@ -71,6 +75,7 @@ def as_json(rule: Rule) -> dict[str, str]:
         "severity": str(rule.severity),
         "kind": rule.kind,
         "audience": str(rule.audience),
+        **({"plugin": rule.plugin} if rule.plugin else {}),
         **_prose(rule),
     }
 
@@ -83,7 +88,7 @@ def text_list(rules: Sequence[Rule]) -> str:
 def text_page(rule: Rule) -> str:
     """The page of a rule for a terminal, its prose wrapped."""
     sections = [f"{name.capitalize()}\n{_wrapped(prose)}" for name, prose in _prose(rule).items()]
-    heading = f"{rule.id}: {rule.title}\n{rule.severity}, judges every {rule.kind}, {AUDIENCES[rule.audience]}"
+    heading = f"{rule.id}: {rule.title}\n{rule.severity}, judges every {rule.kind}, {_readers(rule)}"
     return "\n\n".join([heading, *sections]) + "\n"
 
 
@@ -99,15 +104,18 @@ def markdown_list(rules: Sequence[Rule], link: str = "") -> str:
 def markdown_page(rule: Rule) -> str:
     """The page of a rule in Markdown."""
     sections = [f"## {name.capitalize()}\n\n{prose}" for name, prose in _prose(rule).items()]
-    heading = (
-        f"# {rule.id}: {rule.title}\n\nSeverity: {rule.severity}. Judges every {rule.kind}, {AUDIENCES[rule.audience]}."
-    )
+    heading = f"# {rule.id}: {rule.title}\n\nSeverity: {rule.severity}. Judges every {rule.kind}, {_readers(rule)}."
     return "\n\n".join([heading, *sections]) + "\n"
 
 
 def _prose(rule: Rule) -> dict[str, str]:
     """The sections of a page, in Markdown, without the indentation of the source."""
     return {name: inspect.cleandoc(getattr(rule, name)) for name in ("why", "example", "fix")}
+
+
+def _readers(rule: Rule) -> str:
+    """Who a rule is for, and whose it is when it is not ours."""
+    return AUDIENCES[rule.audience] + (f"; a rule of {rule.plugin}" if rule.plugin else "")
 
 
 def _wrapped(prose: str) -> str:

@@ -114,6 +114,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--soak {arguments.soak:g} is no time to load a GPU", expected="1 to 1,000,000 seconds")
     if arguments.compile_only and arguments.mutants:
         raise UsageError("--compile-only runs nothing", expected="no --mutants with it")
+    if arguments.plugins and arguments.no_plugins:
+        raise UsageError("--plugins and --no-plugins contradict each other", expected="one of the two")
     _check_kernels(arguments.kernels, arguments.origins.get("kernels", ""))
     if arguments.deadline is not None and not arguments.deadline > 0:
         raise UsageError(f"--deadline {arguments.deadline:g} is no time to wait", expected="a number above 0")

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.facts import HostFacts, ProbedFacts
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.interrupts import TERMINATED, terminated_as
 from wheel_checks.model import Unavailable
@@ -30,12 +30,16 @@ _RESERVE, _LEAST = 2.0, 0.7  # seconds; and this part of the time in any case
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be looked at, and for how long, in seconds; ``trial`` says whether torch is imported."""
+    """What is to be looked at, and for how long, in seconds; ``trial`` says whether torch is imported.
+
+    ``probes`` asks those of plug-ins, which look at this host alone, and not below another root.
+    """
 
     python: str = ""
     root: str = "/"
     timeout: float = 60.0
     trial: bool = True
+    probes: Callable[[], Mapping[str, ProbedFacts | Unavailable]] | None = None
 
 
 def read_host(request: Request, environ: Mapping[str, str], on_read: Callable[[], object] = lambda: None) -> HostFacts:
@@ -118,6 +122,9 @@ def _start(sections: Sections, request: Request, environ: Mapping[str, str], bud
     sections.start("dangerous", dangerous, _ANSWERS)
     sections.start("triton", triton)
     sections.start("variables_origin", origins, ())
+    ask = request.probes
+    if ask is not None and root == "/":
+        sections.start("probes", ask)
 
 
 def _probe(name: str) -> Any:

@@ -17,6 +17,7 @@ from wheelproof.doctor import summary
 from wheelproof.doctor.answer import answer_host
 from wheelproof.doctor.asked import only_asked
 from wheelproof.doctor.diagnosis import Diagnosis, diagnose
+from wheelproof.plugins.loading import NO_PLUGINS, Plugins
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
 
@@ -30,9 +31,10 @@ class Examination:
     expected: HostExpectation | None = None
 
 
-def examine(facts: HostFacts, expected: HostExpectation | None = None) -> Examination:
+def examine(facts: HostFacts, expected: HostExpectation | None = None, plugins: Plugins = NO_PLUGINS) -> Examination:
     """Judge the host by all rules, whichever of them are shown: a diagnosis that ignores a cause would name another."""
-    results = only_asked(run_rules(select_rules(KIND), facts, Expectations(host=expected)), facts, expected)
+    rules = plugins.chosen(select_rules(KIND))
+    results = only_asked(run_rules(rules, facts, Expectations(host=expected)), facts, expected)
     return Examination(facts, results, diagnose(facts, results, expected=expected), expected)
 
 

@@ -15,12 +15,19 @@ _NOT_READ = Unavailable("it was not read")
 
 
 @dataclass(frozen=True, slots=True)
+class ProbedFacts:
+    """What the probe of a plug-in says, by name."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class HostFacts:
     """One host. ``variables`` are the environment variables that matter, and no others.
 
     ``taken`` is when this was read, UTC in ISO 8601. ``seconds`` is by section. ``unread`` are the sections whose
     reader crashed or ran out of time, and what happened. ``variables_origin`` says which file sets a variable, and in
-    which line ("/etc/environment:3"), where that was found.
+    which line ("/etc/environment:3"), where that was found. ``probes`` are those of plug-ins, by their names.
     """
 
     taken: str = ""
@@ -46,3 +53,4 @@ class HostFacts:
     seconds: Mapping[str, float] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
     variables_origin: Mapping[str, str] = field(default_factory=dict)
+    probes: Mapping[str, ProbedFacts | Unavailable] = field(default_factory=dict)
