@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run, Wheelproof
-from tests.support.index import simple_index
 from tests.support.pairs import library
-from tests.support.range_server import RangeServer
-from tests.support.sdists import SourceBuilder
-from tests.support.wheels import WheelBuilder, torch_like
+from wheelproof.testing.index import simple_index
+from wheelproof.testing.range_server import RangeServer
+from wheelproof.testing.sdists import SourceBuilder
+from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 
 def torch(accelerator: str, machine: str) -> WheelBuilder:

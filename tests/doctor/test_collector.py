@@ -19,9 +19,9 @@ from tests.conftest import Wheelproof
 from tests.support.patience import wait_until
 from tests.support.patients import NCCL, TORCH, Patient, nccl_wheel, torch_wheel
 from tests.support.pythons import other_pythons
-from tests.support.stub_driver import build, variables
 from wheelproof.doctor.collector.older_syntax import OLDEST
 from wheelproof.doctor.collector.program import collector_program
+from wheelproof.testing.stub_driver import build, variables
 
 HERE = sys.version_info[:2]
 PYTHONS = {HERE: sys.executable} | {version: path for version, path in other_pythons().items() if version >= OLDEST}

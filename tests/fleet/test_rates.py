@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.fleet_cases import hosts, timed
-from tests.support.facts import judged
 from wheel_checks.facts.fleet import FleetFacts
 from wheel_checks.model import Outcome
+from wheelproof.testing.facts import judged
 
 
 @pytest.mark.parametrize("fleet", [FleetFacts(hosts(a=4)), timed(4.25, 1.88), timed("nan", "x", 4.25, 4.2)])

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.index import simple_index
 from tests.support.matrix import CELL, HERE, OTHER, PYTHON, MatrixWorld, messages, steps_of, torch_wheel
 from tests.support.patience import PATIENCE, in_time, wait_until
-from tests.support.range_server import RangeServer
+from wheelproof.testing.index import simple_index
+from wheelproof.testing.range_server import RangeServer
 
 CPU = "accelerator = 'cpu'"
 KNOWN_CPU = "expect = { accelerator = 'cpu', reason = 'the index has no other' }"

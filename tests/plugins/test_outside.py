@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.outside import FORMAT, PROBE, RULES, Outside, Package, results_of
-from tests.support.wheels import WheelBuilder
+from wheelproof.testing.wheels import WheelBuilder
 
 GOOD = (
     Package("acme-rules", RULES, {"rules": 'acme = "acme_rules"'}),

@@ -15,7 +15,6 @@ import pytest
 from tests.rules.case import Case
 from tests.rules.test_rules import CASES, NEVER_FAIL
 from tests.support import reports
-from tests.support.facts import judged
 from tests.support.hostile import HEAD, HOSTILE, faults, planted, texts_of, vectors
 from tests.support.rendering import rendered, workflow_commands
 from wheel_checks.catalogue import all_rules
@@ -23,6 +22,7 @@ from wheel_checks.commands import Command, NoCommand, Options, decoded, shell
 from wheel_checks.model import Fix, Outcome, Report, Subject
 from wheel_checks.report import FORMATS
 from wheel_checks.report.wording import fix_lines
+from wheelproof.testing.facts import judged
 
 SAMPLE = 24  # attacks on each case; `ci/hostile_rules.py` makes all of them
 HOWS = ("replaced", "appended", "inside")

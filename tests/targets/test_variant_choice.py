@@ -19,7 +19,6 @@ from variantlib.models.variant import VariantProperty as TheirProperty
 from variantlib.resolver.lib import sort_and_filter_supported_variants
 from variantlib.variants_json import VariantsJson
 
-from tests.support.facts import AARCH64, X86_64, listed
 from tests.support.variant_index import CU126, FIVE, Made, cuda, make_release
 from tests.support.variants import SCHEMA, document
 from wheel_checks.formats.index_page import IndexFile
@@ -34,6 +33,7 @@ from wheel_checks.targets.variant_choice import (
     order_variants,
 )
 from wheel_checks.targets.variant_machine import Features, Machine
+from wheelproof.testing.facts import AARCH64, X86_64, listed
 
 V3 = "x86-64-v3"
 GH200 = Machine("aarch64", "Grace", "GH200", 90, "580", "13.0")

@@ -61,7 +61,8 @@ class Request:
 @dataclass(frozen=True)
 class Answer:
     """What goes back. ``cut`` drops the connection after so many bytes of the body; ``pause`` seconds pass between
-    pieces of ``piece`` bytes; ``raw`` replaces the whole answer, status line included."""
+    pieces of ``piece`` bytes; ``raw`` replaces the whole answer, status line included.
+    """
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
