@@ -14,8 +14,10 @@ from wheel_checks.commands import in_words, path, requirement, run
 # extra: what it names in pyproject.toml; a test compares the two
 REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
     "docker": ("docker>=7",),
+    "mcp": ("mcp>=2",),
     "provenance": ("pypi-attestations>=0.0.30",),
     "release": ("readme-renderer>=44", "trove-classifiers"),
+    "testing": ("pytest>=8.3",),
     "rocm": ("backports.zstd>=1.0",),
 }
 
