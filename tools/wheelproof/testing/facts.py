@@ -90,7 +90,8 @@ def listed(file_name: str = "demo-1.0-py3-none-any.whl", **fields: Any) -> Index
 
 
 def judged(rule_id: str, facts: Any, **expectations: Any) -> tuple[CheckResult, ...]:
-    """The results of one rule, whatever their outcome."""
+    """The results of one rule, whatever their outcome, on facts or on a wheel that is read first."""
+    facts = facts_of(facts) if isinstance(facts, WheelBuilder) else facts
     return run_rules([get_rule(rule_id)], facts, Expectations(**expectations))
 
 
