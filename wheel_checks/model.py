@@ -177,7 +177,8 @@ class Rule:
     """A rule: its page in the manual, and the pure function ``check(facts, expectations) -> findings``.
 
     ``kind`` is the kind of subject that it judges (``wheel``, ``requirement``, ...). ``plugin`` is the distribution
-    that it comes from, "" for ours.
+    that it comes from, "" for ours. ``sources`` are where the failure was described ("pytorch#168065", an address),
+    ``tested`` says what the rule was tested with, and what no test could reach.
     """
 
     id: str
@@ -190,6 +191,8 @@ class Rule:
     check: Callable[[Any, Any], Iterable[Finding]]
     audience: Audience = Audience.BOTH
     plugin: str = ""
+    sources: tuple[str, ...] = ()
+    tested: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ def rule(
     fix: str,
     kind: str = "wheel",
     audience: Audience = Audience.BOTH,
+    sources: Iterable[str] = (),
+    tested: str = "",
 ) -> Callable[[Check], Check]:
     """Register the decorated pure function ``(facts, expectations) -> findings`` as a rule.
 
@@ -34,7 +36,9 @@ def rule(
     def register(check: Check) -> Check:
         if rule_id in _RULES:
             raise ValueError(f"rule id {rule_id} is taken by {_RULES[rule_id].title!r}")
-        _RULES[rule_id] = Rule(rule_id, title, kind, severity, why, example, fix, check, audience)
+        _RULES[rule_id] = Rule(
+            rule_id, title, kind, severity, why, example, fix, check, audience, sources=tuple(sources), tested=tested
+        )
         return check
 
     return register

@@ -75,7 +75,7 @@ def _descriptor(rule: Rule | None, result: CheckResult) -> dict[str, Any]:
     if rule:
         descriptor["fullDescription"] = _message(rule.why)
         descriptor["help"] = _message(f"{rule.why}\n\nExample: {rule.example}\n\nFix: {rule.fix}")
-        if page := page_of(rule.id):
+        if page := "" if rule.plugin else page_of(rule.id):
             descriptor["helpUri"] = page
     return descriptor
 

@@ -8,9 +8,11 @@ import json
 import textwrap
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Audience, Rule
+from wheel_checks.references import address_of
 from wheelproof.cli.options import open_output, warn
 
 SCHEMA = "wheelproof.rules/1"
@@ -67,8 +69,9 @@ def choose(rules: Sequence[Rule], asked: Sequence[str]) -> tuple[list[Rule], boo
     return wanted, bool(asked) and all(prefix in ids for prefix in prefixes)
 
 
-def as_json(rule: Rule) -> dict[str, str]:
+def as_json(rule: Rule) -> dict[str, Any]:
     """What a rule says about itself."""
+    sources = [{"name": source, "url": address_of(source)} for source in rule.sources]
     return {
         "id": rule.id,
         "title": rule.title,
@@ -77,6 +80,8 @@ def as_json(rule: Rule) -> dict[str, str]:
         "audience": str(rule.audience),
         **({"plugin": rule.plugin} if rule.plugin else {}),
         **_prose(rule),
+        **({"sources": sources} if sources else {}),
+        **({"tested": rule.tested} if rule.tested else {}),
     }
 
 
@@ -88,6 +93,11 @@ def text_list(rules: Sequence[Rule]) -> str:
 def text_page(rule: Rule) -> str:
     """The page of a rule for a terminal, its prose wrapped."""
     sections = [f"{name.capitalize()}\n{_wrapped(prose)}" for name, prose in _prose(rule).items()]
+    if rule.sources:
+        lines = [f"  {source}{f': {address}' if (address := address_of(source)) else ''}" for source in rule.sources]
+        sections.append("\n".join(["Sources", *lines]))
+    if rule.tested:
+        sections.append(f"Tested with\n{_wrapped(rule.tested)}")
     heading = f"{rule.id}: {rule.title}\n{rule.severity}, judges every {rule.kind}, {_readers(rule)}"
     return "\n\n".join([heading, *sections]) + "\n"
 
@@ -104,6 +114,10 @@ def markdown_list(rules: Sequence[Rule], link: str = "") -> str:
 def markdown_page(rule: Rule) -> str:
     """The page of a rule in Markdown."""
     sections = [f"## {name.capitalize()}\n\n{prose}" for name, prose in _prose(rule).items()]
+    if rule.sources:
+        sections.append("## Sources\n\n" + "\n".join(f"- {_linked(source)}" for source in rule.sources))
+    if rule.tested:
+        sections.append(f"## Tested with\n\n{rule.tested[0].upper()}{rule.tested[1:]}.")
     heading = f"# {rule.id}: {rule.title}\n\nSeverity: {rule.severity}. Judges every {rule.kind}, {_readers(rule)}."
     return "\n\n".join([heading, *sections]) + "\n"
 
@@ -111,6 +125,12 @@ def markdown_page(rule: Rule) -> str:
 def _prose(rule: Rule) -> dict[str, str]:
     """The sections of a page, in Markdown, without the indentation of the source."""
     return {name: inspect.cleandoc(getattr(rule, name)) for name in ("why", "example", "fix")}
+
+
+def _linked(source: str) -> str:
+    """A source in Markdown, as a link where it has an address."""
+    address = address_of(source)
+    return f"[{source}]({address})" if address else source
 
 
 def _readers(rule: Rule) -> str:

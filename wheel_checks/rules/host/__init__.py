@@ -1,1 +1,1 @@
-"""The rules of the doctor, by the sections of the catalogue of failures. They judge ``HostFacts``."""
+"""The rules of the doctor, which judge ``HostFacts``: a folder or a module for each part of a machine that fails."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -70,12 +71,14 @@ def cause(
     """Register the decorated pure function ``(facts: HostFacts, expectations) -> findings``.
 
     ``catalogue`` is its entry in the catalogue ("A01"), ``sources`` where the failure was described
-    ("pytorch#168065"), ``tested`` what its tests are made of, and what no test could reach.
+    ("pytorch#168065, uv#15446"), ``tested`` what its tests are made of, and what no test could reach.
     """
     identity = rule_id(catalogue)
     CAUSES[identity] = Cause(catalogue, layer, explains, certain, tested)
-    page = f"{why} (Catalogue {catalogue}; {sources}. Tested: {tested})."
-    return rule(identity, title, severity, why=page, example=example, fix=fix, kind=KIND)
+    described = re.split(r"[,;] (?![^(]*\))", sources)
+    return rule(
+        identity, title, severity, why=why, example=example, fix=fix, kind=KIND, sources=described, tested=tested
+    )
 
 
 def causes_in(layer: Layer, explains: tuple[str, ...] = ()) -> Callable[..., Callable[[Check], Check]]:

@@ -1,4 +1,4 @@
-"""Section D: the NVSwitch fabric, IMEX, confidential computing."""
+"""The NVSwitch fabric, IMEX, confidential computing."""
 
 from __future__ import annotations
 

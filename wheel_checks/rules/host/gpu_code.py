@@ -1,4 +1,4 @@
-"""Section G: GPU code that is not for this GPU."""
+"""GPU code that is not for this GPU."""
 
 from __future__ import annotations
 

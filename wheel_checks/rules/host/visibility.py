@@ -1,4 +1,4 @@
-"""Section F: variables and states of a GPU that hide it, or keep it from a process."""
+"""Variables and states of a GPU that hide it, or keep it from a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section E: cgroups, labels, sandboxes, schedulers and orchestrators that keep the GPU from a process."""
+"""Cgroups, labels, sandboxes, schedulers and orchestrators that keep the GPU from a process."""
 
 from __future__ import annotations
 

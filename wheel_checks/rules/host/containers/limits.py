@@ -1,4 +1,4 @@
-"""Section E, its second half: limits, WSL and MPS."""
+"""Limits, WSL and MPS."""
 
 from __future__ import annotations
 

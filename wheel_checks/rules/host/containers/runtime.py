@@ -1,4 +1,4 @@
-"""Section E: the container's runtime gives it the GPU, and the driver's libraries."""
+"""The container's runtime gives it the GPU, and the driver's libraries."""
 
 from __future__ import annotations
 

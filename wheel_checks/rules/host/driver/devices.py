@@ -1,4 +1,4 @@
-"""Section C: the GPUs themselves: on the bus, answering, and open to this user."""
+"""The GPUs themselves: on the bus, answering, and open to this user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section C: faults of certain drivers with certain firmware and kernels."""
+"""Faults of certain drivers with certain firmware and kernels."""
 
 from __future__ import annotations
 

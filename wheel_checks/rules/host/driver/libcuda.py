@@ -1,4 +1,4 @@
-"""Section C: which libcuda the loader takes: none, a stub, or one of cuda-compat."""
+"""Which libcuda the loader takes: none, a stub, or one of cuda-compat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section C: the driver's kernel modules: installed, bound to the GPU, signed, built for this kernel, loaded."""
+"""The driver's kernel modules: installed, bound to the GPU, signed, built for this kernel, loaded."""
 
 from __future__ import annotations
 

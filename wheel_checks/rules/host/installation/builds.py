@@ -1,4 +1,4 @@
-"""Section B, its third part: companions and extensions that were built for another torch, or for another CUDA."""
+"""Companions and extensions that were built for another torch, or for another CUDA."""
 
 from __future__ import annotations
 

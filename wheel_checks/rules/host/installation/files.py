@@ -1,4 +1,4 @@
-"""Section B, its first part: files of the installation that are gone, cut off, overwritten or left over."""
+"""Files of the installation that are gone, cut off, overwritten or left over."""
 
 from __future__ import annotations
 

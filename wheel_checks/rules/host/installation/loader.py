@@ -1,4 +1,4 @@
-"""Section B, its last part: what the dynamic loader takes instead of torch's own libraries, or refuses."""
+"""What the dynamic loader takes instead of torch's own libraries, or refuses."""
 
 from __future__ import annotations
 

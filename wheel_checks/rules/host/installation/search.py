@@ -1,4 +1,4 @@
-"""Section B, its second part: where Python and the loader search, and what they find there."""
+"""Where Python and the loader search, and what they find there."""
 
 from __future__ import annotations
 

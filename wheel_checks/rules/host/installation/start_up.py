@@ -1,4 +1,4 @@
-"""Section B, its fourth part: what the start of Python changes, and what the import of torch takes or lacks."""
+"""What the start of Python changes, and what the import of torch takes or lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section H: Triton's ptxas: does it run, does it know the GPU, does the driver load what it makes?"""
+"""Triton's ptxas: does it run, does it know the GPU, does the driver load what it makes?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section H: Triton is installed, once, and in the release that torch was made for."""
+"""Triton is installed, once, and in the release that torch was made for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section H: what Triton needs around it: a C compiler, headers, libcuda, a cache."""
+"""What Triton needs around it: a C compiler, headers, libcuda, a cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section A, its first part: a build of torch that does not fit the driver, the GPU or the machine."""
+"""A build of torch that does not fit the driver, the GPU or the machine."""
 
 from __future__ import annotations
 

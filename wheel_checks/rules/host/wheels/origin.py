@@ -1,4 +1,4 @@
-"""Section A, its second part: who brought a torch that does not fit."""
+"""Who brought a torch that does not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section A, its third part: platforms for which there is no wheel of torch, or none with code for their GPU."""
+"""Platforms for which there is no wheel of torch, or none with code for their GPU."""
 
 from __future__ import annotations
 
