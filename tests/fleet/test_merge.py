@@ -450,7 +450,7 @@ def test_a_page_does_not_tell_of_thousands_of_hosts(wheelproof: Wheelproof, tmp_
     (tmp_path / "all.jsonl").write_text("\n".join([*lines, json.dumps(broken)]))
     page = wheelproof("report", "merge", str(tmp_path / "all.jsonl"), "--format", "html").out
 
-    assert page.count('<details class="subject"') == 501
+    assert page.count('<details class="subject ') == 501
     assert '<span class="file">broken</span>' in page
     assert "201 more are left out; the json format holds everything." in page
 
