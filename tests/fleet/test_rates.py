@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.fleet_cases import hosts, timed
-from wheel_checks.facts.fleet import FleetFacts
+from wheel_checks.facts.fleet.hosts import FleetFacts
 from wheel_checks.model import Outcome
 from wheelproof.testing.facts import judged
 
@@ -14,4 +14,4 @@ from wheelproof.testing.facts import judged
 def test_without_rates_of_three_hosts_nothing_is_judged(fleet: FleetFacts) -> None:
     (result,) = judged("MTX207", fleet)
     assert result.outcome is Outcome.SKIP
-    assert result.message.startswith("no rate was measured on three hosts or more (")
+    assert result.message.startswith("no rate was measured on 3 hosts of one kind (")

@@ -1,12 +1,16 @@
-"""MTX201 to MTX206: whether the hosts of a fleet are alike. What makes a merge undecided is in tests/fleet."""
+"""MTX201 to MTX208: whether the hosts of a fleet are alike. What makes a merge undecided is in tests/fleet."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tests.rules.case import NOTE, WARNING, Case
-from wheel_checks.facts.fleet import FleetFacts, Host, HostReport, LeftOut, ReportSource
+from wheel_checks.facts.fleet.hosts import FleetFacts, Host, HostReport, LeftOut, ReportSource
+from wheel_checks.facts.fleet.topology import guessed
 from wheel_checks.model import Severity
 
 DRIVER = "580.159.04"
+NINE_RACKS = [f"rack{rack}-t{tray}" for rack in range(9) for tray in range(4)]
 
 
 def host(name: str, command: str = "doctor", **facts: str | None) -> Host:
@@ -24,6 +28,21 @@ def hosts(**drivers: int) -> tuple[Host, ...]:
     return tuple(host(f"n{number}", driver=value) for number, value in enumerate(values))
 
 
+def copying(rates: Mapping[str, float]) -> FleetFacts:
+    """A fleet of which each of these hosts copies at its rate, in TB/s; places are what names say."""
+    every = tuple(
+        host(name, "smoke", GPUs="NVIDIA H200", **{"rate of GPU 0 copy": f"{r}e12"}) for name, r in rates.items()
+    )
+    return FleetFacts(every, named_places=guessed(rates))
+
+
+def racks(**moved: str) -> FleetFacts:
+    """Three racks of four trays, each rack an NVLink domain, but for the trays that are named."""
+    names = [f"rack{rack}_tray{tray}" for rack in range(3) for tray in range(4)]
+    every = tuple(host(n, **{"NVLink domain": moved.get(n, f"uuid{n[4]}.1")}) for n in names)
+    return FleetFacts(every, named_places=guessed(names))
+
+
 def cut_short(left_out: LeftOut) -> Host:
     return Host("n0", (HostReport(report("n0"), "", {}, left_out=(left_out,)),))
 
@@ -39,13 +58,76 @@ def timed(*rates: object) -> FleetFacts:
 CASES = [
     Case(
         "MTX207",
+        "a GPU that copies 8 % slower",
+        lambda: copying({f"n{n}": 3.92 if n == 7 else 4.25 + 0.005 * (n % 5) for n in range(18)}),
+        ("n7 is slower than the others: smoke: GPU 0 copy at 92 % of the median of 18 hosts",),
+        severity=WARNING,
+    ),
+    Case(
+        "MTX207",
+        "a rack that is slow as a whole, by too little for each of its hosts",
+        lambda: copying({f"rack{r}-t{t}": 4.21 if r == 3 else 4.26 for r in range(6) for t in range(6)}),
+        ("all 6 hosts of rack 3 (rack3-t[0-5]) are slower than the others: copy at 99 % of the median of 36 hosts",),
+        severity=WARNING,
+    ),
+    Case(
+        "MTX208",
+        "a tray in another domain",
+        lambda: racks(rack1_tray2="uuid9.1"),
+        ("rack1_tray2 is not in the NVLink domain of the other 3 hosts of rack 1",),
+        severity=WARNING,
+        evidence=("uuid9.1",),
+    ),
+    Case(
+        "MTX208",
+        "a tray without a domain",
+        lambda: racks(rack1_tray2="none"),
+        ("rack1_tray2 is not in the NVLink domain of the other 3 hosts of rack 1",),
+        severity=WARNING,
+        evidence=("none",),
+    ),
+    Case("MTX208", "each rack is a domain", racks),
+    Case(
+        "MTX208",
+        "a fleet that is one domain",
+        lambda: racks(**{f"rack{r}_tray{t}": "uuid.1" for r in range(3) for t in range(4)}),
+    ),
+    Case("MTX201", "NVLink domains, which differ between racks", racks),
+    Case("MTX202", "NVLink domains, which differ between racks", racks),
+    Case(
+        "MTX201",
+        "two whole racks of nine with another firmware",
+        lambda: FleetFacts(
+            tuple(host(n, vbios="b" if n[4] in "34" else "a") for n in NINE_RACKS), named_places=guessed(NINE_RACKS)
+        ),
+        ("all 8 hosts of rack 3 and 4 (rack[3-4]-t[0-3]) differ from the others: vbios",),
+        severity=WARNING,
+    ),
+    Case(
+        "MTX201",
+        "two whole racks of nine with other GPUs are another kind",
+        lambda: FleetFacts(
+            tuple(
+                host(n, GPUs="8 x B" if n[4] in "34" else "8 x A", vbios="b" if n[4] in "34" else "a")
+                for n in NINE_RACKS
+            ),
+            named_places=guessed(NINE_RACKS),
+        ),
+    ),
+    Case(
+        "MTX202",
+        "a value that no other host has says nothing",
+        lambda: FleetFacts(tuple(host(f"n{n}", folder=f"/scratch/{n}") for n in range(30))),
+    ),
+    Case(
+        "MTX207",
         "one of four nodes copies at half the rate of the others",
         lambda: timed(4.25, 4.27, 1.88, 4.21),
         ("n2 is slower than the others: smoke: GPU 0 copy at 44 % of the median of 4 hosts (and 1 more)",),
         severity=WARNING,
-        evidence=("1.88e+12, the median is 4.23e+12",),
+        evidence=("1.88e+12, the median is 4.23e+12, 78 standard deviations away",),
     ),
-    Case("MTX207", "rates that differ as those of healthy nodes do", lambda: timed(4.25, 4.27, 4.0, 4.21)),
+    Case("MTX207", "rates that differ as those of healthy nodes do", lambda: timed(4.25, 4.27, 4.22, 4.26)),
     Case("MTX207", "what is no number", lambda: timed(4, 4, 4, "nan")),
     Case("MTX201", "rates, which differ everywhere", lambda: timed(4.25, 4.27, 1.88, 4.21)),
     Case(

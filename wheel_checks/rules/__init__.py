@@ -7,7 +7,8 @@ import importlib
 # Module: the kinds of subjects that its rules judge. Loading all of them takes a quarter of a quick verdict's time.
 MODULES = {
     "choice": ("requirement",),
-    "fleet": ("fleet",),
+    "fleet.alike": ("fleet",),
+    "fleet.reports": ("fleet",),
     "host.containers.denial": ("host",),
     "host.containers.limits": ("host",),
     "host.containers.runtime": ("host",),

@@ -35,6 +35,11 @@ def open_regular(path: str | os.PathLike[str], *, given: bool = False) -> io.Fil
     return io.FileIO(descriptor_of(path, given=given))
 
 
+def names_file(text: str) -> bool:
+    """Whether ``text`` is the path of a file that exists, be it a pipe; a text that can be no path is none."""
+    return os.path.exists(text) and not os.path.isdir(text)  # noqa: PTH110, PTH112  # Path raises for long texts
+
+
 def read_start(path: str | os.PathLike[str], limit: int, *, given: bool = False) -> bytes:
     """The content of a regular file, its first ``limit`` bytes if it is longer; /dev/null is an empty one.
 

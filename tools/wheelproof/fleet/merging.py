@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -11,12 +10,22 @@ from typing import Any
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.fleet import Difference, FleetFacts, Host, HostReport, ReportSource, Unreadable, doctor_first
+from wheel_checks.facts.fleet.host_list import natural
+from wheel_checks.facts.fleet.hosts import (
+    Difference,
+    FleetFacts,
+    Host,
+    HostReport,
+    ReportSource,
+    Unreadable,
+    doctor_first,
+)
 from wheel_checks.model import Report, Subject
 from wheel_checks.rules.fleet import KIND
 from wheel_checks.runner import run_rules
 from wheelproof.fleet.inputs import Document
 from wheelproof.fleet.overview import overview
+from wheelproof.fleet.places import place_reader
 from wheelproof.fleet.reading import MERGE, ReportReader
 from wheelproof.reporting import OpenReport, Selection
 
@@ -24,15 +33,17 @@ from wheelproof.reporting import OpenReport, Selection
 ALWAYS = ("MTX203", "MTX204", "MTX206")
 
 
-def merge(documents: Iterable[Document], expected: Sequence[str], selection: Selection) -> Report:
+def merge(documents: Iterable[Document], expected: Sequence[str], selection: Selection, topology: str = "") -> Report:
     """One subject for the fleet, with what differs, and one for each host, with its findings.
 
-    ``expected`` are the hosts that should be there (none: nobody knows). Documents are read one after another, and only
-    what is compared is kept of each. Raises UsageError for a rule that does not exist.
+    ``expected`` are the hosts that should be there (none: nobody knows), ``topology`` says where hosts are. Documents
+    are read one after another, and only what is compared is kept of each. Raises UsageError for a rule that does not
+    exist.
     """
-    opened = OpenReport(MERGE)
+    opened, places = OpenReport(MERGE), place_reader(topology)
     rules = [*(rule for rule in selection.rules(KIND) if rule.id not in ALWAYS), *map(get_rule, ALWAYS)]
     fleet = gather(documents, expected)
+    fleet = replace(fleet, named_places=places([host.name for host in fleet.hosts]))
     hosts = _host_subjects(fleet, selection)
     told = Subject("fleet", KIND, f"{len(hosts):,} hosts", _fleet_facts(fleet), run_rules(rules, fleet, Expectations()))
     return opened.close((told, *hosts), selection, overview=overview(fleet, hosts, selection.fail_on))
@@ -72,24 +83,23 @@ def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> Fleet
     return FleetFacts(hosts, tuple(asked), tuple(unexpected), tuple(unreadable), tuple(repeated))
 
 
-def natural(name: str) -> tuple[tuple[str, int], ...]:
-    """A key that sorts node-2 before node-10."""
-    return tuple((text, int(number or -1)) for text, number in re.findall(r"([^0-9]*)([0-9]{0,18})", name))
-
-
 def _host_subjects(fleet: FleetFacts, selection: Selection) -> list[Subject]:
     deviates: dict[str, dict[str, str]] = defaultdict(dict)
     for difference in fleet.differences:
         for value, names in difference.rare.items():
             for name in names:
                 deviates[name][difference.fact] = value
-    return [_host_subject(_selected(host, selection), deviates.get(host.name, {})) for host in fleet.hosts]
+    return [
+        _host_subject(_selected(host, selection), deviates.get(host.name, {}), fleet.topology.of(host.name))
+        for host in fleet.hosts
+    ]
 
 
-def _host_subject(host: Host, deviates: Mapping[str, str]) -> Subject:
+def _host_subject(host: Host, deviates: Mapping[str, str], places: Mapping[str, str]) -> Subject:
     facts = {
         "host": host.name,
         "root": host.root,
+        "places": places,
         "deviates": deviates,
         "compared": {report.source.command: report.facts for report in host.reports if report.facts is not None},
         "reports": [_report_facts(report) for report in host.reports],

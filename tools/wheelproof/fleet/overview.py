@@ -6,13 +6,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from wheel_checks.facts.fleet import ABSENT, UNKNOWN, Difference, FleetFacts, by_deviating, by_kinds
+from wheel_checks.facts.fleet.host_list import folded
+from wheel_checks.facts.fleet.hosts import ABSENT, UNKNOWN, Difference, FleetFacts, by_deviating, by_kinds
+from wheel_checks.facts.fleet.topology import grid
 from wheel_checks.model import CheckResult, FailOn, Outcome, Overview, Report, Severity, Subject, Table, Verdict
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.report.wording import fix_lines
 
 MARK = "! "  # before a value that few hosts have
-_MOST_COLUMNS, _MOST_ROWS, _MOST_CAUSES = 12, 200, 100
+_MOST_COLUMNS, _MOST_ROWS, _MOST_CAUSES, _PARTS = 12, 200, 100, 6
+_MOST_GRID = 72  # columns of the map of places
 
 
 def overview(fleet: FleetFacts, hosts: Sequence[Subject], fail_on: FailOn) -> Overview:
@@ -20,7 +23,12 @@ def overview(fleet: FleetFacts, hosts: Sequence[Subject], fail_on: FailOn) -> Ov
     judge = Report("", "", "", 0.0, (), fail_on)
     verdicts = {host.id: judge.verdict_of(host) for host in hosts}
     causes = _causes(fleet, hosts)
-    tables = [*_host_table(fleet, hosts, verdicts), *_cause_table(causes), *_shared_table(fleet)]
+    tables = [
+        *_host_table(fleet, hosts, verdicts),
+        *_map(fleet, hosts, verdicts),
+        *_cause_table(causes),
+        *_shared_table(fleet),
+    ]
     headline, notes = _headline(fleet, verdicts), tuple(_notes(fleet))
     return Overview(headline, tuple(tables), notes=notes, summed_up=frozenset({"host"}))
 
@@ -29,22 +37,25 @@ def _headline(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> str:
     """``72 hosts: node-17 differs in driver and 2 more, 3 hosts fail, 1 expected host gave no report``."""
     deviating = list(by_deviating(fleet.differences).items())
     parts = [
-        f"{summarised(sorted(names), 3)} {'differs' if len(names) == 1 else 'differ'} in {_facts_phrase(differences)}"
+        f"{fleet.topology.phrase(names, differences[0].compared, 3)} {'differs' if len(names) == 1 else 'differ'} in "
+        f"{_facts_phrase(differences)}"
         for names, differences in deviating[:2]
     ]
     if len(deviating) > 2:
         parts.append(f"{len(deviating) - 2} more differences")
     if kinds := by_kinds(fleet.differences):
         parts.append(f"{len(kinds[0][0].common)} kinds of hosts, by {_facts_phrase(kinds[0])}")
+    if slow := {one.host for one in fleet.rates.slow}.union(*(one.hosts for one in fleet.rates.groups)):
+        parts.append(f"{fleet.topology.phrase(slow, verdicts, 3)} {'is' if len(slow) == 1 else 'are'} slow")
     failing = [name for name, verdict in verdicts.items() if verdict is Verdict.FAIL]
     undecided = sum(verdict is Verdict.UNDECIDED for verdict in verdicts.values())
     if failing:
-        named = f" ({summarised(failing, 3)})" if len(failing) <= 3 else ""
+        named = f" ({folded(failing, 3)})"
         parts.append(f"{plural(len(failing), 'host')} fail{'s' * (len(failing) == 1)}{named}")
     if undecided:
         parts.append(f"{plural(undecided, 'host')} undecided")
     if fleet.missing:
-        parts.append(f"no report from {summarised(fleet.missing, 3)}")
+        parts.append(f"no report from {folded(fleet.missing, 3)}")
     if fleet.unreadable:
         parts.append(f"{plural(len(fleet.unreadable), 'input')} cannot be read")
     if in_part := sum(bool(report.left_out) for host in fleet.hosts for report in host.reports):
@@ -77,7 +88,7 @@ def _cause_table(causes: Sequence[tuple[str, bool, list[tuple[str, CheckResult]]
         first = next(result for _, result in where if result.message == message)
         told = f"{message} (and {len(messages) - 1:,} other wordings)" if len(messages) > 1 else message
         kind = "not checked" if first.outcome is Outcome.ERROR else str(first.severity)
-        names = summarised([name for name, _ in where], 6)
+        names = folded([name for name, _ in where], _PARTS)
         fix = ""
         if first.fix:
             commands = (line.text for line in fix_lines(first.fix) if not line.text.startswith("# "))
@@ -104,7 +115,7 @@ def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[s
     worth = {Verdict.FAIL.value: 2, Verdict.UNDECIDED.value: 1, Verdict.PASS.value: 0}
     marks = {cells: sum(cell.startswith(MARK) for cell in cells) for cells in profiles}
     ordered = sorted(profiles, key=lambda cells: (-marks[cells], -worth[cells[0]], len(profiles[cells])))
-    rows = [(summarised(profiles[cells], 6), f"{len(profiles[cells]):,}", *cells) for cells in ordered[:_MOST_ROWS]]
+    rows = [(folded(profiles[cells], _PARTS), f"{len(profiles[cells]):,}", *cells) for cells in ordered[:_MOST_ROWS]]
     marked = frozenset(
         (row, column) for row, cells in enumerate(rows) for column, cell in enumerate(cells) if cell.startswith(MARK)
     )
@@ -113,6 +124,31 @@ def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[s
     yield Table(
         f"Hosts by what differs ({MARK}few have this{more})", columns, tuple(rows), frozenset({"hosts"}), marked
     )
+
+
+def _map(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[str, Verdict]) -> Iterator[Table]:
+    """The hosts by place, where two dimensions of the topology give each host a cell: racks as rows, trays as columns.
+
+    Only what is wrong has a mark, so that what is wrong at one place shows as a line or a block.
+    """
+    deviating = frozenset[str]().union(*(difference.deviating for difference in fleet.differences))
+    slow = {one.host for one in fleet.rates.slow}.union(*(one.hosts for one in fleet.rates.groups))
+
+    def cell(host: str) -> str:
+        verdict = verdicts[host]
+        if verdict is not Verdict.PASS:
+            return "x" if verdict is Verdict.FAIL else "?"
+        return "!" if host in deviating else "s" if host in slow else "."
+
+    found = grid(fleet.named_places, [host.id for host in hosts], cell)
+    if not found or len(found[2]) > _MOST_GRID:
+        return
+    row_name, column_name, columns, lines = found
+    rows = tuple((name, *cells) for name, cells in islice(lines.items(), _MOST_ROWS))
+    marked = frozenset((r, c) for r, row in enumerate(rows) for c, text in enumerate(row) if c and text in set("x?!s"))
+    more = f"; {len(lines) - len(rows):,} more rows are left out" if len(lines) > len(rows) else ""
+    title = f"Hosts by {row_name} and {column_name} (x fails, ? undecided, ! few have this, s slow, . neither{more})"
+    yield Table(title, (row_name, *(f"{column_name} {name}" for name in columns)), rows, frozenset(), marked)
 
 
 def _values(difference: Difference) -> dict[str, str]:
@@ -136,6 +172,8 @@ def _shared_table(fleet: FleetFacts) -> Iterator[Table]:
 def _notes(fleet: FleetFacts) -> Iterator[str]:
     if len(fleet.differences) > _MOST_COLUMNS:
         yield f"The hosts differ in {len(fleet.differences)} facts, of which the table shows {_MOST_COLUMNS}."
+    if fleet.individual:
+        yield f"Not compared, since most hosts have a value of their own: {summarised(fleet.individual, 6)}."
     if len(fleet.hosts) == 1:
         yield "There is only one host, and nothing to compare it with."
     if any(host.results for host in fleet.hosts):

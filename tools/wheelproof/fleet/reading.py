@@ -8,9 +8,8 @@ from typing import Annotated, Any, TypeVar
 
 from wheel_checks.decode import Check, Policy, decode
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.fleet import (
+from wheel_checks.facts.fleet.hosts import (
     DOCTOR,
-    RATE,
     Facts,
     FleetFacts,
     Host,
@@ -19,6 +18,7 @@ from wheel_checks.facts.fleet import (
     ReportSource,
     Unreadable,
 )
+from wheel_checks.facts.fleet.rates import RATE
 from wheel_checks.model import SCHEMA, CheckResult, Outcome, Severity
 from wheel_checks.rules.fleet import KIND as FLEET
 from wheelproof.fleet.inputs import Document

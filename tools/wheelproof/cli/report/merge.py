@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
-from wheel_checks.sources.regular_file import read_whole
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
+from wheel_checks.sources.regular_file import names_file, read_whole
+from wheelproof.cli.options import OutputOptions, add_output_options, emit
 from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # not for --help
@@ -27,11 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="JSON reports of any command, folders of them, or - for standard input; a file may hold many documents",
     )
-    add_list(
-        parser,
+    parser.add_argument(
         "--expect-hosts",
-        "HOSTS",
-        "the hosts that must have reported: names with commas, or a file with one on each line (repeatable)",
+        action="append",
+        default=[],
+        metavar="HOSTS",
+        help="the hosts that must have reported: names and ranges such as rack[01-18]-tray[00-17],login1, or a file "
+        "with one on each line (repeatable)",
+    )
+    parser.add_argument(
+        "--topology",
+        default="",
+        metavar="PATTERN|FILE",
+        help="where hosts are: a regular expression with named groups such as 'rack(?P<rack>\\d+)-tray(?P<tray>\\d+)', "
+        "Slurm's topology.conf, or a TOML file (default: what the names say)",
     )
     add_output_options(parser)
 
@@ -51,36 +59,31 @@ def run(arguments: argparse.Namespace) -> int:
                 progress.advance()
                 yield document
 
-        report = merge(counted(read_inputs(inputs, progress.read)), expected, output)
+        report = merge(counted(read_inputs(inputs, progress.read)), expected, output, arguments.topology)
     return emit(report, output)
 
 
 def expected_hosts(named: Sequence[str]) -> list[str]:
-    """The names of the hosts. Raises UsageError for what is no name, and for a file that cannot be read."""
+    """The names of the hosts. Raises UsageError for what is no name or range, and for a file that cannot be read."""
+    from wheel_checks.facts.fleet.host_list import expand
+
     names: list[str] = []
     for entry in named:
-        if Path(entry).is_file():
-            names += _names_in(entry)
-        elif "[" in entry or "]" in entry:
-            raise UsageError(
-                f"--expect-hosts {entry}: ranges are not expanded",
-                expected="names, or a file",
-                hint='--expect-hosts "$(scontrol show hostnames | paste -sd,)"',
-            )
-        elif "/" in entry:
-            raise UsageError(f"--expect-hosts {entry}: there is no such file", expected="names, or a file of them")
+        if names_file(entry):
+            names += expand(_names_in(entry))
+        elif "/" in entry.partition("[")[0]:
+            raise UsageError(f"--expect-hosts {entry}: there is no such file", expected="names, ranges or a file")
         else:
-            names.append(entry)
-    return names
+            names += expand(entry)
+    return list(dict.fromkeys(names))
 
 
-def _names_in(file: str) -> list[str]:
-
+def _names_in(file: str) -> str:
     try:
         text = read_whole(file, _HOSTS_IN_FILE, given=True).decode()
     except (OSError, ValueError) as error:
         raise UsageError(f"--expect-hosts {file} cannot be read: {error}") from error
     names = [line for line in (re.sub(r"#.*", "", line).strip() for line in text.splitlines()) if line]
-    if len(text) > _HOSTS_IN_FILE or not names or any(re.search(r"\s", name) for name in names):
-        raise UsageError(f"--expect-hosts {file} is no list of hosts", expected="one name on each line")
-    return names
+    if not names or any(re.search(r"\s", name) for name in names):
+        raise UsageError(f"--expect-hosts {file} is no list of hosts", expected="a name or a range on each line")
+    return ",".join(names)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from wheel_checks.facts.fleet.rates import Rates, is_rate, judge, rates_in
+from wheel_checks.facts.fleet.topology import MOSTLY, NOWHERE, Topology
 from wheel_checks.model import CheckResult, Severity
 
 UNKNOWN, ABSENT = "unknown", "none"
 DOCTOR = "doctor"
-RATE = "rate of "  # what the name of a fact begins with whose text is a number, in bytes or operations a second
-_FEW_HOSTS, _SLOW = 3, 0.9  # of the median: what differs less differs between healthy machines
+GPUS = "GPUs"
+DOMAIN = "NVLink domain"  # the fact whose value says which hosts belong together, and is not compared
+_FEW_HOSTS = 4  # with more values than half of the hosts, and more than these, a fact is each host's own
 
 Facts = Mapping[str, str | None]
 
@@ -98,16 +99,16 @@ class Difference:
         """The names of the hosts with a rare value."""
         return frozenset(name for names in self.rare.values() for name in names)
 
+    @property
+    def compared(self) -> frozenset[str]:
+        """The names of all hosts that were compared."""
+        return self.deviating.union(*self.common.values())
 
-@dataclass(frozen=True, slots=True)
-class SlowRate:
-    """A rate (bytes or operations a second) of a ``host``, and the median of the hosts that have measured it."""
-
-    fact: str
-    host: str
-    rate: float
-    median: float
-    hosts: int
+    @property
+    def by_value(self) -> Iterator[tuple[frozenset[str], Difference]]:
+        """The hosts of each rare value, and the difference with that one alone."""
+        for value, names in self.rare.items():
+            yield frozenset(names), replace(self, rare={value: names})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,36 +132,53 @@ class FleetFacts:
     unexpected: tuple[str, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     repeated: tuple[tuple[str, ReportSource], ...] = ()
+    named_places: Topology = NOWHERE
 
     @cached_property
-    def _every_value(self) -> dict[str, dict[str, list[str]]]:
-        return values_of(self.hosts)
+    def topology(self) -> Topology:
+        """Where the hosts are: ``named_places``, and the NVLink domains that the doctors saw."""
+        return self.named_places.with_places(DOMAIN, self.domains) if self.domains else self.named_places
+
+    @cached_property
+    def domains(self) -> dict[str, str]:
+        """The NVLink domain of each host that has one: the UUID of its cluster and the number of its clique."""
+        found = (
+            (host.name, report.facts.get(DOMAIN)) for host in self.hosts for report in host.reports if report.facts
+        )
+        return {name: value for name, value in found if value and value != ABSENT}
 
     @cached_property
     def _values(self) -> dict[str, dict[str, list[str]]]:
-        return {fact: values for fact, values in self._every_value.items() if not _is_rate(fact)}
-
-    @property
-    def has_rates(self) -> bool:
-        """Whether enough hosts have measured one rate to say which of them is slow."""
-        every = (by_value for fact, by_value in self._every_value.items() if _is_rate(fact))
-        return any(len(_rates_of(by_value)) >= _FEW_HOSTS for by_value in every)
+        every = values_of(self.hosts)
+        return {fact: values for fact, values in every.items() if fact != DOMAIN and not is_rate(fact)}
 
     @cached_property
-    def slow_rates(self) -> tuple[SlowRate, ...]:
-        """Rates below nine tenths of the median of three hosts or more; the slowest first."""
-        found: list[SlowRate] = []
-        for fact, by_value in self._every_value.items():
-            if _is_rate(fact):
-                found += _slow(fact, by_value)
-        return tuple(sorted(found, key=lambda each: each.rate / each.median))
+    def rates(self) -> Rates:
+        """Which rates are lower than those of other hosts."""
+        every = [(host.name, report) for host in self.hosts for report in host.reports if report.facts]
+        measured = (one for name, report in every for one in rates_in(name, report.source.command, report.facts or {}))
+        return judge(measured, self.topology)
 
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
         """The most suspicious first: a fact on which one host deviates, before one on which five do."""
-        found = [compare(fact, by_value) for fact, by_value in self._values.items() if len(by_value) > 1]
+        kinds = self._values.get(GPUS, {})
+        found = [
+            compare(fact, by_value, self.topology, kinds)
+            for fact, by_value in self._values.items()
+            if len(by_value) > 1 and fact not in self.individual
+        ]
         # sorted() is stable, so that facts stay in their own order; those without a deviating host come last
         return tuple(sorted(found, key=lambda d: len(d.deviating) or len(self.hosts) + 1))
+
+    @cached_property
+    def individual(self) -> tuple[str, ...]:
+        """The facts that are not compared, since most hosts have a value that no other one has."""
+        return tuple(
+            fact
+            for fact, by_value in self._values.items()
+            if len(by_value) > max(_FEW_HOSTS, sum(map(len, by_value.values())) / 2)
+        )
 
     @property
     def shared(self) -> dict[str, str]:
@@ -193,58 +211,58 @@ def values_of(hosts: Sequence[Host]) -> dict[str, dict[str, list[str]]]:
     return values
 
 
-def _slow(fact: str, by_value: Mapping[str, Sequence[str]]) -> Iterator[SlowRate]:
-    rates = _rates_of(by_value)
-    if len(rates) < _FEW_HOSTS:
-        return
-    median = statistics.median(rate for rate, _ in rates)
-    for rate, host in rates:
-        if rate < _SLOW * median:
-            yield SlowRate(fact.replace(RATE, "", 1), host, rate, median, len(rates))
-
-
-def _rates_of(by_value: Mapping[str, Sequence[str]]) -> list[tuple[float, str]]:
-    """The rates of hosts, and these; without what is no number."""
-    return [(rate, host) for text, hosts in by_value.items() if (rate := _number(text)) for host in hosts]
-
-
-def _is_rate(fact: str) -> bool:
-    return fact.partition(": ")[2].startswith(RATE)
-
-
-def _number(text: str) -> float:
-    """The rate that ``text`` says; 0 for what is none, as another machine may write it."""
-    try:
-        rate = float(text)
-    except ValueError:
-        return 0.0
-    return rate if 0 < rate < math.inf else 0.0
-
-
 def doctor_first(command: str) -> tuple[bool, str]:
     """A key that sorts commands by name, behind the doctor."""
     return command != DOCTOR, command
 
 
-def compare(fact: str, by_value: Mapping[str, Sequence[str]]) -> Difference:
+def compare(
+    fact: str,
+    by_value: Mapping[str, Sequence[str]],
+    topology: Topology = NOWHERE,
+    kinds: Mapping[str, Sequence[str]] | None = None,
+) -> Difference:
     """Which values are rare: those of at most as many hosts as the square root of the most frequent value's.
 
     Beside 71 hosts up to 8 deviate, beside 9,900 up to 99, beside 2 or 3 it is one; 20 of 60 are another kind of host.
-    Of two hosts neither deviates.
+    Of two hosts neither deviates. By the ``topology`` two whole racks of eleven deviate likewise, unless they are all
+    hosts with other GPUs: ``kinds`` are the hosts by GPUs.
     """
     ordered = sorted(by_value.items(), key=lambda item: -len(item[1]))
-    most = len(ordered[0][1])
-    rare = {v: tuple(names) for v, names in reversed(ordered) if len(names) < most and len(names) ** 2 <= most}
+    usual = ordered[0][1]
+    most = len(usual)
+    everywhere = frozenset(name for names in by_value.values() for name in names)
+    rare = {
+        v: tuple(names)
+        for v, names in reversed(ordered)
+        if len(names) < most
+        and (
+            len(names) ** 2 <= most
+            or (topology.is_rare(names, usual, everywhere) and not _are_kinds(names, everywhere, kinds or {}))
+        )
+    }
     common = {v: tuple(names) for v, names in ordered if v not in rare}
     return Difference(fact, common, rare)
 
 
+def _are_kinds(names: Sequence[str], everywhere: frozenset[str], kinds: Mapping[str, Sequence[str]]) -> bool:
+    """Whether these are nearly all hosts of everywhere with some product of GPUs, and none with another."""
+    products: dict[str, set[str]] = defaultdict(set)
+    for gpus, hosts in kinds.items():
+        products[gpus.partition(" x ")[2]].update(everywhere.intersection(hosts))
+    wanted = frozenset(names)
+    theirs = [hosts for hosts in products.values() if hosts & wanted]
+    return len(theirs) < sum(map(bool, products.values())) and all(
+        len(hosts & wanted) >= MOSTLY * len(hosts) for hosts in theirs
+    )
+
+
 def by_deviating(differences: Iterable[Difference]) -> dict[frozenset[str], list[Difference]]:
-    """The differences by the hosts that deviate: one host with another driver also has another CUDA."""
+    """The differences by the hosts with one rare value: one host with another driver also has another CUDA."""
     groups: dict[frozenset[str], list[Difference]] = defaultdict(list)
     for difference in differences:
-        if difference.rare:
-            groups[difference.deviating].append(difference)
+        for hosts, of_value in difference.by_value:
+            groups[hosts].append(of_value)
     return dict(sorted(groups.items(), key=lambda item: (len(item[0]), -len(item[1]))))
 
 
