@@ -74,13 +74,11 @@ class SlowRate:
 
 @dataclass(frozen=True, slots=True)
 class SlowGroup:
-    """Hosts of one place that are nearly all slower than the others: their median ``rate``, and that of all."""
+    """Hosts of one place that are nearly all slower than the others: their median ``rate``, and what is usual there."""
 
-    kind: str
     hosts: frozenset[str]
     rate: float
-    median: float
-    compared: int
+    usual: Usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +125,7 @@ def judge(measured: Iterable[Measured], topology: Topology) -> Rates:
         slow += [_slow(one, usual) for one in pool if usual.is_low(one.rate)]
         groups += _slow_groups(pool, usual, topology)
     slow.sort(key=lambda one: one.rate / one.median)
-    return Rates(tuple(compared), tuple(slow), tuple(sorted(groups, key=lambda one: one.rate / one.median)))
+    return Rates(tuple(compared), tuple(slow), tuple(sorted(groups, key=lambda one: one.rate / one.usual.median)))
 
 
 def noise_of(kind: str) -> tuple[float, float]:
@@ -165,14 +163,13 @@ def _slow_groups(pool: Sequence[Measured], usual: Usual, topology: Topology) -> 
         if not _LEAST_GROUP <= len(members) <= len(medians) // 2 or any(members <= one.hosts for one in found):
             continue
         rate = statistics.median(medians[host] for host in members)
-        half = (rate + usual.median) / 2
-        low = sum(medians[host] < half for host in members)
-        if (
-            usual.far(rate) > FAR_GROUP
-            and rate < usual.median * (1 - usual.spread / 2)
-            and low >= MOSTLY * len(members)
-        ):
-            found.append(SlowGroup(usual.kind, members, rate, usual.median, len(medians)))
+        if rate > usual.median * (1 - usual.spread / 2):
+            continue
+        rest = [medians[host] for host in every - members]
+        others = _usual(usual.kind, usual.product, rest, len(rest))
+        low = sum(medians[host] < (rate + others.median) / 2 for host in members)
+        if others.far(rate) > FAR_GROUP and low >= MOSTLY * len(members):
+            found.append(SlowGroup(members, rate, others))
     return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet.host_list import folded
 from wheel_checks.facts.fleet.hosts import Difference, FleetFacts, by_deviating, by_kinds
-from wheel_checks.facts.fleet.rates import FEW_HOSTS, SlowGroup, SlowRate, Usual
+from wheel_checks.facts.fleet.rates import FEW_HOSTS, SlowGroup, SlowRate
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rules_of
@@ -61,17 +61,15 @@ def slower(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     if not rates.compared:
         hint = "`wheelproof smoke --level full` measures rates"
         need(Unavailable(f"no rate was measured on {FEW_HOSTS} hosts of one kind", hint))
-    usual = {(one.kind, one.median): one for one in rates.compared}
     explained: set[tuple[str, str]] = set()
-    measuring = {host for one in rates.groups for host in one.hosts} | {host.name for host in fleet.hosts}
+    every = frozenset(host.name for host in fleet.hosts)
     for hosts, groups in _by_hosts(rates.groups):
-        explained |= {(group.kind, host) for group in groups for host in hosts}
-        first = groups[0]
-        what = ", ".join(f"{group.kind} at {_share(group.rate, group.median)}" for group in groups)
+        explained |= {(group.usual.kind, host) for group in groups for host in hosts}
+        what = ", ".join(f"{group.usual.kind} at {_share(group.rate, group.usual.median)}" for group in groups)
         yield Finding(
-            f"{fleet.topology.phrase(hosts, measuring)} are slower than the others: {what} of the median of "
-            f"{plural(first.compared, 'host')}",
-            tuple(_noise(usual[(group.kind, group.median)], group.rate) for group in groups),
+            f"{fleet.topology.phrase(hosts, every)} are slower than the others: {what} of the median of "
+            f"{plural(groups[0].usual.hosts, 'other host')}",
+            tuple(map(_noise, groups)),
         )
     slow: dict[str, list[SlowRate]] = defaultdict(list)
     for one in rates.slow:
@@ -161,10 +159,11 @@ def _share(rate: float, median: float) -> str:
     return f"{100 * rate / median:.0f} %"
 
 
-def _noise(usual: Usual, rate: float) -> Evidence:
+def _noise(group: SlowGroup) -> Evidence:
+    usual = group.usual
     return Evidence(
         f"{usual.kind}{f' of {usual.product}' if usual.product else ''}",
-        f"{rate:.3g}, the median of {plural(usual.values, 'value')} is {usual.median:.3g}, their standard deviation "
+        f"{group.rate:.3g}, the median of the others is {usual.median:.3g}, their standard deviation "
         f"{100 * usual.deviation:.1f} %",
     )
 
