@@ -6,13 +6,16 @@ import os
 import pwd
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from wheel_checks.facts.host.gpu import KfdGpu, OtherDrivers, PciDevice
+from wheel_checks.facts.host.network import InfiniBandPort
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.probes.driver import read_driver
+from wheelproof.doctor.probes.infiniband import read_infiniband
 from wheelproof.doctor.probes.nodes import read_nodes
 from wheelproof.doctor.probes.other_drivers import read_other_drivers, target_of
 from wheelproof.doctor.probes.pci import read_pci
@@ -246,3 +249,40 @@ def test_a_tegra_is_known_by_its_device_tree(tmp_path: Path) -> None:
     assert read_system(str(tmp_path)).tegra == "nvidia,tegra234"
     write(tmp_path, "etc/nv_tegra_release", "# R36 (release), REVISION: 4.3\n")
     assert read_system(str(tmp_path)).tegra == "# R36 (release), REVISION: 4.3"
+
+
+def port(root: Path, adapter: str, state: str = "4: ACTIVE", rate: str = "400 Gb/sec (4X NDR)") -> None:
+    folder = f"sys/class/infiniband/{adapter}"
+    for name, value in (("fw_ver", "28.39.1002"), ("board_id", "MT_0000000838")):
+        write(root, f"{folder}/{name}", f"{value}\n")
+    for name, value in (("state", state), ("rate", rate), ("link_layer", "InfiniBand")):
+        write(root, f"{folder}/ports/1/{name}", f"{value}\n")
+
+
+def test_infiniband_ports(tmp_path: Path) -> None:
+    port(tmp_path, "mlx5_0")
+    port(tmp_path, "mlx5_1", "1: DOWN", "10 Gb/sec (1X SDR)")
+    found = read_infiniband(str(tmp_path))
+
+    active = InfiniBandPort("mlx5_0", 1, "ACTIVE", "400 Gb/sec (4X NDR)", "InfiniBand", "28.39.1002", "MT_0000000838")
+    assert found == (active, replace(active, adapter="mlx5_1", state="DOWN", rate="10 Gb/sec (1X SDR)"))
+    assert read_infiniband(str(tmp_path / "sys")) == Unavailable("there is no /sys", "mount sysfs")
+
+
+def test_an_adapter_whose_files_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "sys/class/infiniband/mlx5_0/ports/1").mkdir(parents=True)
+    assert read_infiniband(str(tmp_path)) == (InfiniBandPort("mlx5_0", 1),)
+
+
+def test_xids_of_the_log(tmp_path: Path) -> None:
+    assert read_driver(str(tmp_path)).xids is None
+    write(tmp_path, "var/log/kern.log", "usb 1-1: new device\n")
+    assert read_driver(str(tmp_path)).xids == ()
+    line = "NVRM: Xid (PCI:0000:18:00): "
+    write(tmp_path, "var/log/kern.log", f"{line}94, Contained\n{line}63, Row\n{line}94, Contained\nNVRM: Xid (x): no\n")
+    assert read_driver(str(tmp_path)).xids == (63, 94)
+
+
+def test_the_version_of_the_firmware(tmp_path: Path) -> None:
+    write(tmp_path, "sys/class/dmi/id/bios_version", "02.04.07\n")
+    assert read_system(str(tmp_path)).firmware == "02.04.07"

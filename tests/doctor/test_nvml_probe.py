@@ -73,6 +73,44 @@ def test_the_fabric_by_the_newest_form_that_the_driver_knows(driver: Path) -> No
     assert (new.fabric_clique, new.fabric_cluster) == (5, "00" * 15 + "07")
 
 
+def test_links_clocks_errors_and_firmware(driver: Path) -> None:
+    answer = nvml(
+        driver,
+        STUB_NVLINK="17,18,26562,2",
+        STUB_PCIE="5,8,16",
+        STUB_CLOCK="1980",
+        STUB_CLOCK_REASONS="65",
+        STUB_ECC_ERRORS="12,3",
+        STUB_REMAP="0,0,4,1",
+        STUB_GSP="580.159.04",
+    )
+
+    (gpu,) = answer.gpus
+    assert (gpu.nvlinks, gpu.nvlinks_total, gpu.nvlink_speed, gpu.nvlinks_faulty) == (17, 18, 26562, 2)
+    assert (gpu.pcie_generation, gpu.pcie_width, gpu.pcie_width_most) == (5, 8, 16)
+    assert (gpu.sm_clock, gpu.clock_reasons) == (1980, 65)
+    assert (gpu.ecc_corrected, gpu.ecc_uncorrected) == (12, 3)
+    assert (gpu.rows_corrected, gpu.rows_uncorrected) == (4, 1)
+    assert gpu.gsp_firmware == "580.159.04"
+
+
+def test_a_gpu_whose_links_are_all_down(driver: Path) -> None:
+    (gpu,) = nvml(driver, STUB_NVLINK="0,18,0,0").gpus
+
+    assert (gpu.nvlinks, gpu.nvlinks_total, gpu.nvlink_speed, gpu.nvlinks_faulty) == (0, 18, None, None)
+
+
+def test_a_hang_in_a_call_about_links_costs_no_other_fact(driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(deadline: float) -> Answers:
+        monkeypatch.setattr(dangerous, "NVML_SECONDS", deadline)
+        return probe(variables(driver, STUB_HANG="nvmlDeviceGetNvLinkState", STUB_NVLINK="18,18,1,0"), seconds=PATIENCE)
+
+    answers = in_time(ask, lambda answers: isinstance(answers.nvml, NvmlProbe) and "Link" in answers.nvml.failed_at)
+    assert isinstance(answers.nvml, NvmlProbe)
+    assert (answers.nvml.end.hang, answers.nvml.code) == (True, 0)
+    assert [(gpu.vbios, gpu.nvlinks) for gpu in answers.nvml.gpus] == [("96.00.A5.00.01", None)]
+
+
 def test_what_is_not_supported_is_none_and_no_fault(driver: Path) -> None:
     answer = nvml(driver, STUB_MEMORY="unsupported", STUB_MIG="unsupported", STUB_REMAP="unsupported")
 

@@ -37,12 +37,12 @@ _OTHER = {  # facts of the doctor that a faulty tray has another value of
     "power limit": "3 x 1200 W, 1 x 900 W",
     "torch": "2.10.0+cu130",
     "variable NCCL_MNNVL_ENABLE": "0",
-    "NVLinks": "3 x 18 of 18 at 50 GB/s, 1 x 17 of 18 at 50 GB/s",
-    "PCIe": "3 x generation 5 x 16, 1 x generation 5 x 8",
+    "NVLinks": "3 x 18 of 18 up at 50 GB/s, 1 x 17 of 18 up at 50 GB/s",
+    "PCIe": "3 x generation 5 x 16, 1 x generation 5 x 8 of 16",
     "rows remapped": "3 x none, 1 x after uncorrectable errors",
     "XIDs": "63, 94",
     "throttled by": "3 x nothing, 1 x heat (hardware)",
-    "InfiniBand": "3 x 400 Gb/s, 1 x down",
+    "InfiniBand": "3 x 400 Gb/s (4X NDR), 1 x down",
 }
 
 
@@ -149,12 +149,12 @@ def _healthy() -> dict[str, str]:
     return {
         "GPUs": "4 x NVIDIA GB200",
         "VBIOS": "97.00.B9.00.76",
-        "NVLinks": "18 of 18 at 50 GB/s",
+        "NVLinks": "18 of 18 up at 50 GB/s",
         "PCIe": "generation 5 x 16",
         "rows remapped": "none",
         "XIDs": "none",
         "throttled by": "nothing",
-        "InfiniBand": "4 x 400 Gb/s",
+        "InfiniBand": "4 x 400 Gb/s (4X NDR)",
     }
 
 

@@ -11,6 +11,7 @@ from tests.support.hosts import cuda_fails, grace, healthy, hgx, package, replac
 from wheel_checks.facts.host.comparable import comparable
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import KernelDriver
+from wheel_checks.facts.host.network import InfiniBandPort
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.model import Unavailable
 
@@ -50,6 +51,69 @@ def test_states_of_gpus() -> None:
     assert (told["VBIOS"], told["MIG"], told["power limit"]) == ("96.00", "off", "700 W")
     assert told["ECC"] == "1 x on, 1 x off"
     assert told["compute mode"] == "1 x exclusive process, 1 x unknown"
+
+
+def test_links_clocks_and_memory_of_gpus() -> None:
+    gpu = {
+        "nvlinks": 18,
+        "nvlinks_total": 18,
+        "nvlink_speed": 50_000,
+        "nvlinks_faulty": 0,
+        "fabric_state": 3,
+        "fabric_cluster": "07" * 16,
+        "fabric_clique": 5,
+        "pcie_generation": 5,
+        "pcie_width": 16,
+        "pcie_width_most": 16,
+        "sm_clock": 1980,
+        "clock_reasons": 0x5,  # idle, and at the power limit
+        "ecc_corrected": 12,
+        "ecc_uncorrected": 0,
+        "rows_corrected": 4,
+        "rows_uncorrected": 0,
+        "gsp_firmware": "580.159.04",
+    }
+    names = ["NVLinks", "NVLink errors", "NVLink domain", "PCIe", "SM clock", "throttled by", "rows remapped"]
+    names += ["uncorrectable ECC errors", "GSP firmware"]
+    healthy_ones = comparable(with_gpus(healthy(), gpu, gpu))
+    assert [healthy_ones[name] for name in names] == [
+        *("18 of 18 up at 50 GB/s", "none", f"{'07' * 16}.5", "generation 5 x 16", "1980 MHz", "nothing", "none"),
+        *("none", "580.159.04"),
+    ]
+    faulty = {**gpu, "nvlinks": 17, "nvlinks_faulty": 2, "pcie_width": 8, "clock_reasons": 0x48, "rows_uncorrected": 1}
+    told = comparable(with_gpus(healthy(), gpu, {**faulty, "ecc_uncorrected": 3, "fabric_cluster": ""}))
+    assert [told[name] for name in names] == [
+        "1 x 18 of 18 up at 50 GB/s, 1 x 17 of 18 up at 50 GB/s",
+        "1 x none, 1 x on 2 links",
+        f"1 x {'07' * 16}.5, 1 x none",
+        "1 x generation 5 x 16, 1 x generation 5 x 8 of 16",
+        "1980 MHz",
+        "1 x nothing, 1 x the hardware, heat (hardware)",
+        "1 x none, 1 x after uncorrectable errors",
+        "1 x none, 1 x some",
+        "580.159.04",
+    ]
+
+
+def test_counts_of_what_is_harmless_are_not_compared() -> None:
+    one = comparable(with_gpus(healthy(), {"ecc_corrected": 0, "ecc_uncorrected": 0, "rows_corrected": 0}))
+    other = comparable(with_gpus(healthy(), {"ecc_corrected": 9, "ecc_uncorrected": 0, "rows_corrected": 2}))
+    assert one == other
+
+
+def test_ports_and_xids() -> None:
+    ports = tuple(
+        InfiniBandPort(f"mlx5_{n}", 1, "ACTIVE", "400 Gb/sec (4X NDR)", "InfiniBand", "28.39") for n in range(3)
+    )
+    down = InfiniBandPort("mlx5_3", 1, "DOWN", "10 Gb/sec (1X SDR)", "Ethernet", "28.40")
+    told = comparable(replaced(replace(healthy(), infiniband=(*ports, down)), "driver", xids=(13, 31, 48, 94)))
+
+    assert told["InfiniBand"] == "3 x 400 Gb/s (4X NDR), 1 x down"
+    assert told["InfiniBand firmware"] == "3 x 28.39, 1 x 28.40"
+    assert told["XIDs"] == "48, 94"
+    assert comparable(replace(healthy(), infiniband=()))["InfiniBand"] == "none"
+    assert comparable(healthy())["InfiniBand"] is comparable(healthy())["XIDs"] is None
+    assert comparable(replaced(healthy(), "driver", xids=(31,)))["XIDs"] == "none"
 
 
 def test_what_could_not_be_read_is_none() -> None:

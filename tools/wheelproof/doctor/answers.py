@@ -83,10 +83,17 @@ class Answer:
             self.fault,
             self.values.get("library", ""),
             self.values.get("driver_version", ""),
-            tuple(NvmlGpu(**{**gpu, "processes": tuple(gpu.get("processes", ()))}) for gpu in self.each("gpu")),
+            tuple(self._nvml_gpus),
             self.values.get("confidential_ready"),
             self.failed_at,
         )
+
+    @property
+    def _nvml_gpus(self) -> Iterator[NvmlGpu]:
+        health = {more["index"]: more for more in self.each("health")}
+        for gpu in self.each("gpu"):
+            processes = tuple(gpu.get("processes", ()))
+            yield NvmlGpu(**{**gpu, **health.get(gpu["index"], {}), "processes": processes})
 
     def as_cuda(self) -> CudaProbe:
         """The answer of cuda.py."""

@@ -117,7 +117,7 @@ def _start(sections: Sections, request: Request, environ: Mapping[str, str], bud
     )
     sections.start("container", lambda: _probe("container").read_container(root, environ, budget))
     sections.start("indexes", indexes)
-    for name in ("system", "pci", "driver", "other_drivers", "nodes", "services", "limits"):
+    for name in ("system", "pci", "driver", "other_drivers", "nodes", "services", "limits", "infiniband"):
         simple(name)
     sections.start("dangerous", dangerous, _ANSWERS)
     sections.start("triton", triton)

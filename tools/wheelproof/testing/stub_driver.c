@@ -8,9 +8,14 @@
      STUB_CUINIT       what cuInit returns; STUB_CUDA_VERSION (13000); CUDA_VISIBLE_DEVICES is honoured as CUDA does
    NVML
      STUB_NVML         what nvmlInit returns; STUB_DRIVER (580.159.04); STUB_LOST the index of a GPU that is lost
-     STUB_COMPUTE_MODE 0, 2, 3; STUB_MIG "enabled,instances"; STUB_FABRIC "state,health", STUB_FABRIC_SUMMARY; STUB_REMAP "pending,failure";
+     STUB_COMPUTE_MODE 0, 2, 3; STUB_MIG "enabled,instances"; STUB_FABRIC "state,health", STUB_FABRIC_SUMMARY; STUB_REMAP "pending,failure[,corrected,uncorrected]";
      STUB_PROCESSES    pids, with commas; STUB_CONFIDENTIAL "feature,ready"
      STUB_VBIOS        96.00.A5.00.01; STUB_ECC 1, 0 or "unsupported"; STUB_POWER_LIMIT in milliwatts (700000)
+
+     STUB_NVLINK       "up,total,speed,faulty": so many links are up, at MB/s, of which so many had faults
+     STUB_PCIE         "generation,width,most lanes"; STUB_CLOCK in MHz; STUB_CLOCK_REASONS a mask
+     STUB_ECC_ERRORS   "corrected,uncorrected"; STUB_GSP the firmware of the system processor
+     (what is not set of these four lines is not supported)
 
    What is compiled in (-DDEFAULT_CUINIT=34, ...) holds where the environment says nothing.
    Signatures, structures and numbers: CUDA driver API and NVML reference. */
@@ -351,12 +356,91 @@ EXPORT int nvmlDeviceGetGpuFabricInfoV(struct gpu *gpu, unsigned char *info) {
     return 0;
 }
 
+static int part(const char *name, int place, unsigned int *value) {
+    const char *said = getenv(name);
+    if (!said) return NOT_SUPPORTED;
+    *value = (unsigned int)at(said, place);
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetNvLinkState(struct gpu *gpu, unsigned int link, unsigned int *active) {
+    (void)gpu;
+    reached("nvmlDeviceGetNvLinkState");
+    const char *said = getenv("STUB_NVLINK");
+    if (!said) return NOT_SUPPORTED;
+    if ((long)link >= at(said, 1)) return 2;
+    *active = (long)link < at(said, 0);
+    return 0;
+}
+
+struct field { unsigned int id, scope; long long timestamp, latency; int kind, code; unsigned char value[8]; };
+
+EXPORT int nvmlDeviceGetFieldValues(struct gpu *gpu, int count, struct field *fields) {
+    (void)gpu;
+    const char *said = getenv("STUB_NVLINK");
+    if (!said) return NOT_SUPPORTED;
+    for (struct field *field = fields; field < fields + count; field++) {
+        unsigned int speed = (unsigned int)at(said, 2);
+        unsigned long long faults = (long)field->scope < at(said, 3) ? 7 : 0;
+        field->code = field->id == 164 || field->id == 162 ? 0 : NOT_SUPPORTED;
+        field->kind = field->id == 164 ? 1 : 3;
+        if (field->id == 164) memcpy(field->value, &speed, sizeof speed);
+        else memcpy(field->value, &faults, sizeof faults);
+    }
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetMaxPcieLinkGeneration(struct gpu *gpu, unsigned int *generation) {
+    (void)gpu;
+    return part("STUB_PCIE", 0, generation);
+}
+
+EXPORT int nvmlDeviceGetCurrPcieLinkWidth(struct gpu *gpu, unsigned int *width) {
+    (void)gpu;
+    return part("STUB_PCIE", 1, width);
+}
+
+EXPORT int nvmlDeviceGetMaxPcieLinkWidth(struct gpu *gpu, unsigned int *width) {
+    (void)gpu;
+    return part("STUB_PCIE", 2, width);
+}
+
+EXPORT int nvmlDeviceGetMaxClockInfo(struct gpu *gpu, int clock, unsigned int *megahertz) {
+    (void)gpu;
+    return clock == 1 ? part("STUB_CLOCK", 0, megahertz) : NOT_SUPPORTED;
+}
+
+EXPORT int nvmlDeviceGetCurrentClocksEventReasons(struct gpu *gpu, unsigned long long *reasons) {
+    (void)gpu;
+    unsigned int mask;
+    int code = part("STUB_CLOCK_REASONS", 0, &mask);
+    if (!code) *reasons = mask;
+    return code;
+}
+
+EXPORT int nvmlDeviceGetTotalEccErrors(struct gpu *gpu, int type, int counter, unsigned long long *errors) {
+    (void)gpu;
+    unsigned int count;
+    int code = counter == 1 ? part("STUB_ECC_ERRORS", type, &count) : NOT_SUPPORTED;
+    if (!code) *errors = count;
+    return code;
+}
+
+EXPORT int nvmlDeviceGetGspFirmwareVersion(struct gpu *gpu, char *version) {
+    (void)gpu;
+    const char *said = getenv("STUB_GSP");
+    if (!said) return NOT_SUPPORTED;
+    strcpy(version, said);
+    return 0;
+}
+
 EXPORT int nvmlDeviceGetRemappedRows(struct gpu *gpu, unsigned int *corrected, unsigned int *uncorrected,
                                      unsigned int *pending, unsigned int *failure) {
     (void)gpu;
     const char *remap = text("STUB_REMAP", "0,0");
     if (!strcmp(remap, "unsupported")) return NOT_SUPPORTED;
-    *corrected = *uncorrected = 0;
+    *corrected = at(remap, 2) > 0 ? (unsigned int)at(remap, 2) : 0;
+    *uncorrected = at(remap, 3) > 0 ? (unsigned int)at(remap, 3) : 0;
     *pending = (unsigned int)at(remap, 0);
     *failure = (unsigned int)at(remap, 1);
     return 0;

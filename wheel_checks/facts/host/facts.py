@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from wheel_checks.facts.host.gpu import DeviceNode, KernelDriver, OtherDrivers, PciDevice, Services
 from wheel_checks.facts.host.machine import Container, Limits, System
+from wheel_checks.facts.host.network import InfiniBandPort
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, KernelProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import IndexSetting, Installed, Interpreter, Loader, TritonFacts
 from wheel_checks.model import Unavailable
@@ -39,6 +40,7 @@ class HostFacts:
     nodes: tuple[DeviceNode, ...] | Unavailable = _NOT_READ
     services: Services | Unavailable = _NOT_READ
     other_drivers: OtherDrivers | Unavailable = _NOT_READ
+    infiniband: tuple[InfiniBandPort, ...] | Unavailable = _NOT_READ
     variables: Mapping[str, str] = field(default_factory=dict)
     interpreter: Interpreter | Unavailable = _NOT_READ
     installed: Installed | Unavailable = _NOT_READ

@@ -65,6 +65,7 @@ class KernelDriver:
     majors: tuple[str, ...]
     device_file_mode: str = ""
     kernel_messages: tuple[str, ...] = ()  # Xid, NVRM and module lines of the kernel's log, when it may be read
+    xids: tuple[int, ...] | None = None  # the numbers in it, each once; None when it may not be read
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ class System:
     ``page_size`` in bytes. ``tegra`` is the first line of /etc/nv_tegra_release ("" elsewhere). ``secure_boot`` is None
     when the firmware does not say. ``root`` says whether the doctor runs as root; ``groups`` are its group names.
     ``user`` is the name of its user, "" where that has none.
+    ``firmware`` is the version of the machine's firmware as DMI has it ("02.04.07"), "" where it says nothing.
     ``emulator`` is the binfmt handler or CPU that shows that this is emulated, "" when it is not.
     """
 
@@ -34,6 +35,7 @@ class System:
     kernel_command_line: str = ""
     memory_bytes: int = 0
     cma_free_bytes: int | None = None
+    firmware: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,13 @@ class NvmlGpu:
     ``fabric_summary`` the one value (NVML 13) of :mod:`wheel_checks.facts.host.fabric_health`; ``fabric_status`` the
     nvmlReturn_t of the probe of the fabric, ``fabric_cluster`` the UUID (hex) and ``fabric_clique`` the number of the
     GPU's NVLink domain. ``processes`` are pids.
+
+    Of ``nvlinks_total`` links ``nvlinks`` are up, the slowest of these at ``nvlink_speed`` (MB/s in one direction), and
+    ``nvlinks_faulty`` had errors that are more than a repeated packet. ``pcie_generation`` is the highest that the GPU
+    and its slot both have; the one in use is lower while the GPU is idle. ``pcie_width`` are the lanes in use, of
+    ``pcie_width_most``. ``sm_clock`` is the highest clock in MHz, ``clock_reasons`` the mask of what keeps the clock
+    low now (nvmlClocksEventReason*). ``ecc_uncorrected`` counts errors over the GPU's life, ``rows_uncorrected`` rows
+    that were remapped after such errors.
     """
 
     index: int
@@ -58,6 +65,20 @@ class NvmlGpu:
     vbios: str = ""
     ecc_enabled: bool | None = None
     power_limit: int | None = None
+    nvlinks: int | None = None
+    nvlinks_total: int | None = None
+    nvlink_speed: int | None = None
+    nvlinks_faulty: int | None = None
+    pcie_generation: int | None = None
+    pcie_width: int | None = None
+    pcie_width_most: int | None = None
+    sm_clock: int | None = None
+    clock_reasons: int | None = None
+    ecc_corrected: int | None = None
+    ecc_uncorrected: int | None = None
+    rows_corrected: int | None = None
+    rows_uncorrected: int | None = None
+    gsp_firmware: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,22 @@ from typing import Any
 LIBRARY = "libnvidia-ml.so.1"
 MOST_GPUS = 128
 MOST_PROCESSES = 64
+MOST_LINKS = 36  # NVML_NVLINK_MAX_LINKS
+SPEED = 164  # NVML_FI_DEV_NVLINK_GET_SPEED, in MB/s
+# Errors after which a link was trained again, or data was lost: NVML_FI_DEV_NVLINK_ERROR_DL_RECOVERY (up to NVLink 4),
+# then ..._COUNT_RCV_ERRORS, ..._COUNT_LINK_RECOVERY_FAILED_EVENTS, ..._COUNT_LINK_RECOVERY_EVENTS (from NVLink 5 on)
+FAULTS = (162, 208, 214, 215)
+SM_CLOCK = 1  # NVML_CLOCK_SM
+CORRECTED, UNCORRECTED, AGGREGATE = 0, 1, 1  # nvmlMemoryErrorType_t, and nvmlEccCounterType_t
+KINDS = {  # nvmlValueType_t: the field of nvmlValue_t
+    0: ctypes.c_double,
+    1: ctypes.c_uint,
+    2: ctypes.c_ulong,
+    3: ctypes.c_ulonglong,
+    4: ctypes.c_longlong,
+    5: ctypes.c_int,
+    6: ctypes.c_ushort,
+}
 
 
 class Memory(ctypes.Structure):
@@ -50,6 +66,20 @@ class ConfidentialState(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint) for name in ("environment", "feature", "tools")]
 
 
+class FieldValue(ctypes.Structure):
+    """nvmlFieldValue_t; ``scope`` is the number of a link."""
+
+    _fields_ = [
+        ("field", ctypes.c_uint),
+        ("scope", ctypes.c_uint),
+        ("timestamp", ctypes.c_longlong),
+        ("latency", ctypes.c_longlong),
+        ("kind", ctypes.c_int),
+        ("code", ctypes.c_int),
+        ("value", ctypes.c_ubyte * 8),
+    ]
+
+
 def say(**what: object) -> None:
     """Print one line of the answer at once: the next call may be the last."""
     os.write(1, ("\nwheelproof: " + json.dumps(what) + "\n").encode())
@@ -79,6 +109,11 @@ class Nvml:
         values = [ctypes.c_uint() for _ in range(count)]
         code = self.code(function, *arguments, *(ctypes.byref(value) for value in values))
         return None if code else [value.value for value in values]
+
+    def large(self, function: str, *arguments: Any) -> int | None:
+        """The number of 64 bits that a function writes; None when it says that it cannot."""
+        value = ctypes.c_ulonglong()
+        return None if self.code(function, *arguments, ctypes.byref(value)) else value.value
 
     def string(self, function: str, *arguments: Any) -> str:
         """The string that a function writes; "" when it says that it cannot."""
@@ -112,6 +147,7 @@ def gpu(nvml: Nvml, index: int) -> dict[str, Any]:
     told.update(fabric(nvml, handle))
     remapped = nvml.numbers("nvmlDeviceGetRemappedRows", handle, count=4)
     if remapped is not None:
+        told.update(rows_corrected=remapped[0], rows_uncorrected=remapped[1])
         told.update(remap_pending=bool(remapped[2]), remap_failure=bool(remapped[3]))
     told["processes"] = processes(nvml, handle)
     return told
@@ -131,6 +167,74 @@ def fabric(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
             }
             return {**told, "fabric_summary": info.summary} if version == 3 else told
     return {}
+
+
+def health(nvml: Nvml, index: int) -> dict[str, Any]:
+    """What else NVML tells of one GPU; asked last, since the more is asked the more can hang."""
+    handle = ctypes.c_void_p()
+    if nvml.code("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle)):
+        return {}
+    return {**links(nvml, handle), **state(nvml, handle)}
+
+
+def links(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, int]:
+    """How many NVLinks there are and are up, the speed of the slowest, and how many had faults."""
+    up, total = [], 0
+    for link in range(MOST_LINKS):
+        active = nvml.numbers("nvmlDeviceGetNvLinkState", handle, link)
+        if active is None:
+            break
+        total += 1
+        if active[0]:
+            up.append(link)
+    if not total:
+        return {}
+    told = {"nvlinks": len(up), "nvlinks_total": total}
+    wanted = [(field, link) for link in up for field in (SPEED, *FAULTS)]
+    values = (FieldValue * max(1, len(wanted)))()
+    for number, (field, link) in enumerate(wanted):
+        values[number].field, values[number].scope = field, link
+    if not wanted or nvml.code("nvmlDeviceGetFieldValues", handle, len(wanted), values):
+        return told
+    known = [
+        (value.field, value.scope, number_in(value)) for value in values if value.code == 0 and value.kind in KINDS
+    ]
+    speeds = [found for field, _, found in known if field == SPEED and found > 0]
+    if speeds:
+        told["nvlink_speed"] = int(min(speeds))
+    faults = [(link, found) for field, link, found in known if field in FAULTS]
+    if faults:
+        told["nvlinks_faulty"] = len({link for link, found in faults if found > 0})
+    return told
+
+
+def number_in(value: FieldValue) -> float:
+    """The number in a field, which says itself of what kind it is."""
+    kind: Any = KINDS[value.kind]
+    found: float = kind.from_buffer(value.value).value
+    return found
+
+
+def state(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
+    """PCIe, clocks, memory errors over the GPU's life, the firmware of its system processor."""
+    found: dict[str, Any] = {}
+    for name, told in (
+        ("pcie_generation", nvml.numbers("nvmlDeviceGetMaxPcieLinkGeneration", handle)),
+        ("pcie_width", nvml.numbers("nvmlDeviceGetCurrPcieLinkWidth", handle)),
+        ("pcie_width_most", nvml.numbers("nvmlDeviceGetMaxPcieLinkWidth", handle)),
+        ("sm_clock", nvml.numbers("nvmlDeviceGetMaxClockInfo", handle, SM_CLOCK)),
+    ):
+        if told is not None:
+            found[name] = told[0]
+    found["clock_reasons"] = nvml.large("nvmlDeviceGetCurrentClocksEventReasons", handle)
+    if found["clock_reasons"] is None:  # its name before driver 535
+        found["clock_reasons"] = nvml.large("nvmlDeviceGetCurrentClocksThrottleReasons", handle)
+    found["ecc_corrected"] = nvml.large("nvmlDeviceGetTotalEccErrors", handle, CORRECTED, AGGREGATE)
+    found["ecc_uncorrected"] = nvml.large("nvmlDeviceGetTotalEccErrors", handle, UNCORRECTED, AGGREGATE)
+    firmware = ctypes.create_string_buffer(64)  # NVML_GSP_FIRMWARE_VERSION_BUF_SIZE
+    if nvml.code("nvmlDeviceGetGspFirmwareVersion", handle, firmware) == 0:
+        found["gsp_firmware"] = firmware.value.decode(errors="replace")
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def instances(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
@@ -185,6 +289,8 @@ def main() -> None:
     for index in range(min(count.value, MOST_GPUS)):
         say(gpu=gpu(nvml, index))
     say(code=0, **confidential(nvml))
+    for index in range(min(count.value, MOST_GPUS)):
+        say(health={"index": index, **health(nvml, index)})
 
 
 main()

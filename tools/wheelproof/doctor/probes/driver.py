@@ -31,6 +31,7 @@ _PLACES = (
     "weak-updates/nvidia",
 )
 _TELLING = re.compile(r"NVRM|Xid|nvidia|nouveau|Key was rejected|module verification", re.IGNORECASE)
+_XID = re.compile(r"NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): (\d{1,4})\b")
 _MOST_LINES = 40
 _LOGS = ("var/log/kern.log", "var/log/dmesg", "var/log/syslog", "var/log/messages")
 _KMSG_BYTES = 8192  # of one record of /dev/kmsg
@@ -44,6 +45,7 @@ def read_driver(root: str = "/") -> KernelDriver:
     line = first_line(top / "proc/driver/nvidia/version")
     parameters = text_of(top / "proc/driver/nvidia/params", 16384)
     mode = found_in(parameters, r"^DeviceFileMode:\s*(\d+)")
+    log = _log(top)
     return KernelDriver(
         version=first_line(top / "sys/module/nvidia/version") or found_in(line, r"\b(\d{3}\.\d+(?:\.\d+)?)\b"),
         open=(_OPEN in line) if line else None,
@@ -53,7 +55,8 @@ def read_driver(root: str = "/") -> KernelDriver:
         gpus=len(names_in(top / "proc/driver/nvidia/gpus")),
         majors=tuple(parts[1] for parts in devices if len(parts) == 2 and "nvidia" in parts[1]),
         device_file_mode=f"0{int(mode):o}" if mode else "",
-        kernel_messages=_messages(top),
+        kernel_messages=tuple([line[-400:] for line in log or () if _TELLING.search(line)][-_MOST_LINES:]),
+        xids=None if log is None else tuple(sorted({int(found[1]) for line in log if (found := _XID.search(line))})),
     )
 
 
@@ -67,13 +70,13 @@ def _built_for(top: Path) -> list[str]:
     ]
 
 
-def _messages(top: Path) -> tuple[str, ...]:
-    """The last lines about NVIDIA from the kernel's ring buffer, or from a log file; none when neither may be read."""
+def _log(top: Path) -> list[str] | None:
+    """The lines of the kernel's ring buffer, or of a log file; None when neither may be read."""
     lines = _ring_buffer(top / "dev/kmsg") if top == Path("/") else []
     for path in _LOGS:
         if not lines:
             lines = text_of(top / path).splitlines()
-    return tuple([line[-400:] for line in lines if _TELLING.search(line)][-_MOST_LINES:])
+    return lines or None
 
 
 def _ring_buffer(path: Path) -> list[str]:

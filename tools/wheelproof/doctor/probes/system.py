@@ -41,6 +41,7 @@ def read_system(root: str = "/") -> System:
         kernel_command_line=first_line(top / "proc/cmdline"),
         memory_bytes=_kilobytes(memory, "MemTotal") or 0,
         cma_free_bytes=_kilobytes(memory, "CmaFree"),
+        firmware=first_line(top / "sys/class/dmi/id/bios_version"),
     )
 
 
