@@ -20,12 +20,15 @@ SCHEMAS = {
     "report": "wheel_checks/report/report.schema.json",
     "record": "tools/wheelproof/verifying/record.schema.json",
     "matrix": "tools/wheelproof/matrix/matrix.schema.json",
+    "nodes": "tools/wheelproof/fleet/nodes.schema.json",
 }
 ABOUT = {
     "report": "Every command that judges writes it with `--format json`.",
     "record": "`wheelproof verify --record FILE` writes it, `wheelproof verify --same-as FILE` compares with it. More: "
     "[the same files as before](../../indexes.md#the-same-files-as-before).",
     "matrix": "The file `ci/matrix.toml`, for editors that check TOML. More: [the matrix](../../matrix.md#the-file).",
+    "nodes": "The file of `wheelproof report merge --expect`. "
+    "More: [the fleet](../../fleet.md#what-every-node-must-be).",
 }
 INDEX = """\
 | document | written by | read by | described in |
@@ -34,6 +37,7 @@ INDEX = """\
 | record of files | `verify --record` | `verify --same-as` | [record](record.md) |
 | facts of a host | `doctor --save-facts` | `doctor --facts` | [host facts](host.md) |
 | matrix | you | `matrix` | [matrix](matrix.md) |
+| what nodes must be | you | `report merge --expect` | [nodes](nodes.md) |
 | what a release must be | you | `release --expect` | [release](../../release.md#file) |
 | configuration | you | every command | [configuration](../configuration.md) |"""
 ABOUT_HOST = f"""\

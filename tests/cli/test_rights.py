@@ -65,7 +65,7 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     ),
     "matrix run": ({}, "matrix only executor jobs deadline work fresh"),
     "report": ({}, ""),
-    "report merge": ({}, "expect-hosts topology"),
+    "report merge": ({}, "expect expect-hosts topology"),
 }
 
 

@@ -1,11 +1,13 @@
-"""MTX201 to MTX208: whether the hosts of a fleet are alike. What makes a merge undecided is in tests/fleet."""
+"""MTX201 to MTX209: whether the hosts of a fleet are alike. What makes a merge undecided is in tests/fleet."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from tests.rules.case import NOTE, WARNING, Case
-from wheel_checks.facts.fleet.hosts import FleetFacts, Host, HostReport, LeftOut, ReportSource
+from wheel_checks.facts.fleet.hosts import FleetFacts
+from wheel_checks.facts.fleet.nodes import read_nodes
+from wheel_checks.facts.fleet.report import Host, HostReport, LeftOut, ReportSource
 from wheel_checks.facts.fleet.topology import guessed
 from wheel_checks.model import Severity
 
@@ -94,6 +96,24 @@ CASES = [
         "MTX208",
         "a fleet that is one domain",
         lambda: racks(**{f"rack{r}_tray{t}": "uuid.1" for r in range(3) for t in range(4)}),
+    ),
+    Case(
+        "MTX209",
+        "two nodes without the driver that was expected",
+        lambda: FleetFacts(hosts(a=3, b=2), tables=read_nodes(b'[[nodes]]\nfacts = { driver = "a" }\n', "nodes.toml")),
+        ("n3, n4: driver is b, and expected is a",),
+    ),
+    Case(
+        "MTX209",
+        "a fact that no report tells",
+        lambda: FleetFacts(hosts(a=3), tables=read_nodes(b"[[nodes]]\nnvlinks = 18\n", "nodes.toml")),
+        ("n[0-2]: NVLinks is unknown, and expected is 18 up",),
+        undecided=True,
+    ),
+    Case(
+        "MTX209",
+        "every node is as expected",
+        lambda: FleetFacts(hosts(a=3), tables=read_nodes(b'[[nodes]]\nfacts = { driver = "*" }\n', "nodes.toml")),
     ),
     Case("MTX201", "NVLink domains, which differ between racks", racks),
     Case("MTX202", "NVLink domains, which differ between racks", racks),

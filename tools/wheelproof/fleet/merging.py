@@ -11,15 +11,9 @@ from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet.host_list import natural
-from wheel_checks.facts.fleet.hosts import (
-    Difference,
-    FleetFacts,
-    Host,
-    HostReport,
-    ReportSource,
-    Unreadable,
-    doctor_first,
-)
+from wheel_checks.facts.fleet.hosts import Difference, FleetFacts, Unreadable, doctor_first
+from wheel_checks.facts.fleet.nodes import Nodes
+from wheel_checks.facts.fleet.report import Host, HostReport, ReportSource
 from wheel_checks.model import Report, Subject
 from wheel_checks.rules.fleet import KIND
 from wheel_checks.runner import run_rules
@@ -30,20 +24,27 @@ from wheelproof.fleet.reading import MERGE, ReportReader
 from wheelproof.reporting import OpenReport, Selection
 
 # These hold whatever rules were selected: what nobody looked at must not look like a pass
-ALWAYS = ("MTX203", "MTX204", "MTX206")
+ALWAYS = ("MTX203", "MTX204", "MTX206", "MTX209")
 
 
-def merge(documents: Iterable[Document], expected: Sequence[str], selection: Selection, topology: str = "") -> Report:
+def merge(
+    documents: Iterable[Document],
+    expected: Sequence[str],
+    selection: Selection,
+    topology: str = "",
+    tables: Sequence[Nodes] = (),
+) -> Report:
     """One subject for the fleet, with what differs, and one for each host, with its findings.
 
-    ``expected`` are the hosts that should be there (none: nobody knows), ``topology`` says where hosts are. Documents
-    are read one after another, and only what is compared is kept of each. Raises UsageError for a rule that does not
-    exist.
+    ``expected`` are the hosts that should be there (none: nobody knows), ``topology`` says where hosts are, and
+    ``tables`` what they must be. Documents are read one after another, and only what is compared is kept of each.
+    Raises UsageError for a rule that does not exist.
     """
     opened, places = OpenReport(MERGE), place_reader(topology)
     rules = [*(rule for rule in selection.rules(KIND) if rule.id not in ALWAYS), *map(get_rule, ALWAYS)]
-    fleet = gather(documents, expected)
-    fleet = replace(fleet, named_places=places([host.name for host in fleet.hosts]))
+    named = {name for table in tables for name in table.hosts or ()}
+    fleet = gather(documents, [*expected, *sorted(named, key=natural)])
+    fleet = replace(fleet, named_places=places([host.name for host in fleet.hosts]), tables=tuple(tables))
     hosts = _host_subjects(fleet, selection)
     told = Subject("fleet", KIND, f"{len(hosts):,} hosts", _fleet_facts(fleet), run_rules(rules, fleet, Expectations()))
     return opened.close((told, *hosts), selection, overview=overview(fleet, hosts, selection.fail_on))

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from wheel_checks.facts.fleet.host_list import folded
-from wheel_checks.facts.fleet.hosts import ABSENT, UNKNOWN, Difference, FleetFacts, by_deviating, by_kinds
+from wheel_checks.facts.fleet.hosts import Difference, FleetFacts, by_deviating, by_kinds
+from wheel_checks.facts.fleet.report import ABSENT, UNKNOWN
 from wheel_checks.facts.fleet.topology import grid
 from wheel_checks.model import CheckResult, FailOn, Outcome, Overview, Report, Severity, Subject, Table, Verdict
 from wheel_checks.phrases import plural, summarised

@@ -8,17 +8,9 @@ from typing import Annotated, Any, TypeVar
 
 from wheel_checks.decode import Check, Policy, decode
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.fleet.hosts import (
-    DOCTOR,
-    Facts,
-    FleetFacts,
-    Host,
-    HostReport,
-    LeftOut,
-    ReportSource,
-    Unreadable,
-)
-from wheel_checks.facts.fleet.rates import RATE
+from wheel_checks.facts.fleet.hosts import FleetFacts, Unreadable
+from wheel_checks.facts.fleet.rates import ALL_REDUCE, RATE
+from wheel_checks.facts.fleet.report import DOCTOR, Facts, Host, HostReport, LeftOut, ReportSource
 from wheel_checks.model import SCHEMA, CheckResult, Outcome, Severity
 from wheel_checks.rules.fleet import KIND as FLEET
 from wheelproof.fleet.inputs import Document
@@ -285,8 +277,8 @@ def _of_installation(installation: _Installation) -> Iterator[tuple[str, str | N
         if value := getattr(installation, name):
             yield name, value
     yield "GPUs", ", ".join(gpu.name for gpu in installation.gpus) or "none"
-    if "all-reduce" in installation.rates:
-        yield f"{RATE}all-reduce", str(installation.rates["all-reduce"])
+    if ALL_REDUCE in installation.rates:
+        yield f"{RATE}{ALL_REDUCE}", str(installation.rates[ALL_REDUCE])
 
 
 def _of_gpu(measured: _MeasuredGpu, verdict: str) -> Iterator[tuple[str, str | None]]:

@@ -19,6 +19,7 @@ from wheel_checks.data import load
 from wheel_checks.facts.fleet.topology import MOSTLY, Topology
 
 RATE = "rate of "  # what the name of a fact begins with whose text is a number, in bytes or operations a second
+ALL_REDUCE = "all-reduce"  # the one rate of a host, and not of a GPU
 FEW_HOSTS = 3  # with which rates can be compared
 FAR, FAR_GROUP = 6.0, 3.0  # standard deviations: of one rate, and of the median of a group of hosts
 _LEAST_NOISE = 0.002  # of the rate: less is not measured

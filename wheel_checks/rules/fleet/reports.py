@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet.host_list import folded
 from wheel_checks.facts.fleet.hosts import FleetFacts
+from wheel_checks.facts.fleet.nodes import unmet_by_hosts
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural
 from wheel_checks.registry import rules_of
@@ -41,6 +42,38 @@ def missing(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
             f"{folded(strange, _PARTS)}",
             fix=Fix("Compare the names: `wheelproof doctor --host NAME` sets them, or else the file's name counts."),
             severity=Severity.WARNING,
+        )
+
+
+@rule(
+    "MTX209",
+    "every node is what was expected",
+    why="What few nodes have differs from the others; what all nodes lack does not. `--expect FILE` says what a node "
+    "must be: its GPUs, its driver, its links, its rates.",
+    example="72 nodes should have 18 NVLinks up on each of 4 GB200, and rack3-tray07 has 17 on one of them",
+    fix="Bring the node in line, or drain it; where the file is out of date, mend the file.",
+)
+def not_as_expected(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
+    """What nodes do not meet, one finding for the same shortfall; undecided where their reports do not tell."""
+    if not fleet.tables:
+        need(Unavailable("nobody said what a node must be", "--expect FILE does"))
+    names = [host.name for host in fleet.hosts]
+    for (what, expected, has), hosts in unmet_by_hosts(fleet.hosts, fleet.tables).items():
+        who = f"{fleet.topology.phrase(hosts, names)}: {what}"
+        if has is None:
+            hint = Fix(
+                f"Make a report that tells it: `wheelproof {'smoke --level full' if 'rate' in what else 'doctor'}`."
+            )
+            yield Finding(f"{who} is unknown, and expected is {expected}", fix=hint, undecided=True)
+        else:
+            yield Finding(f"{who} is {has}, and expected is {expected}", fix=Fix("Bring it in line, or drain it."))
+    for number, table in enumerate(fleet.tables, 1):
+        if not table.hosts and not any(map(table.concerns, names)):
+            yield Finding(f"no host with a report is one of table {number} of the file ({table.who})", undecided=True)
+    if uncovered := [name for name in names if not any(table.concerns(name) for table in fleet.tables)]:
+        yield Finding(
+            f"the file has no table for {plural(len(uncovered), 'host')} with a report: {folded(uncovered, _PARTS)}",
+            severity=Severity.NOTE,
         )
 
 

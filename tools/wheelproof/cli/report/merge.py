@@ -13,6 +13,7 @@ from wheelproof.cli.options import OutputOptions, add_output_options, emit
 from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # not for --help
+    from wheel_checks.facts.fleet.nodes import Nodes
     from wheelproof.fleet.inputs import Document
 
 _HOSTS_IN_FILE = 1_000_000  # bytes: of a list with more, something is wrong
@@ -35,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "with one on each line (repeatable)",
     )
     parser.add_argument(
+        "--expect",
+        default="",
+        metavar="FILE",
+        help="what nodes must be, in TOML: GPUs, driver, page size, links, rates, by groups of hosts",
+    )
+    parser.add_argument(
         "--topology",
         default="",
         metavar="PATTERN|FILE",
@@ -51,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = OutputOptions.from_arguments(arguments)
     expected = expected_hosts(arguments.expect_hosts)
+    tables = _tables(arguments.expect) if arguments.expect else ()
     inputs = find_inputs(arguments.paths, may_be_empty=bool(expected))
     with Progress("reading reports:", unit="reports", quiet=output.quiet) as progress:
 
@@ -59,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
                 progress.advance()
                 yield document
 
-        report = merge(counted(read_inputs(inputs, progress.read)), expected, output, arguments.topology)
+        report = merge(counted(read_inputs(inputs, progress.read)), expected, output, arguments.topology, tables)
     return emit(report, output)
 
 
@@ -76,6 +84,17 @@ def expected_hosts(named: Sequence[str]) -> list[str]:
         else:
             names += expand(entry)
     return list(dict.fromkeys(names))
+
+
+def _tables(file: str) -> Sequence[Nodes]:
+    from wheel_checks.facts.fleet.nodes import read_nodes
+    from wheel_checks.formats.documents import LARGEST
+
+    try:
+        data = read_whole(file, LARGEST, given=True)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--expect {file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    return read_nodes(data, file)
 
 
 def _names_in(file: str) -> str:
