@@ -114,6 +114,20 @@ CASES = [
         ),
         WARNING,
     ),
+    Case(
+        "DOC407",
+        "a pod, whose job may not span trays",
+        lambda: in_container(rack(), "kubernetes"),
+        (f"the IMEX channel {IMEX} is missing: GPUs of other trays cannot share memory with this one",),
+        NOTE,
+    ),
+    Case(
+        "DOC407",
+        "a container of Docker",
+        lambda: in_container(rack()),
+        (f"the IMEX channel {IMEX} is missing: GPUs of other trays cannot share memory with this one",),
+        WARNING,
+    ),
     Case("DOC407", "an open channel", lambda: rack(DeviceNode(IMEX, "0666", "root", "root", ""))),
     Case("DOC407", "a single GH200", grace),
     Case(

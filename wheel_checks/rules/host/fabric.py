@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from wheel_checks.commands import Command, Export, Options, Word, run
+from wheel_checks.commands import Command, Export, NoCommand, Options, Word, run
 from wheel_checks.facts.host.fabric_health import fabric_faults
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import Services
@@ -30,6 +30,12 @@ IN_PROGRESS, COMPLETED = 2, 3  # nvmlGpuFabricState_t
 WITHOUT_CUDA = ("cuda:802", *TORCH_FAILS)
 IMEX_MAJOR, IMEX_NODE = "nvidia-caps-imex-channels", "/dev/nvidia-caps-imex-channels/channel0"
 
+_ORCHESTRATED = ("kubernetes", "containerd")  # a pod without its variables shows as what runs it
+# github.com/NVIDIA/k8s-dra-driver-gpu, "ComputeDomains"
+_CLAIM = NoCommand(
+    "create a ComputeDomain (resource.nvidia.com/v1beta1) with a channel's resourceClaimTemplate, and name that "
+    "template in resourceClaims of the pod"
+)
 MANAGER = "nvidia-fabricmanager-{branch}={version}-1"  # the package, as apt-get is asked for it
 _SYSTEMCTL = ("sudo", "systemctl")
 _RESTART_MANAGER = Command((*_SYSTEMCTL, "restart", "nvidia-fabricmanager"))
@@ -247,7 +253,8 @@ def manager_without_switches(facts: HostFacts, _expectations: Any) -> Iterator[F
     why="GPUs of several trays (GB200 and GB300 NVL72) share memory through an IMEX channel, a device node. Without it "
     "cuMemCreate with fabric handles gives 800, and NCCL fails across trays.",
     example="CUDA_ERROR_NOT_PERMITTED (800) in cuMemCreate; NCCL MNNVL",
-    fix="Make the channel's node; in a container, ask for the channel.",
+    fix="Make the channel's node; in a container, ask for the channel; in Kubernetes, claim one by a ComputeDomain "
+    "where a job spans trays.",
     sources="mscclpp#467, nccl#1483, nccl#1632, nvbandwidth#39",
     tested="a fake root without the node; no NVL72",
 )
@@ -261,18 +268,28 @@ def imex_channel_missing(facts: HostFacts, _expectations: Any) -> Iterator[Findi
     if channel is not None and not channel.error:
         return
     state = "missing" if channel is None else channel.error
-    if in_container(facts):
-        fix = Fix(
-            "Ask for the channel.", (Options(("docker", "run"), ("--gpus", "all", "-e", "NVIDIA_IMEX_CHANNELS=0")),)
-        )
-    else:
-        fix = Fix("Make its node.", (Command(("sudo", "nvidia-modprobe", "-s", "-i", "0:1")),))
+    kind = need(facts.container).kind if in_container(facts) else ""
+    # A pod has the channel only when it claims one, and needs it only when its job spans trays
+    severity = Severity.NOTE if kind in _ORCHESTRATED else None
     what = "missing" if channel is None else f"closed to this user ({state})"
     yield Finding(
         f"the IMEX channel {IMEX_NODE} is {what}: GPUs of other trays cannot share memory with this one",
         (Evidence(IMEX_MAJOR, "registered", "/proc/devices"), Evidence(IMEX_NODE, state)),
-        fix,
+        _with_channel(kind),
+        severity=severity,
     )
+
+
+def _with_channel(kind: str) -> Fix:
+    """What gives the channel to the host ("") or to a container of this kind."""
+    if not kind:
+        return Fix("Make its node.", (Command(("sudo", "nvidia-modprobe", "-s", "-i", "0:1")),))
+    if kind in _ORCHESTRATED:
+        return Fix("A job that spans trays claims the channel in its pods; others need none.", (_CLAIM,))
+    if kind == "docker":
+        docker = Options(("docker", "run"), ("--gpus", "all", "-e", "NVIDIA_IMEX_CHANNELS=0"))
+        return Fix("Ask for the channel.", (docker,))
+    return Fix("Ask whatever starts the container for it.", (NoCommand(f"give {IMEX_NODE} to the container"),))
 
 
 def _mask(gpu: NvmlGpu, faults: Sequence[str]) -> Evidence:

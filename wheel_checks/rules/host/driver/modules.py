@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.commands import Command, Options, WriteFile, run, shell
+from wheel_checks.commands import Command, NoCommand, Options, WriteFile, run, shell
 from wheel_checks.facts.host.advice import newer_driver
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.pci_names import needs_open_modules
@@ -242,7 +242,9 @@ def uvm_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if not control or ("nvidia_uvm" in driver.modules and not lost_node):
         return
     if in_container(facts):
-        fix = Fix("Give it to the container, too.", (Options(("docker", "run"), ("--device", "/dev/nvidia-uvm")),))
+        pod = NoCommand("load it on the node, and ask for a GPU in the pod's specification: resources.limits")
+        step = Options(("docker", "run"), ("--device", "/dev/nvidia-uvm"))
+        fix = Fix("Give it to the container, too.", (pod if need(facts.container).kind == "kubernetes" else step,))
     else:
         fix = Fix("Load it, and make its node.", (Command(("sudo", "nvidia-modprobe", "-u", "-c0")),))
     what = "/dev/nvidia-uvm is missing" if "nvidia_uvm" in driver.modules else "the module nvidia_uvm is not loaded"
