@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.rules.fleet_cases import hosts, timed
 from wheel_checks.facts.fleet.hosts import FleetFacts
+from wheel_checks.facts.fleet.rates import Measured, judge, rates_in
+from wheel_checks.facts.fleet.topology import NOWHERE
 from wheel_checks.model import Outcome
 from wheelproof.testing.facts import judged
 
@@ -15,3 +19,42 @@ def test_without_rates_of_three_hosts_nothing_is_judged(fleet: FleetFacts) -> No
     (result,) = judged("MTX207", fleet)
     assert result.outcome is Outcome.SKIP
     assert result.message.startswith("no rate was measured on 3 hosts of one kind (")
+
+
+HEALTHY = {"copy": (4.25e12, 4.27e12), "bf16": (745e12, 806e12), "fp8": (1405e12, 1553e12)}
+
+
+@given(st.sampled_from(sorted(HEALTHY)), st.data())
+def test_rates_within_what_healthy_gpus_were_measured_at_are_never_slow(kind: str, data: st.DataObject) -> None:
+    low, high = HEALTHY[kind]
+    rates = data.draw(st.lists(st.floats(low, high), min_size=3, max_size=40))
+    rates += [rates[0]] * data.draw(st.integers(0, 2000))  # however narrow the others are
+    measured = (Measured(str(n), f"GPU 0 {kind}", kind, "NVIDIA H200", rate) for n, rate in enumerate(rates))
+    assert judge(measured, NOWHERE).slow == ()
+
+
+@pytest.mark.parametrize("hosts", [3, 8, 72, 500])
+def test_a_gpu_whose_bandwidth_is_8_percent_low_is_named(hosts: int) -> None:
+    rates = [4.25e12 + 0.02e12 * (n % 5) / 4 for n in range(hosts)]
+    rates[1] *= 0.92
+    measured = (Measured(str(n), "GPU 0 copy", "copy", "NVIDIA H200", rate) for n, rate in enumerate(rates))
+    assert [one.host for one in judge(measured, NOWHERE).slow] == ["1"]
+
+
+def test_products_are_not_compared_with_each_other() -> None:
+    products = ["NVIDIA H100"] * 4 + ["NVIDIA H200"] * 40
+    measured = (
+        Measured(str(n), "GPU 0 copy", "copy", product, 3.0e12 if product.endswith("H100") else 4.26e12)
+        for n, product in enumerate(products)
+    )
+    found = judge(measured, NOWHERE)
+    assert found.slow == ()
+    assert {(one.product, one.hosts) for one in found.compared} == {("NVIDIA H100", 4), ("NVIDIA H200", 40)}
+
+
+def test_gpus_of_two_products_in_one_host() -> None:
+    facts = {"GPUs": "NVIDIA L4, NVIDIA H200", "rate of GPU 0 copy": "3e11", "rate of GPU 1 copy": "4.26e12"}
+    assert [(one.product, one.kind) for one in rates_in("a", "smoke", facts)] == [
+        ("NVIDIA L4", "copy"),
+        ("NVIDIA H200", "copy"),
+    ]

@@ -146,7 +146,9 @@ def test_a_switch_that_a_file_names(wheelproof: Wheelproof, tmp_path: Path) -> N
     places.write_text("".join(f"SwitchName=s{n} Nodes=node[{5 * n:02}-{5 * n + 4:02}]\n" for n in range(5)))
 
     assert "2 kinds of hosts, by driver" in wheelproof("report", "merge", reports).out.splitlines()[0]
-    places.write_text("SwitchName=s0 Nodes=node[00-09]\n" + f"SwitchName=s1 Nodes=node[{10}-{23}]\n")
+    places.write_text(
+        "SwitchName=s0 Nodes=node[00-09]\nSwitchName=s1 Nodes=node[10-16]\nSwitchName=s2 Nodes=node[17-23]\n"
+    )
     run = wheelproof("report", "merge", reports, "--topology", str(places), "--expect-hosts", "node[00-24]")
     assert "all 10 hosts of switch s0 (node[00-09]) differ in driver; no report from node24" in run.out.splitlines()[0]
 

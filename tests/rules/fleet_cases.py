@@ -38,10 +38,10 @@ def copying(rates: Mapping[str, float]) -> FleetFacts:
     return FleetFacts(every, named_places=guessed(rates))
 
 
-def racks(**moved: str) -> FleetFacts:
+def racks(**moved: str | None) -> FleetFacts:
     """Three racks of four trays, each rack an NVLink domain, but for the trays that are named."""
     names = [f"rack{rack}_tray{tray}" for rack in range(3) for tray in range(4)]
-    every = tuple(host(n, **{"NVLink domain": moved.get(n, f"uuid{n[4]}.1")}) for n in names)
+    every = tuple(host(n, "doctor", **{"NVLink domain": moved.get(n, f"uuid{n[4]}.1")}) for n in names)
     return FleetFacts(every, named_places=guessed(names))
 
 
@@ -91,6 +91,7 @@ CASES = [
         severity=WARNING,
         evidence=("none",),
     ),
+    Case("MTX208", "a tray whose domain is not known", lambda: racks(rack1_tray2=None)),
     Case("MTX208", "each rack is a domain", racks),
     Case(
         "MTX208",
@@ -125,6 +126,13 @@ CASES = [
         ),
         ("all 8 hosts of rack 3 and 4 (rack[3-4]-t[0-3]) differ from the others: vbios",),
         severity=WARNING,
+    ),
+    Case(
+        "MTX201",
+        "every rack has a value of its own, and one rack is not full",
+        lambda: FleetFacts(
+            tuple(host(n, manager=n[4]) for n in NINE_RACKS[:-1]), named_places=guessed(NINE_RACKS[:-1])
+        ),
     ),
     Case(
         "MTX201",

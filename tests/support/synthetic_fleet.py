@@ -133,7 +133,7 @@ def _names(message: str, fault: Fault, alike: set[str]) -> bool:
     match = (
         re.search(r"gave no report: (.*)$", message)
         or re.search(r"hosts of [^(]*\(([^)]*)\) (?:differ|are slower)", message)
-        or re.search(r"^(.*?) (?:differs?|is slower|is not in)", message)
+        or re.search(r"^(.*?) (?:differs?|is slower|(?:is|are) not in)", message)
     )
     if not match:
         return False

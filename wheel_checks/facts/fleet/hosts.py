@@ -12,7 +12,7 @@ from wheel_checks.facts.fleet.rates import Rates, is_rate, judge, rates_in
 from wheel_checks.facts.fleet.report import ABSENT, DOCTOR, DOMAIN, GPUS, UNKNOWN, Facts, Host, ReportSource
 from wheel_checks.facts.fleet.topology import MOSTLY, NOWHERE, Topology
 
-_FEW_HOSTS = 4  # with more values than half of the hosts, and more than these, a fact is each host's own
+_FEW_VALUES = 16  # with more values than half of the hosts, and more than these, a fact is each host's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +20,18 @@ class Difference:
     """A fact on which the hosts do not agree.
 
     ``common`` are the values that many hosts have, the most frequent first, and ``rare`` those of few, the rarest
-    first, both with the names of their hosts.
+    first, both with the names of their hosts. ``compared`` are all of them.
     """
 
     fact: str
     common: Mapping[str, tuple[str, ...]]
     rare: Mapping[str, tuple[str, ...]]
+    compared: frozenset[str] = frozenset()
 
     @property
     def deviating(self) -> frozenset[str]:
         """The names of the hosts with a rare value."""
         return frozenset(name for names in self.rare.values() for name in names)
-
-    @property
-    def compared(self) -> frozenset[str]:
-        """The names of all hosts that were compared."""
-        return self.deviating.union(*self.common.values())
 
     @property
     def by_value(self) -> Iterator[tuple[frozenset[str], Difference]]:
@@ -76,10 +72,13 @@ class FleetFacts:
     @cached_property
     def domains(self) -> dict[str, str]:
         """The NVLink domain of each host that has one: the UUID of its cluster and the number of its clique."""
-        found = (
-            (host.name, report.facts.get(DOMAIN)) for host in self.hosts for report in host.reports if report.facts
-        )
-        return {name: value for name, value in found if value and value != ABSENT}
+        return {name: value for name, value in self.known_domains.items() if value != ABSENT}
+
+    @cached_property
+    def known_domains(self) -> dict[str, str]:
+        """As ``domains``, and "none" for a host whose GPUs are in none; without hosts of which it is not known."""
+        reports = ((host.name, report.facts) for host in self.hosts for report in host.reports)
+        return {name: value for name, facts in reports if facts and (value := facts.get(DOMAIN))}
 
     @cached_property
     def _values(self) -> dict[str, dict[str, list[str]]]:
@@ -111,7 +110,7 @@ class FleetFacts:
         return tuple(
             fact
             for fact, by_value in self._values.items()
-            if len(by_value) > max(_FEW_HOSTS, sum(map(len, by_value.values())) / 2)
+            if len(by_value) > max(_FEW_VALUES, sum(map(len, by_value.values())) / 2)
         )
 
     @property
@@ -163,7 +162,7 @@ def compare(
     hosts with other GPUs: ``kinds`` are the hosts by GPUs.
     """
     ordered = sorted(by_value.items(), key=lambda item: -len(item[1]))
-    usual = ordered[0][1]
+    usual = frozenset(ordered[0][1])
     most = len(usual)
     everywhere = frozenset(name for names in by_value.values() for name in names)
     rare = {
@@ -172,11 +171,15 @@ def compare(
         if len(names) < most
         and (
             len(names) ** 2 <= most
-            or (topology.is_rare(names, usual, everywhere) and not _are_kinds(names, everywhere, kinds or {}))
+            or (
+                len(names) > 1
+                and topology.is_rare(names, usual, everywhere)
+                and not _are_kinds(names, everywhere, kinds or {})
+            )
         )
     }
     common = {v: tuple(names) for v, names in ordered if v not in rare}
-    return Difference(fact, common, rare)
+    return Difference(fact, common, rare, everywhere)
 
 
 def _are_kinds(names: Sequence[str], everywhere: frozenset[str], kinds: Mapping[str, Sequence[str]]) -> bool:

@@ -15,6 +15,7 @@ from wheel_checks.phrases import joined
 
 MOSTLY = 0.9  # the part of a group that must be in a set for the group to be named
 _MOST_GROUPS, _MOST_PAIRED = 4, 4  # that one phrase names; dimensions that are paired with each other
+_MOST_DIMENSIONS = 32
 _MOST_LINES, _LONGEST_NAME = 100_000, 253  # of a file; characters of a host's name (RFC 1123)
 _MOST_PARTS = 6  # of a set of hosts that a phrase shows
 # How names of hosts in data centres say where a host is; a letter alone counts only between digits, as in r12t05
@@ -57,14 +58,19 @@ class Topology:
         """The hosts by value, for each dimension that has several values and fewer than hosts; then pairs of them, such
         as ("rack", {"017, switch 1": ...}).
         """
-        single = [(name, groups) for name, places in self.places.items() if (groups := _groups(places))]
+        return tuple((name, groups) for name, groups, _ in self._dimensions)
+
+    @cached_property
+    def _dimensions(self) -> tuple[tuple[str, Groups, Mapping[str, str]], ...]:
+        """As ``groups``, and the value of each host."""
+        every = ((name, _groups(places), places) for name, places in self.places.items())
+        single = [one for one in every if one[1]]
         paired = []
-        for (one, first), (other, second) in itertools.combinations(single[:_MOST_PAIRED], 2):
-            others = self.places[other]
-            places = {h: f"{value}, {other} {others[h]}" for h, value in self.places[one].items() if h in others}
+        for (one, first, values), (other, second, others) in itertools.combinations(single[:_MOST_PAIRED], 2):
+            places = {h: f"{value}, {other} {others[h]}" for h, value in values.items() if h in others}
             groups = _groups(places)
             if len(groups) > max(len(first), len(second)):
-                paired.append((one, groups))
+                paired.append((one, groups, places))
         return (*single, *paired)
 
     def of(self, host: str) -> dict[str, str]:
@@ -76,24 +82,29 @@ class Topology:
         return Topology({**self.places, dimension: places})
 
     def covered(self, hosts: Collection[str], among: Collection[str]) -> Iterator[tuple[str, Groups, Groups]]:
-        """The dimensions in which ``hosts`` are nearly all of some groups and in no other: with these, and with all.
+        """The dimensions in which ``hosts`` are nearly all of some groups and in no other: with these, and the others.
 
         ``among`` are the hosts that could have been in the set. At least one group is not in it.
         """
         wanted, possible = frozenset(hosts), frozenset(among)
-        for dimension, every in self.groups:
-            groups = {value: members for value, all_ in every.items() if len(members := all_ & possible) > 1}
-            found = {value: members for value, members in groups.items() if members & wanted}
-            enough = all(len(members & wanted) >= MOSTLY * len(members) for members in found.values())
-            if found and enough and len(found) < len(groups) and wanted <= frozenset().union(*found.values()):
-                yield dimension, found, groups
+        for dimension, groups, values in self._dimensions:
+            if not all(host in values for host in wanted):
+                continue
+            found = {value: groups[value] & possible for value in {values[host] for host in wanted}}
+            if all(len(all_) > 1 and len(all_ & wanted) >= MOSTLY * len(all_) for all_ in found.values()):
+                others = {value: all_ & possible for value, all_ in groups.items() if value not in found}
+                if any(len(all_) > 1 for all_ in others.values()):
+                    yield dimension, {value: found[value] for value in groups if value in found}, others
 
     def is_rare(self, hosts: Collection[str], usual: Collection[str], among: Collection[str]) -> bool:
-        """Whether ``hosts`` are whole groups, and few: at most the square root of how many have a ``usual`` host."""
+        """Whether ``hosts`` are whole groups, and few: at most the square root of how many have a ``usual`` host.
+
+        Next to one such group none is rare: which of two is right is not known.
+        """
         most = frozenset(usual)
-        for _, found, groups in self.covered(hosts, among):
-            others = sum(1 for value, members in groups.items() if value not in found and members & most)
-            if len(found) ** 2 <= others:
+        for _, found, others in self.covered(hosts, among):
+            count = sum(1 for members in others.values() if members & most)
+            if len(found) ** 2 <= count > 1:
                 return True
         return False
 
@@ -130,7 +141,7 @@ def by_pattern(pattern: str, hosts: Iterable[str]) -> Topology:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise UsageError(f"--topology {pattern[:80]!r} is no regular expression: {error}") from None
-    if not compiled.groupindex:
+    if not 0 < len(compiled.groupindex) <= _MOST_DIMENSIONS:
         example = r"one with named groups, such as 'rack(?P<rack>\d+)-tray(?P<tray>\d+)'; or a file"
         raise UsageError(f"--topology {pattern[:80]!r} names no group, and there is no such file", expected=example)
     places: dict[str, dict[str, str]] = {name: {} for name in compiled.groupindex}
@@ -145,6 +156,8 @@ def by_pattern(pattern: str, hosts: Iterable[str]) -> Topology:
 def from_table(table: Mapping[str, Mapping[str, str]], source: str) -> Topology:
     """What a table says: ``[switch]`` and below it ``"3" = "node[048-063]"``. Raises UsageError."""
     places: dict[str, dict[str, str]] = {}
+    if len(table) > _MOST_DIMENSIONS:
+        raise UsageError(f"{source} has {len(table):,} tables", expected=f"at most {_MOST_DIMENSIONS}")
     for dimension, groups in table.items():
         places[dimension] = {}
         for value, hosts in groups.items():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.fleet.host_list import folded
+from wheel_checks.facts.fleet.host_list import folded, natural
 from wheel_checks.facts.fleet.hosts import Difference, FleetFacts, by_deviating, by_kinds
 from wheel_checks.facts.fleet.rates import FEW_HOSTS, SlowGroup, SlowRate
+from wheel_checks.facts.fleet.report import ABSENT
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rules_of
@@ -16,7 +18,7 @@ from wheel_checks.rules.fleet import KIND
 
 rule = rules_of(KIND)
 _PARTS, _VALUES, _FACTS = 6, 6, 40  # of a set of hosts, that one line compares, that one finding shows
-_MOST_SLOW = 200  # hosts with a finding each
+_MOST_GROUPS, _MOST_SLOW = 1000, 200  # sets of hosts that deviate, and slow hosts, with a finding each
 
 
 @rule(
@@ -34,7 +36,8 @@ def deviation(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     Few are at most as many as the square root of how many have the most frequent value; of whole racks, switches or
     other groups of the topology likewise.
     """
-    for hosts, differences in by_deviating(fleet.differences).items():
+    groups = list(by_deviating(fleet.differences).items())
+    for hosts, differences in groups[:_MOST_GROUPS]:
         who = fleet.topology.phrase(hosts, differences[0].compared)
         facts = summarised([difference.fact for difference in differences], 4)
         yield Finding(
@@ -42,6 +45,9 @@ def deviation(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
             tuple(Evidence(difference.fact, rare_phrase(difference)) for difference in differences[:_FACTS]),
             Fix("Bring it in line with the others, or drain it." if len(hosts) == 1 else "Bring them in line."),
         )
+    if rest := groups[_MOST_GROUPS:]:
+        names = sorted({name for hosts, _ in rest for name in hosts}, key=natural)
+        yield Finding(f"{plural(len(rest), 'more set')} of hosts differ from the others: {folded(names, _PARTS)}")
 
 
 @rule(
@@ -106,11 +112,11 @@ def divided(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
         need(Unavailable("no host says which NVLink domain it is in", "GPUs of GB200 and later NVL72 racks have one"))
     found: dict[str, tuple[str, str, int]] = {}
     for dimension, groups in fleet.named_places.groups:
-        for value, most, others in _divided(groups, fleet.domains):
+        for value, most, others in _divided(groups, fleet.known_domains):
             for host in others:
                 found.setdefault(host, (dimension, value, most))
     for (dimension, value, most), hosts in _by_value(found).items():
-        domains = Counter(fleet.domains.get(host, "none") for host in hosts)
+        domains = Counter(fleet.known_domains[host] for host in hosts)
         one = len(hosts) == 1
         yield Finding(
             f"{folded(hosts, _PARTS)} {'is' if one else 'are'} not in the NVLink domain of the other {most} hosts of "
@@ -170,14 +176,17 @@ def _noise(group: SlowGroup) -> Evidence:
 
 def _divided(groups: Mapping[str, frozenset[str]], domains: Mapping[str, str]) -> Iterator[tuple[str, int, list[str]]]:
     """The values of groups in which a host is not in the domain of most, with how many these are, and the others."""
-    counted = {value: Counter(domains.get(host, "") for host in hosts) for value, hosts in groups.items()}
-    usual = {value: counts.most_common(1)[0] for value, counts in counted.items()}
-    whole = {value for value, (domain, count) in usual.items() if domain and 2 * count > len(groups[value]) > 2}
-    if 2 * len(whole) <= len(groups) or len({usual[value][0] for value in whole}) < len(whole):
+    known = {value: [host for host in sorted(hosts, key=natural) if host in domains] for value, hosts in groups.items()}
+    known = {value: hosts for value, hosts in known.items() if hosts}
+    usual = {value: Counter(domains[host] for host in hosts).most_common(1)[0] for value, hosts in known.items()}
+    whole = {
+        value for value, (domain, count) in usual.items() if domain != ABSENT and 2 * count > len(known[value]) > 2
+    }
+    if 2 * len(whole) <= len(known) or len({usual[value][0] for value in whole}) < len(whole):
         return  # a tray of each rack, or a pod of many racks: it is no domain
-    for value in whole:
+    for value in known:
         domain, count = usual[value]
-        if others := [host for host in groups[value] if domains.get(host) != domain]:
+        if value in whole and (others := [host for host in known[value] if domains[host] != domain]):
             yield value, count, others
 
 
@@ -190,17 +199,16 @@ def _by_value(found: Mapping[str, tuple[str, str, int]]) -> dict[tuple[str, str,
 
 def counts_phrase(by_value: Mapping[str, Sequence[str]]) -> str:
     """``40 hosts 8 x NVIDIA H100; 32 hosts 8 x NVIDIA H200``."""
-    return "; ".join(_few(f"{plural(len(names), 'host')} {value}" for value, names in by_value.items()))
+    return "; ".join(_few(by_value, lambda value: f"{plural(len(by_value[value]), 'host')} {value}"))
 
 
 def rare_phrase(difference: Difference) -> str:
     """``node-17: 570.86.15; 71 hosts 580.95.05``: the hosts that deviate, then what the others have."""
-    rare = _few(f"{folded(names, _PARTS)}: {value}" for value, names in difference.rare.items())
+    rare = _few(difference.rare, lambda value: f"{folded(difference.rare[value], _PARTS)}: {value}")
     return "; ".join([*rare, counts_phrase(difference.common)])
 
 
-def _few(parts: Iterable[str]) -> Iterator[str]:
-    shown = list(parts)
-    yield from shown[:_VALUES]
-    if len(shown) > _VALUES:
-        yield f"{len(shown) - _VALUES:,} more values"
+def _few(values: Mapping[str, Sequence[str]], phrase: Callable[[str], str]) -> Iterator[str]:
+    yield from map(phrase, islice(values, _VALUES))
+    if len(values) > _VALUES:
+        yield f"{len(values) - _VALUES:,} more values"
