@@ -24,6 +24,7 @@ RACKS = [f"rack{rack}-tray{tray:02}" for rack in range(1, 7) for tray in range(4
         ("pod2-leaf3-gpu7", {"pod": "2", "switch": "3"}),
         ("dgx-su01-node4", {"scalable unit": "01"}),
         ("GPU-Rack3-07", {"rack": "3"}),
+        ("x1000c0s13b1n0", {"cabinet": "1000", "chassis": "0", "slot": "13", "blade": "1"}),
         ("node17", {}),
         ("t4", {}),
         ("ip-10-0-3-7", {}),

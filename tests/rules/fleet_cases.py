@@ -129,7 +129,7 @@ CASES = [
     ),
     Case(
         "MTX201",
-        "every rack has a value of its own, and one rack is not full",
+        "every rack has another value, and one rack is not full",
         lambda: FleetFacts(
             tuple(host(n, manager=n[4]) for n in NINE_RACKS[:-1]), named_places=guessed(NINE_RACKS[:-1])
         ),

@@ -1,7 +1,7 @@
 """A fleet of GB200 trays that is made up: healthy rates with the noise that was measured, and seeded faults.
 
 trays = make_fleet(2000, seed=1)                      # names and places: rack000-tray00 to rack111-tray01
-faults = seed_faults(trays, 50, seed=1)               # what is wrong where, each on hosts of its own
+faults = seed_faults(trays, 50, seed=1)               # what is wrong where, each on other hosts
 for document in documents(trays, faults, seed=1): ... # the doctor's and smoke's report of each tray that has one
 named, false = found_by(report, faults)               # what `wheelproof report merge --format json` says of them
 
@@ -68,7 +68,7 @@ def make_fleet(trays: int) -> list[str]:
 def seed_faults(trays: Sequence[str], count: int, seed: int) -> list[Fault]:
     """So many faults, of every kind: one leaf switch, two racks with one other firmware, and single trays.
 
-    No two are at one place, so that each can be told from the others.
+    No two are on one host.
     """
     chance = random.Random(seed)
     racks = [name[:14] for name in trays[::RACK]]
@@ -117,11 +117,11 @@ def found_by(report: Mapping[str, Any], faults: Sequence[Fault]) -> tuple[list[F
     A finding may name several faults at once when they are the same, such as a driver that two trays have.
     """
     results = report["subjects"][0]["results"]
-    told = [r["message"] for r in results if r["rule"].startswith("MTX2") and r["outcome"] in {"fail", "error"}]
-    left, named = set(told), []
+    messages = [r["message"] for r in results if r["rule"].startswith("MTX2") and r["outcome"] in {"fail", "error"}]
+    left, named = set(messages), []
     for fault in faults:
         alike = {host for other in faults if other.what == fault.what for host in other.hosts}
-        sentences = {message for message in told if _names(message, fault, alike)}
+        sentences = {message for message in messages if _names(message, fault, alike)}
         if sentences:
             named.append(fault)
         left -= sentences
@@ -149,6 +149,8 @@ def _healthy() -> dict[str, str]:
     return {
         "GPUs": "4 x NVIDIA GB200",
         "VBIOS": "97.00.B9.00.76",
+        "ECC": "on",
+        "power limit": "1200 W",
         "NVLinks": "18 of 18 up at 50 GB/s",
         "PCIe": "generation 5 x 16",
         "rows remapped": "none",

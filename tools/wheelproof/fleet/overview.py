@@ -116,7 +116,7 @@ def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[s
     worth = {Verdict.FAIL.value: 2, Verdict.UNDECIDED.value: 1, Verdict.PASS.value: 0}
     marks = {cells: sum(cell.startswith(MARK) for cell in cells) for cells in profiles}
     ordered = sorted(profiles, key=lambda cells: (-marks[cells], -worth[cells[0]], len(profiles[cells])))
-    rows = [(folded(profiles[cells], _PARTS), f"{len(profiles[cells]):,}", *cells) for cells in ordered[:_MOST_ROWS]]
+    rows = [(folded(profiles[cells], 3), f"{len(profiles[cells]):,}", *cells) for cells in ordered[:_MOST_ROWS]]
     marked = frozenset(
         (row, column) for row, cells in enumerate(rows) for column, cell in enumerate(cells) if cell.startswith(MARK)
     )
@@ -174,7 +174,7 @@ def _notes(fleet: FleetFacts) -> Iterator[str]:
     if len(fleet.differences) > _MOST_COLUMNS:
         yield f"The hosts differ in {len(fleet.differences)} facts, of which the table shows {_MOST_COLUMNS}."
     if fleet.individual:
-        yield f"Not compared, since most hosts have a value of their own: {summarised(fleet.individual, 6)}."
+        yield f"Not compared, since most hosts have different values: {summarised(fleet.individual, 6)}."
     if len(fleet.hosts) == 1:
         yield "There is only one host, and nothing to compare it with."
     if any(host.results for host in fleet.hosts):

@@ -157,9 +157,9 @@ def compare(
 ) -> Difference:
     """Which values are rare: those of at most as many hosts as the square root of the most frequent value's.
 
-    Beside 71 hosts up to 8 deviate, beside 9,900 up to 99, beside 2 or 3 it is one; 20 of 60 are another kind of host.
-    Of two hosts neither deviates. By the ``topology`` two whole racks of eleven deviate likewise, unless they are all
-    hosts with other GPUs: ``kinds`` are the hosts by GPUs.
+    Next to 71 hosts up to 8 deviate, next to 9,900 up to 99, next to 2 or 3 it is one; 20 of 60 are another kind of
+    host. Of two hosts neither deviates. By the ``topology`` two whole racks of eleven deviate likewise, unless they
+    are all hosts with other GPUs: ``kinds`` are the hosts by GPUs.
     """
     ordered = sorted(by_value.items(), key=lambda item: -len(item[1]))
     usual = frozenset(ordered[0][1])

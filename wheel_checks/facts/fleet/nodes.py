@@ -1,7 +1,7 @@
-"""What nodes were expected to be: the file behind ``wheelproof report merge --expect FILE``, and how it judges them.
+"""What nodes were expected to be: the file of ``wheelproof report merge --expect FILE``, and how it judges them.
 
-Judged is what reports tell for comparison, the texts of :mod:`wheel_checks.facts.host.comparable`. What a report does
-not tell is undecided, never met.
+Judged is what reports have for comparison, the texts of :mod:`wheel_checks.facts.host.comparable`. What a report
+does not say is undecided, never met.
 """
 
 from __future__ import annotations

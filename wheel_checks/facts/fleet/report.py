@@ -1,4 +1,4 @@
-"""What reports tell of one host."""
+"""What reports say of one host."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ReportSource:
 class LeftOut:
     """Something of a report that is more than is kept: what, and how grave it can be at most.
 
-    ``severity`` is None when nobody knows what it would have told.
+    ``severity`` is None when that is not known.
     """
 
     what: str

@@ -42,6 +42,10 @@ _WORDS = {
     "u": "slot",
 }
 _PLACE = re.compile(r"([a-z]+)[-_]?([0-9]{1,18})", re.IGNORECASE)
+# The names of nodes of HPE Cray EX (cray-hpe.github.io, "Component Names (xnames)")
+_XNAME = re.compile(
+    r"x(?P<cabinet>[0-9]{1,4})c(?P<chassis>[0-9])s(?P<slot>[0-9]{1,2})b(?P<blade>[0-9])(?:n[0-9])?", re.IGNORECASE
+)
 _SLURM = re.compile(r"(\w+)=(\S+)")
 
 Groups = Mapping[str, frozenset[str]]
@@ -127,11 +131,15 @@ def guessed(hosts: Iterable[str]) -> Topology:
     """What the names say by words that are usual in them: ``rack017-tray05``, ``r17t05``, ``pod2-leaf3-gpu7``."""
     places: dict[str, dict[str, str]] = defaultdict(dict)
     for host in hosts:
+        if xname := _XNAME.match(host):
+            for dimension, number in xname.groupdict().items():
+                places[dimension][host] = number
+            continue
         found = _PLACE.findall(host[:_LONGEST_NAME])
         for word, number in found:
-            dimension = _WORDS.get(word.lower())
-            if dimension and (len(word) > 1 or len(found) > 1):
-                places[dimension].setdefault(host, number)
+            place = _WORDS.get(word.lower())
+            if place and (len(word) > 1 or len(found) > 1):
+                places[place].setdefault(host, number)
     return Topology(places)
 
 

@@ -56,7 +56,7 @@ def missing(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
 def not_as_expected(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     """What nodes do not meet, one finding for the same shortfall; undecided where their reports do not tell."""
     if not fleet.tables:
-        need(Unavailable("nobody said what a node must be", "--expect FILE does"))
+        need(Unavailable("no expectations of nodes were given", "--expect FILE gives them"))
     names = [host.name for host in fleet.hosts]
     for (what, expected, has), hosts in unmet_by_hosts(fleet.hosts, fleet.tables).items():
         who = f"{fleet.topology.phrase(hosts, names)}: {what}"

@@ -189,23 +189,23 @@ def links(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, int]:
             up.append(link)
     if not total:
         return {}
-    told = {"nvlinks": len(up), "nvlinks_total": total}
+    found = {"nvlinks": len(up), "nvlinks_total": total}
     wanted = [(field, link) for link in up for field in (SPEED, *FAULTS)]
     values = (FieldValue * max(1, len(wanted)))()
     for number, (field, link) in enumerate(wanted):
         values[number].field, values[number].scope = field, link
     if not wanted or nvml.code("nvmlDeviceGetFieldValues", handle, len(wanted), values):
-        return told
+        return found
     known = [
         (value.field, value.scope, number_in(value)) for value in values if value.code == 0 and value.kind in KINDS
     ]
-    speeds = [found for field, _, found in known if field == SPEED and found > 0]
+    speeds = [speed for field, _, speed in known if field == SPEED and speed > 0]
     if speeds:
-        told["nvlink_speed"] = int(min(speeds))
-    faults = [(link, found) for field, link, found in known if field in FAULTS]
+        found["nvlink_speed"] = int(min(speeds))
+    faults = [(link, count) for field, link, count in known if field in FAULTS]
     if faults:
-        told["nvlinks_faulty"] = len({link for link, found in faults if found > 0})
-    return told
+        found["nvlinks_faulty"] = len({link for link, count in faults if count > 0})
+    return found
 
 
 def number_in(value: FieldValue) -> float:
@@ -218,14 +218,14 @@ def number_in(value: FieldValue) -> float:
 def state(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
     """PCIe, clocks, memory errors over the GPU's life, the firmware of its system processor."""
     found: dict[str, Any] = {}
-    for name, told in (
+    for name, numbers in (
         ("pcie_generation", nvml.numbers("nvmlDeviceGetMaxPcieLinkGeneration", handle)),
         ("pcie_width", nvml.numbers("nvmlDeviceGetCurrPcieLinkWidth", handle)),
         ("pcie_width_most", nvml.numbers("nvmlDeviceGetMaxPcieLinkWidth", handle)),
         ("sm_clock", nvml.numbers("nvmlDeviceGetMaxClockInfo", handle, SM_CLOCK)),
     ):
-        if told is not None:
-            found[name] = told[0]
+        if numbers is not None:
+            found[name] = numbers[0]
     found["clock_reasons"] = nvml.large("nvmlDeviceGetCurrentClocksEventReasons", handle)
     if found["clock_reasons"] is None:  # its name before driver 535
         found["clock_reasons"] = nvml.large("nvmlDeviceGetCurrentClocksThrottleReasons", handle)
