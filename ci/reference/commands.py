@@ -12,6 +12,7 @@ from wheelproof.manual.wording import place, sentence, value_name
 # Where the explanation of a command stands.
 READ_MORE = {
     "stack": "stack.md",
+    "new": "how-to/own-rule.md",
     "release": "release.md",
     "diff": "diff.md",
     "pins": "pins.md",
