@@ -13,6 +13,8 @@ from wheelproof.manual.wording import place, sentence, value_name
 READ_MORE = {
     "stack": "stack.md",
     "new": "how-to/own-rule.md",
+    "schema": "machine-readers.md",
+    "mcp": "machine-readers.md",
     "release": "release.md",
     "diff": "diff.md",
     "pins": "pins.md",

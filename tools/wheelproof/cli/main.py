@@ -34,6 +34,8 @@ COMMANDS = {
     ),
     "report": ("wheelproof.cli.report.group", "merge the reports of many hosts: what differs between them comes first"),
     "rules": ("wheelproof.cli.rules", "every rule: title, severity, why, an example, the fix"),
+    "schema": ("wheelproof.cli.schema", "the JSON Schema of a document that wheelproof writes or reads"),
+    "mcp": ("wheelproof.cli.mcp", "serve the read-only commands to an assistant (Model Context Protocol, stdio)"),
     "new": ("wheelproof.cli.new", "write a package of rules or kernels that builds, tests and runs at once"),
     "completion": ("wheelproof.cli.completion", "the script that completes commands in bash, zsh or fish"),
 }

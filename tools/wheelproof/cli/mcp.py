@@ -1,0 +1,39 @@
+"""``wheelproof mcp``: the read-only commands as tools of a server of the Model Context Protocol, over stdio."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from wheel_checks.errors import UsageError, WheelproofError
+
+CONFIGURABLE = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof mcp``."""
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="a folder whose wheels and files of facts may be read (repeatable; default: none)",
+    )
+    parser.add_argument("--offline", action="store_true", help="use no network: only local files and what was cached")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until standard input ends. Raises UsageError for a folder that is not there, and for a missing extra."""
+    from importlib.util import find_spec
+
+    from wheel_checks.extras import how_to_install
+
+    for folder in arguments.allow:
+        if not Path(folder).is_dir():
+            raise UsageError(f"--allow {folder} is not a folder", expected="a folder that exists")
+    if find_spec("mcp") is None:
+        raise WheelproofError("the package mcp is not installed", hint=how_to_install("mcp"))
+    from wheelproof.mcp_server import make_server
+
+    make_server(arguments.allow, offline=arguments.offline).run("stdio")
+    return 0
