@@ -51,7 +51,7 @@ class CommandParser(argparse.ArgumentParser):
         for action in self._actions:
             action.required = False
             if not action.option_strings:
-                action.nargs = "*"
+                action.nargs = "?" if action.nargs is None else "*"
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """As ``parse_args`` does, but an unknown option is an error that suggests the nearest one."""
