@@ -217,7 +217,8 @@ class CheckResult:
 class Subject:
     """What was judged. ``facts`` is JSON-ready; ``headline`` is one short sentence for people ("CUDA 13.0").
 
-    ``reader`` is who asked: findings that only a publisher can mend decide nothing for an installer.
+    ``reader`` is who asked: findings that only a publisher can mend decide nothing for an installer. ``record`` is what
+    a program needs to judge the subject again, JSON-ready; formats for people leave it out.
     """
 
     id: str
@@ -226,6 +227,7 @@ class Subject:
     facts: Mapping[str, Any] = field(default_factory=dict)
     results: tuple[CheckResult, ...] = ()
     reader: Audience = Audience.BOTH
+    record: Mapping[str, Any] = field(default_factory=dict)
 
     def read_by(self, reader: Audience) -> Subject:
         """The subject for this reader, with the severities that its results have for that kind of reader."""

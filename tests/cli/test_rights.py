@@ -63,7 +63,8 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
         {},
         "device level only gpus soak kernels plugins mutants compile-only target seed plot python deadline",
     ),
-    "matrix run": ({}, "matrix only executor jobs deadline work fresh"),
+    "matrix run": ({}, "matrix only cell executor jobs deadline work records fresh"),
+    "matrix merge": ({}, "matrix only"),
     "report": ({}, ""),
     "report merge": ({}, "expect expect-hosts topology"),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from wheel_checks.model import Outcome, Unavailable
 from wheelproof.matrix.facts import cell_facts, with_references
 from wheelproof.matrix.model import Cell
 from wheelproof.matrix.steps import Record
-from wheelproof.matrix.way import Task
 from wheelproof.testing.facts import judged
 
 HIP = "6.4.43482-0f2d60242"  # torch.version.hip of torch 2.8.0+rocm6.4
@@ -33,7 +31,7 @@ def rocm_cell(wanted: str) -> CellFacts:
     records = {
         name: Record(name, "run", "inputs", "2026-11-20T09:00:00Z", result=result) for name, result in results.items()
     }
-    return cell_facts(Task(cell, "run", Path(), Path(), "venv", 60.0), records, None, "ci/matrix.toml")
+    return cell_facts(cell, records, None, "ci/matrix.toml")
 
 
 @pytest.mark.parametrize(

@@ -101,3 +101,22 @@ def messages(report: Any, cell: str = CELL) -> list[tuple[str, str, str]]:
     """Rule, outcome and message of all that did not pass in a cell."""
     (subject,) = [subject for subject in report["subjects"] if subject["id"] == cell]
     return [(r["rule"], r["outcome"], r["message"]) for r in subject["results"] if r["outcome"] in {"fail", "error"}]
+
+
+def without_times(report: Any, source: str = "") -> Any:
+    """A report without what differs from machine to machine: times, what was kept of earlier runs, paths of logs.
+
+    ``source`` is the path of the matrix that the report names.
+    """
+    text = json.dumps({key: value for key, value in report.items() if key not in {"started", "seconds"}})
+    return _plain(json.loads(text.replace(source, "MATRIX") if source else text))
+
+
+_TIMES = {"started", "seconds", "ended", "kept", "log", "run", "inputs"}
+_SPENT = {"bytes_read", "requests"}  # what a cache holds already is not read again
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items() if key not in _TIMES | _SPENT}
+    return [_plain(item) for item in value] if isinstance(value, list) else value

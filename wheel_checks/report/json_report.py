@@ -53,6 +53,7 @@ def _subject(report: Report, subject: Subject) -> dict[str, Any]:
         "verdict": report.verdict_of(subject),
         "facts": subject.facts,
         "results": [_result(result) for result in subject.results],
+        **({"record": subject.record} if subject.record else {}),
     }
 
 

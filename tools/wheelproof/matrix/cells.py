@@ -33,11 +33,12 @@ Heard = Callable[[Task, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A cell whose process ended otherwise than it should: how, and the last that it wrote."""
+    """A cell whose process ended otherwise than it should: how, the last that it wrote, and the path of all of it."""
 
     cell: str
     how: str
     words: str
+    log: str = ""
 
 
 @dataclass(slots=True)
@@ -48,17 +49,24 @@ class _Worker:
     late: bool = False
 
 
-def run_cells(tasks: Sequence[Task], work: Path, *, jobs: int, heard: Heard = lambda _task, _step: None) -> list[Died]:
-    """Take all cells their way, ``jobs`` at a time; the records of their steps are in ``work`` then.
+def run_cells(
+    tasks: Sequence[Task],
+    work: Path,
+    *,
+    jobs: int,
+    ended: Callable[[Task, Died | None], None],
+    heard: Heard = lambda _task, _step: None,
+) -> None:
+    """Take all cells their way, ``jobs`` at a time. ``ended`` is called with each cell that has ended, and how when its
+    process died; the records of its steps are in ``work`` then.
 
     Nothing that was started is left when this ends, however it ends: also of runs before that were killed. Raises
     WheelproofError when another run uses ``work`` or no cell at all can run here, KeyboardInterrupt after SIGINT and
     SIGTERM.
     """
     if not tasks:
-        return []
+        return
     executor = make_executor(tasks[0].executor)
-    died: list[Died] = []
     with terminated_as(KeyboardInterrupt()), only_run(work) as held, contextlib.ExitStack() as leaving:
         Trees(tasks[0].cache / "trees").prune(time.time())
         _sweep(executor.sweep)
@@ -81,15 +89,16 @@ def run_cells(tasks: Sequence[Task], work: Path, *, jobs: int, heard: Heard = la
                     selector.unregister(worker.child)
                     death = _reaped(worker)
                     running.remove(worker)
-                    died += [death] if death else []
+                    ended(worker.task, death)
                     heard(worker.task, "")
                 for worker in running:
                     _hurry(worker)
-    return died
 
 
 def _refuse_in_vain(tasks: Sequence[Task], executor: Executor) -> None:
     """Say at once, and not behind gigabytes of installing, that no cell can run here."""
+    if any(task.unchanged for task in tasks):
+        return  # these only resolve
     obstacles = [executor.obstacle(task.cell) for task in tasks]
     reasons = dict.fromkeys(obstacle for obstacle in obstacles if obstacle is not None)
     if None not in obstacles:
@@ -132,7 +141,7 @@ def _reaped(worker: _Worker) -> Died | None:
     if worker.late:
         how += f", {GRACE:g} s after its deadline"
     words = read_end(_log(worker.task), _LAST_WORDS).decode(errors="replace")
-    return Died(worker.task.cell.id, f"its process was ended {how}", words.strip())
+    return Died(worker.task.cell.id, f"its process was ended {how}", words.strip(), str(_log(worker.task)))
 
 
 @contextlib.contextmanager

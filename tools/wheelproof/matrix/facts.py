@@ -28,12 +28,11 @@ def read_records(task: Task) -> dict[str, Record]:
     return {step: record for step, record in found if record is not None and record.run == task.run}
 
 
-def cell_facts(task: Task, records: Mapping[str, Record], died: Died | None, source: str) -> CellFacts:
+def cell_facts(cell: Cell, records: Mapping[str, Record], died: Died | None, source: str) -> CellFacts:
     """What the records tell of a cell, seen alone. ``source`` names the matrix."""
-    cell = task.cell
     steps = [_step(record) for record in records.values()]
     if died is not None:
-        steps.append(Step("process", failure=Unavailable(died.how, died.words), log=str(task.folder / "worker.log")))
+        steps.append(Step("process", failure=Unavailable(died.how, died.words), log=died.log))
     results = {name: record.result for name, record in records.items() if not record.failure}
     return CellFacts(
         cell.id,

@@ -13,7 +13,7 @@ import fcntl
 import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from wheel_checks.errors import DeadlineError, SourceError, WheelproofError
@@ -28,10 +28,11 @@ def default_cache() -> Path:
     return default_cache_path().parent / "matrix"
 
 
-def default_work(cache: Path, matrix: Path) -> Path:
-    """The work folder of a matrix file: another one for each file."""
+def default_work(cache: Path, matrix: Path, cells: Sequence[str] = ()) -> Path:
+    """The work folder of a matrix file, or of the ``cells`` of it that are run alone: other runs have other cells."""
     path = matrix.absolute()
-    return cache / "work" / f"{path.stem}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"
+    name = hashlib.sha256(b"\0".join(os.fsencode(each) for each in (str(path), *cells))).hexdigest()[:12]
+    return cache / "work" / f"{path.stem}-{name}"
 
 
 def make_folder(path: Path) -> Path:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from wheel_checks.phrases import plural
 from wheel_checks.report.wording import neutral
 from wheelproof.matrix.model import Cell
+from wheelproof.matrix.reading import SCHEMA, cell_document
 
-SCHEMA = "wheelproof.matrix/1"
 _COLUMNS = ("cell", "torch must be", "smoke", "GPUs", "runner")
 
 
@@ -27,7 +26,7 @@ def as_text(cells: Sequence[Cell]) -> str:
 
 def as_json(cells: Sequence[Cell]) -> str:
     """``wheelproof.matrix/1``: every key of every cell, as ``docs/matrix.md`` describes them."""
-    return json.dumps({"schema": SCHEMA, "cells": [facts_of(cell) for cell in cells]}, indent=2) + "\n"
+    return json.dumps({"schema": SCHEMA, "cells": [cell_document(cell) for cell in cells]}, indent=2) + "\n"
 
 
 def as_github(cells: Sequence[Cell]) -> str:
@@ -50,30 +49,6 @@ def as_github(cells: Sequence[Cell]) -> str:
         for cell in cells
     ]
     return json.dumps({"include": entries}, separators=(",", ":")) + "\n"
-
-
-def facts_of(cell: Cell) -> dict[str, Any]:
-    """The cell, JSON-ready."""
-    return {
-        "id": cell.id,
-        "platform": cell.platform,
-        "python": cell.python,
-        "torch": cell.torch,
-        "accelerator": str(cell.accelerator),
-        "expect": {"accelerator": str(cell.expect.accelerator), "reason": cell.expect.reason} if cell.expect else None,
-        "gpu": list(cell.gpu),
-        "smoke": [str(kind) for kind in cell.smoke],
-        "level": cell.level,
-        "kernels": list(cell.kernels),
-        "packages": list(cell.packages),
-        "wheel": cell.wheel,
-        "import": list(cell.imports),
-        "command": cell.command,
-        "glibc": cell.glibc,
-        "image": cell.image,
-        "runner": list(cell.runner),
-        "deadline": cell.deadline,
-    }
 
 
 def _row(cell: Cell) -> tuple[str, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
+import typing
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,19 +19,22 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from wheel_checks.decode import Check, DecodeError, Fault, Filled, Key, Made
+from wheel_checks.decode import Check, DecodeError, Fault, Filled, Key, Made, Policy, decode, key_of
 from wheel_checks.errors import FormatError, UsageError
+from wheel_checks.facts.expectations import AcceleratorExpectation
 from wheel_checks.facts.gpu.compile_targets import parse_target
-from wheel_checks.formats.documents import LARGEST, Ratio, read_toml
+from wheel_checks.formats.documents import LARGEST, Ratio, parse_json, read_toml
 from wheel_checks.phrases import and_so_on, summarised
 from wheel_checks.sources.regular_file import read_start
 from wheel_checks.targets.target import OLDEST_GLIBC, parse_python
 from wheelproof.matrix.model import GPU_RUNNER, Accelerator, Cell, Known, Matrix, Smoke
 
+SCHEMA = "wheelproof.matrix/1"
 MOST_COMBINATIONS = 10_000  # of the axes, before any is excluded
 MOST_CELLS = 256  # what GitHub runs of one matrix (docs.github.com, "Usage limits")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,40}")
 _PYTHON = re.compile(r"3\.[0-9]{1,2}(?:\.[0-9]{1,2})?t?")  # without the other forms of --python: it is part of the id
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")  # of a cell: also the name of its folder
 _LONGEST_MODULE = 200  # characters
 _GLIBC = re.compile(r"2\.(?:1[7-9]|[2-9][0-9])")  # 2.17 is the oldest for which there are aarch64 wheels (PEP 599)
 
@@ -165,11 +171,38 @@ def read_matrix(path: Path) -> Matrix:
 
 
 def parse_matrix(data: bytes, source: str = "the matrix") -> Matrix:
-    """The matrix in a TOML document. Raises UsageError that names the faults by key and line."""
+    """The matrix in a TOML document, or in what `matrix list --format json` writes.
+
+    Raises UsageError that names the faults by key and, in TOML, by line.
+    """
     try:
+        if data.lstrip()[:1] == b"{":  # no TOML document begins so
+            return Matrix(source, _from_json(parse_json(data, source, LARGEST), source))
         return Matrix(source, read_toml(data, source, _File, _cells))
     except FormatError as error:
         raise UsageError(error.what, expected=error.expected, hint="docs/matrix.md describes the keys") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """What `matrix list --format json` writes: every cell with all that a machine needs to run it."""
+
+    schema: Annotated[str, _one_of(SCHEMA)]
+    cells: Annotated[tuple[Mapping[str, Any], ...], Check(bool, "at least one cell")]
+
+
+def _from_json(document: Any, source: str) -> tuple[Cell, ...]:
+    """The cells of such a document. Raises DecodeError."""
+    cells, faults = [], list[Fault]()
+    for number, values in enumerate(decode(_Cells, document, Policy(), source).cells):
+        try:
+            cells.append(parse_cell(values))
+        except DecodeError as error:
+            faults += [Fault(("cells", number, *fault.path), fault.what, fault.expected) for fault in error.faults]
+    faults += [] if faults else _faults_of(cells)
+    if faults:
+        raise DecodeError(faults, source)
+    return tuple(cells)
 
 
 def _cells(file: _File) -> tuple[Cell, ...]:
@@ -230,3 +263,38 @@ def _placed(cell: Cell, file: _File) -> Cell:
 
 def _ids(cells: Sequence[Cell]) -> str:
     return f"a pattern for {and_so_on([cell.id for cell in cells], 6)}"
+
+
+def cell_document(cell: Cell) -> dict[str, Any]:
+    """Every key of a cell as the file names it, JSON-ready: what another machine needs to run it.
+
+    It follows from the keys that a table may set, so that a new key is part of it; :func:`parse_cell` reads it back.
+    """
+    given = fields(_Options)
+    hints = typing.get_type_hints(_Options, include_extras=True)
+    keys = {option.name: key_of(option.name, hints[option.name]).replace("_", "-") for option in given}
+    values = {"id": cell.id, "platform": cell.platform, "python": cell.python, "torch": cell.torch}
+    return values | {key: _plain(getattr(cell, name)) for name, key in keys.items()}
+
+
+def parse_cell(values: Mapping[str, Any]) -> Cell:
+    """The cell of a document that :func:`cell_document` made, on any machine. Raises DecodeError with its faults."""
+    given = {key: value for key, value in values.items() if key != "id" and value not in ("", None)}
+    cell_id, policy = values.get("id"), Policy(toml=True)
+    if not isinstance(cell_id, str) or not _ID.fullmatch(cell_id):
+        raise DecodeError([Fault(("id",), f"is {str(cell_id)[:80]!r}", "letters, digits and . _ + - alone")])
+    cell = decode(_Include, given, policy)
+    return Cell(cell_id, cell.platform, cell.python, cell.torch, **cell.given)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a cell as JSON has it; what is expected of torch is text, as in the file."""
+    if isinstance(value, AcceleratorExpectation):
+        return str(value)
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if dataclasses.is_dataclass(value):
+        return {field.name.replace("_", "-"): _plain(getattr(value, field.name)) for field in fields(value)}
+    return str(value) if isinstance(value, StrEnum) else value

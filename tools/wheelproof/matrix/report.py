@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from types import MappingProxyType
 from typing import Any
 
 from wheel_checks.catalogue import get_rule
@@ -30,8 +31,15 @@ def make_report(
     records: Mapping[str, Mapping[str, Record]],
     opened: OpenReport,
     selection: Selection = EVERY_RULE,
+    *,
+    portable: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    more: Sequence[Subject] = (),
+    notes: Sequence[str] = (),
 ) -> Report:
-    """Judge every cell. ``records`` are those of its steps, by cell and step. Raises UsageError for a rule prefix."""
+    """Judge every cell. ``records`` are those of its steps, by cell and step; ``portable`` what a merge needs, by cell.
+
+    ``more`` are subjects that are no cells, ``notes`` sentences for people. Raises UsageError for a rule prefix.
+    """
     rules = [get_rule(WHOLE_WAY), *(rule for rule in selection.rules(KIND) if rule.id != WHOLE_WAY)]
     subjects = []
     for cell in cells:
@@ -39,15 +47,17 @@ def make_report(
         found = list(selection.kept(_found_by_verify(records[cell.id])))
         if any(_is_error(result, WRONG_BUILD) for result in own):
             found = [result for result in found if not _of_torchs_code(result)]  # it follows from that
-        subjects.append(Subject(cell.id, KIND, headline(cell), cell_json(cell), (*own, *found)))
+        record = portable.get(cell.id, {})
+        subjects.append(Subject(cell.id, KIND, headline(cell), cell_json(cell), (*own, *found), record=record))
     taken = (records[cell.id][step] for cell in cells for step in (VERIFY, INSTALLED) if step in records[cell.id])
     read = [record.result["summary"] for record in taken if "summary" in record.result]
     report = opened.close(
-        subjects,
+        [*subjects, *more],
         selection,
         cost=sum((Cost(summary["bytes_read"], summary["requests"]) for summary in read), NO_COST),
     )
-    return replace(report, overview=overview(report, cells))
+    told = overview(report, cells)
+    return replace(report, overview=replace(told, notes=(*told.notes, *notes)))
 
 
 def cell_json(cell: CellFacts) -> dict[str, Any]:

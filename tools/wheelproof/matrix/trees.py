@@ -52,6 +52,11 @@ class Lock:
         return digest(self.as_json())[:24]
 
     @property
+    def identity(self) -> str:
+        """The digest of versions and hashes alone: on another machine the same local file has another path."""
+        return digest(self.packages)
+
+    @property
     def versions(self) -> dict[str, str]:
         """Versions by project."""
         return {name: version for name, (version, _) in self.packages.items()}

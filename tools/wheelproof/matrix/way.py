@@ -47,6 +47,8 @@ class Task:
     the cell may take. ``select`` and ``ignore`` are prefixes of rules. ``trust_index`` are the addresses that may be
     contacted though only the tree names them; local files that the matrix names are read when the user ``named`` it.
     ``stops``: a cell whose torch is another build than expected ends with the import, since that alone fails it.
+    ``unchanged`` is the digest of the packages of an earlier record ("" without one): a cell whose requirements still
+    resolve to these ends there.
     """
 
     cell: Cell
@@ -62,6 +64,7 @@ class Task:
     trust_index: tuple[str, ...] = ()
     named: bool = True
     stops: bool = True
+    unchanged: str = ""
 
     @property
     def folder(self) -> Path:
@@ -94,7 +97,9 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
     if resolved is None:
         return
     lock = Lock.from_json(resolved["packages"])
-    judging = [lock.digest, _gpus(cell), task.select, task.ignore, _our_code()]
+    if lock.identity == task.unchanged:
+        return
+    judging = [lock.digest, _gpus(cell), task.select, task.ignore, our_code()]
     target = [f"torch=={cell.torch}", "--platform", cell.target.platform, "--python", cell.python]
     verifying = [*resolving, *judging, *target]
     steps.take(
@@ -162,6 +167,6 @@ def _gpus(cell: Cell) -> tuple[str, ...]:
     return tuple(target for target in targets if target.startswith("sm_"))
 
 
-def _our_code() -> str:
+def our_code() -> str:
     """The digest of all that judges: another release judges otherwise."""
     return digest_of_files(Path(str(package.__file__)).parent for package in (wheel_checks, wheelproof))

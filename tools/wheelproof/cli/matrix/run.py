@@ -10,8 +10,8 @@ from wheel_checks.commands import in_words, option
 from wheel_checks.commands import run as command
 from wheel_checks.errors import UsageError
 from wheel_checks.phrases import joined
-from wheelproof.cli.matrix.options import add_matrix_options, matrix_path
-from wheelproof.cli.options import OutputOptions, add_output_options, emit, note
+from wheelproof.cli.matrix.options import add_matrix_options, matrix_path, named_cells
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note
 from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # not for --help
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # not for --help
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof matrix run``."""
     add_matrix_options(parser)
+    add_list(parser, "--cell", "ID", "only the cell with exactly this id (repeatable)")
     parser.add_argument(
         "--executor",
         choices=["docker", "venv"],
@@ -36,6 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--work", metavar="FOLDER", help="where steps and logs are kept (default: in the cache folder, by matrix)"
+    )
+    parser.add_argument(
+        "--records",
+        metavar="FOLDER",
+        help="write a report of each cell to FOLDER, and keep cells whose report is there, complete, and of the same "
+        "inputs; `matrix merge` reads such a folder",
     )
     parser.add_argument("--fresh", action="store_true", help="do again what an earlier run has done")
     add_output_options(parser)
@@ -56,13 +63,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--deadline {arguments.deadline:g} is no time to wait", expected="a number above 0")
     path, named = matrix_path(arguments), arguments.matrix is not None
     matrix = read_matrix(path)
-    cells, cache = matrix.only(arguments.only), default_cache()
+    cells, cache = named_cells(matrix, arguments), default_cache()
     if not named:
         _refuse_what_a_tree_runs(cells, path)
     cells = tuple(with_requirement(cell, Path.cwd()) for cell in cells)
-    work = Path(arguments.work) if arguments.work else default_work(cache, path)
+    work = Path(arguments.work) if arguments.work else default_work(cache, path, arguments.cell)
     request = Request(
-        matrix.source,
+        matrix,
         cells,
         work,
         cache,
@@ -71,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         deadline=arguments.deadline,
         offline=output.offline,
         fresh=arguments.fresh,
+        records=Path(arguments.records) if arguments.records else None,
         selection=output,
         trust_index=output.trust_index,
         named=named,

@@ -8,7 +8,10 @@ from wheelproof.cli.options import add_commands_help, add_output_options
 
 # sub-command: (module with ``add_arguments`` and ``run``, summary for --help)
 SUBCOMMANDS = {
-    "merge": ("wheelproof.cli.report.merge", "the reports of many hosts as one: what differs between them comes first"),
+    "merge": (
+        "wheelproof.cli.report.merge",
+        "the reports of many hosts as one, or of the cells of a matrix",
+    ),
 }
 
 

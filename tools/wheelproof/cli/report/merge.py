@@ -1,13 +1,15 @@
-"""``wheelproof report merge``: the reports of many hosts as one report, the differences between hosts first."""
+"""``wheelproof report merge``: the reports of many hosts as one report, or those of the cells of a matrix."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from wheel_checks.errors import UsageError
+from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.sources.regular_file import names_file, read_whole
 from wheelproof.cli.options import OutputOptions, add_output_options, emit
 from wheelproof.cli.progress import Progress
@@ -53,22 +55,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, compare, and print the merged report. Raises WheelproofError."""
-    from wheelproof.fleet.inputs import find_inputs, read_inputs
+    from wheelproof.fleet.inputs import find_inputs
     from wheelproof.fleet.merging import merge
+    from wheelproof.matrix import gathering
 
     output = OutputOptions.from_arguments(arguments)
     expected = expected_hosts(arguments.expect_hosts)
     tables = _tables(arguments.expect) if arguments.expect else ()
     inputs = find_inputs(arguments.paths, may_be_empty=bool(expected))
-    with Progress("reading reports:", unit="reports", quiet=output.quiet) as progress:
+    of_hosts = bool(expected or tables or arguments.topology)
+    with reading(inputs, quiet=output.quiet) as read:
+        cells, documents = ([], read) if of_hosts else _only_of_cells(read)
+        if cells:
+            report = gathering.merge(cells, output)
+        else:
+            report = merge(documents, expected, output, arguments.topology, tables)
+    return emit(report, output)
+
+
+@contextlib.contextmanager
+def reading(inputs: Sequence[str], *, quiet: bool) -> Iterator[Iterator[Document]]:
+    """The documents of all inputs, one after another, with their progress."""
+    from wheelproof.fleet.inputs import read_inputs
+
+    with Progress("reading reports:", unit="reports", quiet=quiet) as progress:
 
         def counted(documents: Iterable[Document]) -> Iterator[Document]:
             for document in documents:
                 progress.advance()
                 yield document
 
-        report = merge(counted(read_inputs(inputs, progress.read)), expected, output, arguments.topology, tables)
-    return emit(report, output)
+        yield counted(read_inputs(inputs, progress.read))
+
+
+def _only_of_cells(documents: Iterator[Document]) -> tuple[list[tuple[str, Any]], Iterator[Document]]:
+    """The documents with their sources when all are reports of cells (what cannot be read may be one); else none, and
+    the documents as they were.
+    """
+    from wheelproof.matrix.gathering import is_of_cells
+
+    taken: list[Document] = []
+    for document in documents:
+        taken.append(document)
+        if not (isinstance(document.content, FormatError) or is_of_cells(document.content)):
+            return [], itertools.chain(taken, documents)
+    cells = [(document.source, document.content) for document in taken]
+    return (cells if any(is_of_cells(content) for _, content in cells) else []), iter(taken)
 
 
 def expected_hosts(named: Sequence[str]) -> list[str]:
