@@ -52,6 +52,7 @@ def lint_lanes() -> list[Lane]:
         ("import-linter", lambda: tool("lint-imports", "--no-logo")),
         ("zizmor", lambda: tool("zizmor", "--offline", "--strict-collection", "-p", "-q", ".github", "action.yml")),
         ("check-jsonschema", check_schemas),
+        ("ready files", check_ready_files),
         ("documentation", build_site),
     ]
 
@@ -68,6 +69,24 @@ def check_schemas() -> bool:
     }
     check = ("check-jsonschema", "--quiet", "--builtin-schema")
     return all(tool(*check, f"vendor.{schema}", *map(str, paths)) for schema, paths in files.items())
+
+
+READY = {
+    "github-workflows": ROOT / "docs/adopting/github.yml",
+    "gitlab-ci": ROOT / "docs/adopting/gitlab.yml",
+    "buildkite": ROOT / "docs/adopting/buildkite.yml",
+    "azure-pipelines": ROOT / "docs/adopting/azure.yml",
+}
+_OF_HOOKS = {  # what check-jsonschema's own hooks add for these
+    "gitlab-ci": ("--data-transform", "gitlab-ci", "--regex-variant", "nonunicode"),
+    "azure-pipelines": ("--data-transform", "azure-pipelines", "--regex-variant", "nonunicode"),
+}
+
+
+def check_ready_files() -> bool:
+    """Hold the ready files for other engines to their schemas; a Jenkinsfile and a script have none."""
+    check = ("check-jsonschema", "--quiet", "--builtin-schema")
+    return all(tool(*check, f"vendor.{name}", *_OF_HOOKS.get(name, ()), str(path)) for name, path in READY.items())
 
 
 def build_site() -> bool:

@@ -13,6 +13,10 @@ CONFIGURABLE = False
 SUBCOMMANDS = {
     "list": ("wheelproof.cli.matrix.list", "the cells of the matrix"),
     "github": ("wheelproof.cli.matrix.github", "the cells as JSON for `strategy.matrix` of GitHub Actions"),
+    "plan": (
+        "wheelproof.cli.matrix.plan",
+        "write the cells as a file for GitHub, GitLab, Slurm, Kubernetes and others",
+    ),
     "image": ("wheelproof.cli.matrix.image", "make the container images that cells need, from Debian's packages"),
     "run": ("wheelproof.cli.matrix.run", "take cells through the whole way on this machine, and merge the evidence"),
     "merge": ("wheelproof.cli.matrix.merge", "the reports of cells that ran on several machines as one report"),
