@@ -33,16 +33,8 @@ _MOST = 500  # subjects of a kind that the overview sums up
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Write the page: the verdict, what was found, a table of subjects by rules, and the evidence, folded.
-
-    The text is ASCII with character references, so that no encoding of ``stream`` can spoil it. The content security
-    policy allows nothing but the page's own style sheet, by its hash, and pictures that are part of the page.
-    """
-    style = files("wheel_checks.report").joinpath("report.css").read_text(encoding="ascii")
-    digest = base64.b64encode(hashlib.sha256(style.encode("ascii")).digest()).decode("ascii")
+    """Write the page: the verdict, what was found, a table of subjects by rules, and the evidence, folded."""
     overview = report.overview or Overview("")
-    images = "img-src data:; " if overview.pictures else ""
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; {images}base-uri 'none'; form-action 'none'"
     title = f"{report.verdict.value.upper()}: wheelproof {report.command}, {wording.judged_phrase(report)}"
     shown = _shown(report, overview.summed_up)
     shown = replace(shown, subjects=tuple(worst_subjects(shown)))
@@ -53,16 +45,11 @@ def render(report: Report, stream: TextIO) -> None:
         for index, result in enumerate(wording.problems(subject))
     }
     left_out = len(report.subjects) - len(shown.subjects)
-    page = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="referrer" content="no-referrer">',
-        f"<title>{_text(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
+    body = [
         _banner(report),
         "<main>",
         _findings(found, anchors),
-        *(f"<p>{_text(statement)}</p>" for statement in overview.statements),
+        *(f"<p>{text_of(statement)}</p>" for statement in overview.statements),
         *map(_picture, overview.pictures),
         *map(_table, overview.tables),
         _subjects_table(shown, anchors),
@@ -70,9 +57,31 @@ def render(report: Report, stream: TextIO) -> None:
         "<h2>Details</h2>" * bool(shown.subjects),
         *(_subject(shown, subject, number) for number, subject in enumerate(shown.subjects)),
         f"<p>{left_out:,} more are left out; the json format holds everything.</p>" * bool(left_out),
-        *(f"<p>{_text(note)}</p>" for note in overview.notes),
+        *(f"<p>{text_of(note)}</p>" for note in overview.notes),
         "</main>",
-        f"<footer>wheelproof {_text(report.version)}, report of {_text(report.started)}</footer>\n</body>\n</html>\n",
+        f"<footer>wheelproof {text_of(report.version)}, report of {text_of(report.started)}</footer>",
+    ]
+    write_page(title, body, stream, pictures=bool(overview.pictures))
+
+
+def write_page(title: str, body: Iterable[str], stream: TextIO, *, pictures: bool = False) -> None:
+    """Write a page with this ``body``, whose parts are HTML.
+
+    The text is ASCII with character references, so that no encoding of ``stream`` can spoil it. The content security
+    policy allows nothing but the page's own style sheet, by its hash, and pictures that are part of the page.
+    """
+    style = files("wheel_checks.report").joinpath("report.css").read_text(encoding="ascii")
+    digest = base64.b64encode(hashlib.sha256(style.encode("ascii")).digest()).decode("ascii")
+    images = "img-src data:; " if pictures else ""
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; {images}base-uri 'none'; form-action 'none'"
+    page = [
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="referrer" content="no-referrer">',
+        f"<title>{text_of(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
+        *body,
+        "</body>\n</html>\n",
     ]
     text = wording.without_commands("\n".join(page), colon="&#58;")
     stream.write(text.encode("ascii", "xmlcharrefreplace").decode("ascii"))
@@ -88,20 +97,21 @@ def _shown(report: Report, summed_up: frozenset[str]) -> Report:
     return replace(report, subjects=tuple(subjects))
 
 
-def _text(text: str) -> str:
+def text_of(text: str) -> str:
+    """Text of anybody's as HTML shows it, in one line and of bounded length."""
     return html.escape(shortened(neutral(text)))
 
 
 def _banner(report: Report) -> str:
     verdict = report.verdict.value
-    judged = _text(", ".join(filter(None, (wording.judged_phrase(report), wording.silenced_phrase(report)))))
+    judged = text_of(", ".join(filter(None, (wording.judged_phrase(report), wording.silenced_phrase(report)))))
     counted = (wording.counts_phrase(wording.concerning(report.subjects)), wording.publisher_phrase(report))
-    counts = _text(", ".join(filter(None, counted)))
-    answers = "".join(f'<p class="answer">{_text(line)}</p>\n' for line in wording.answer_lines(report))
+    counts = text_of(", ".join(filter(None, counted)))
+    answers = "".join(f'<p class="answer">{text_of(line)}</p>\n' for line in wording.answer_lines(report))
     return (
         f'<header><div class="banner {verdict}">\n{answers}'
         f'<h1><span class="word">{verdict.upper()}</span> {judged}</h1>\n<p>{counts}</p>\n'
-        f'<p class="run"><code>wheelproof {_text(report.command)}</code>: {_text(wording.cost_phrase(report))}; '
+        f'<p class="run"><code>wheelproof {text_of(report.command)}</code>: {text_of(wording.cost_phrase(report))}; '
         f"fails on: {report.fail_on.value}</p>\n</div></header>"
     )
 
@@ -109,7 +119,7 @@ def _banner(report: Report) -> str:
 def _picture(picture: Picture) -> str:
     """The picture as an image: what is in an ``img`` runs no script and loads nothing, whoever wrote it."""
     data = base64.b64encode(picture.svg.encode("utf-8", "replace")).decode("ascii")
-    title = _text(picture.title)
+    title = text_of(picture.title)
     return (
         f'<figure><img src="data:image/svg+xml;base64,{data}" alt="{title}"><figcaption>{title}</figcaption></figure>'
     )
@@ -119,18 +129,18 @@ def _table(table: Table) -> str:
     numbers = [' class="number"' if column in table.numbers else "" for column in table.columns]
     mark = ' class="warning marked"'
     head = "".join(
-        f'<th scope="col"{css}>{_text(column)}</th>' for column, css in zip(table.columns, numbers, strict=True)
+        f'<th scope="col"{css}>{text_of(column)}</th>' for column, css in zip(table.columns, numbers, strict=True)
     )
     rows = "\n".join(
         "<tr>"
         + "".join(
-            f"<td{mark if (number, column) in table.marked else css}>{_text(cell)}</td>"
+            f"<td{mark if (number, column) in table.marked else css}>{text_of(cell)}</td>"
             for column, (cell, css) in enumerate(zip(row, numbers, strict=True))
         )
         + "</tr>"
         for number, row in enumerate(table.rows)
     )
-    title = _text(table.title)
+    title = text_of(table.title)
     return (
         f'<h2>{title}</h2>\n<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n'
         f'<table class="plain">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>'
@@ -162,11 +172,11 @@ def _finding(cause: Cause, anchors: Mapping[int, str]) -> str:
     css, symbol, meaning = _CELLS[wording.label_of(cause.first)]
     message = cause.shown.message
     about = "" if message.startswith(cause.about) else f"{cause.about}: "
-    text = _text(f"{about}{message}")
+    text = text_of(f"{about}{message}")
     return (
         f'<li class="{css}"><a href="#{anchors[id(cause.first)]}" title="{text}">'
         f'<b class="{css}" role="img" aria-label="{meaning}">{symbol}</b> '
-        f'<span class="rule">{_text(cause.first.rule)}</span> {text}</a></li>\n'
+        f'<span class="rule">{text_of(cause.first.rule)}</span> {text}</a></li>\n'
     )
 
 
@@ -176,7 +186,7 @@ def _subjects_table(report: Report, anchors: Mapping[int, str]) -> str:
         return "<p>There was nothing to judge.</p>"
     rules = speaking_rules(report)
     head = "".join(
-        f'<th scope="col" class="rule"><abbr title="{_text(title)}">{_text(rule)}</abbr></th>'
+        f'<th scope="col" class="rule"><abbr title="{text_of(title)}">{text_of(rule)}</abbr></th>'
         for rule, title in rules.items()
     )
     rows = "\n".join(_row(report, subject, number, rules, anchors) for number, subject in enumerate(report.subjects))
@@ -209,8 +219,8 @@ def _row(report: Report, subject: Subject, number: int, rules: Iterable[str], an
     about = " · ".join(part for part in (subject.headline, wording.size_label(subject)) if part)
     verdict = report.verdict_of(subject).value
     return (
-        f'<tr class="row-{verdict}"><th scope="row"><a class="file" href="#s{number}">{_text(subject.id)}</a>'
-        f'<span class="about">{_text(about)}</span></th>'
+        f'<tr class="row-{verdict}"><th scope="row"><a class="file" href="#s{number}">{text_of(subject.id)}</a>'
+        f'<span class="about">{text_of(about)}</span></th>'
         f'<td><span class="badge {verdict}">{verdict}</span></td>{cells}</tr>'
     )
 
@@ -219,7 +229,7 @@ def _cell(result: CheckResult | None, anchors: Mapping[int, str]) -> str:
     if result is None:
         return '<td class="cell"></td>'
     css, symbol, meaning = _CELLS[wording.label_of(result)]
-    label = _text(f"{result.rule} {meaning}: {result.message}")
+    label = text_of(f"{result.rule} {meaning}: {result.message}")
     if anchor := anchors.get(id(result)):
         content = f'<a class="{css}" href="#{anchor}" title="{label}" aria-label="{label}">{symbol}</a>'
     else:
@@ -233,14 +243,14 @@ def _quiet(report: Report) -> str:
     if not rules:
         return ""
     rows = "\n".join(
-        f"<tr><td>{_text(rule.rule)}</td><td>{_text(rule.title)}</td>"
+        f"<tr><td>{text_of(rule.rule)}</td><td>{text_of(rule.title)}</td>"
         f'<td class="number">{rule.passed or ""}</td><td class="number">{rule.skipped or ""}</td>'
-        f"<td>{_text(rule.reason)}</td></tr>"
+        f"<td>{text_of(rule.reason)}</td></tr>"
         for rule in rules
     )
     head = "".join(f'<th scope="col">{name}</th>' for name in ("rule", "holds", "passed", "skipped", "why skipped"))
     return (
-        f'<details class="more quiet"><summary>{_text(quiet_phrase(rules))}</summary>\n'
+        f'<details class="more quiet"><summary>{text_of(quiet_phrase(rules))}</summary>\n'
         f'<div class="scroll"><table class="plain">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
         "</table></div></details>"
     )
@@ -252,36 +262,37 @@ def _subject(report: Report, subject: Subject, number: int) -> str:
     unfolded = " open" if problems and len(report.subjects) <= wording.MANY else ""
     return (
         f'<details class="subject row-{verdict}" id="s{number}"{unfolded}>\n'
-        f'<summary><span class="badge {verdict}">{verdict}</span> <span class="file">{_text(subject.id)}</span> '
-        f'<span class="counts">{_text(subject.headline)}{": " if subject.headline else ""}'
-        f'{_text(wording.counts_phrase(subject.results))}</span></summary>\n<div class="body">\n'
-        + "".join(_problem(result, f"s{number}-{index}") for index, result in enumerate(problems))
+        f'<summary><span class="badge {verdict}">{verdict}</span> <span class="file">{text_of(subject.id)}</span> '
+        f'<span class="counts">{text_of(subject.headline)}{": " if subject.headline else ""}'
+        f'{text_of(wording.counts_phrase(subject.results))}</span></summary>\n<div class="body">\n'
+        + "".join(problem_section(result, f"s{number}-{index}") for index, result in enumerate(problems))
         + _others(subject)
         + _facts(subject)
         + "</div>\n</details>"
     )
 
 
-def _problem(result: CheckResult, anchor: str) -> str:
+def problem_section(result: CheckResult, anchor: str) -> str:
+    """A finding, or a check that could not be made, with its evidence and fix."""
     label = wording.label_of(result)
     css, symbol, _ = _CELLS[label]
     parts = [
         f'<section class="problem {css}" id="{anchor}">\n<h3><span class="badge {css}">{symbol} {label}</span> '
-        f'{_text(result.message)}</h3>\n<p class="title"><span class="rule">{_text(result.rule)}</span> '
-        + _text(result.title)
+        f'{text_of(result.message)}</h3>\n<p class="title"><span class="rule">{text_of(result.rule)}</span> '
+        + text_of(result.title)
     ]
     if place := wording.place_of(result):
-        parts.append(f', at <span class="file">{_text(place)}</span>')
+        parts.append(f', at <span class="file">{text_of(place)}</span>')
     parts.append("</p>\n")
     if result.evidence:
         rows = []
         for evidence in result.evidence:
-            source = f' <span class="source">{_text(evidence.source)}</span>' if evidence.source else ""
-            rows.append(f"<dt>{_text(evidence.label)}</dt><dd>{_text(evidence.value)}{source}</dd>\n")
+            source = f' <span class="source">{text_of(evidence.source)}</span>' if evidence.source else ""
+            rows.append(f"<dt>{text_of(evidence.label)}</dt><dd>{text_of(evidence.value)}{source}</dd>\n")
         rows = ['<dl class="facts">\n', *rows, "</dl>"]
         parts.append(f'<details class="more" open><summary>Evidence</summary>\n{"".join(rows)}</details>\n')
     if result.fix:
-        parts.append(f'<div class="fix"><p><b>Fix:</b> {_text(result.fix.summary)}</p>\n')
+        parts.append(f'<div class="fix"><p><b>Fix:</b> {text_of(result.fix.summary)}</p>\n')
         for for_shell, lines in groupby(wording.fix_lines(result.fix), key=lambda line: line.for_shell):
             shown = "\n".join(html.escape(line.text) for line in lines)
             # A line feed right after <pre> is dropped by HTML, so this one keeps a command's own first character safe.
@@ -300,14 +311,14 @@ def _others(subject: Subject) -> str:
         css, symbol, meaning = _CELLS[wording.label_of(result)]
         items.append(
             f'<li class="{css}"><b role="img" aria-label="{meaning}">{symbol}</b> '
-            f'<span class="rule">{_text(result.rule)}</span> {_text(result.message)}</li>\n'
+            f'<span class="rule">{text_of(result.rule)}</span> {text_of(result.message)}</li>\n'
         )
-    counts = _text(wording.counts_phrase(others))
+    counts = text_of(wording.counts_phrase(others))
     return f'<details class="more"><summary>{counts}</summary>\n<ul class="others">\n{"".join(items)}</ul></details>\n'
 
 
 def _facts(subject: Subject) -> str:
-    rows = "".join(f"<dt>{_text(n)}</dt><dd>{_text(v)}</dd>\n" for n, v in wording.flat_facts(subject.facts))
+    rows = "".join(f"<dt>{text_of(n)}</dt><dd>{text_of(v)}</dd>\n" for n, v in wording.flat_facts(subject.facts))
     if not rows:
         return ""
     return f'<details class="more"><summary>Facts</summary>\n<dl class="facts">\n{rows}</dl></details>\n'

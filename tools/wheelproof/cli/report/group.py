@@ -12,6 +12,8 @@ SUBCOMMANDS = {
         "wheelproof.cli.report.merge",
         "the reports of many hosts as one, or of the cells of a matrix",
     ),
+    "badge": ("wheelproof.cli.report.badge", "the verdict of a report as an SVG, for a README"),
+    "page": ("wheelproof.cli.report.page", "reports as one static page: verdicts, the grid of cells, the findings"),
 }
 
 
