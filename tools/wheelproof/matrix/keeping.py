@@ -17,7 +17,7 @@ from pathlib import Path
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.formats.documents import parse_json
 from wheel_checks.model import Outcome, Report
-from wheel_checks.report.json_report import render
+from wheel_checks.report import render
 from wheel_checks.sources.regular_file import read_whole
 from wheelproof.kernels import package_folder
 from wheelproof.matrix.folders import make_folder
@@ -110,7 +110,7 @@ def write_report(folder: Path, cell: str, report: Report) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="ascii") as stream:
-            render(report, stream)
+            render(report, stream, "json")
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
