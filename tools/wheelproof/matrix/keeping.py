@@ -53,7 +53,7 @@ def project_digest(folder: Path, without: tuple[Path, ...] = ()) -> str:
             files, size = files + 1, size + path.lstat().st_size
             if files > MOST_FILES or size > MOST_BYTES:
                 return ""
-            content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+            content = os.fsencode(path.readlink()) if path.is_symlink() else read_whole(path, MOST_BYTES)
             found.update(os.fsencode(path.relative_to(folder)) + b"\0%d\0" % len(content))
             found.update(content)
     except OSError:
