@@ -212,7 +212,8 @@ def test_a_run_goes_on_where_others_stopped(done: MatrixWorld, ran: tuple[Matrix
     assert without_times(resumed, str(done.folder)) == without_times(ran[1], str(ran[0].folder))
     assert without_times(merged(done, "records"), str(done.folder)) == without_times(ran[1], str(ran[0].folder))
     assert kept_cells(done.run("--records", "records", "--work", "w")) == {CELL, ONE, TWO}
-    assert kept_cells(done.run("--records", "records", "--cell", ONE, "--fresh")) == set()
+    assert kept_cells(done.run("--records", "other", "--cell", ONE, "--fresh")) == set()
+    assert [path.name for path in (done.folder / "other").glob("*.json")] == [f"{ONE}.json"]
 
 
 def changed_cell(world: MatrixWorld, _: RangeServer) -> None:

@@ -45,7 +45,7 @@ def inputs_of(cell: Cell, selection: Selection, written: Sequence[Path] = ()) ->
 @functools.cache
 def project_digest(folder: Path, without: tuple[Path, ...] = ()) -> str:
     """The digest of the files of a project, hidden ones and environments left out; "" when it has too many, or one
-    cannot be read.
+    cannot be read. Other file systems are no part of it: /proc has files that never end.
     """
     found, files, size = hashlib.sha256(), 0, 0
     try:
@@ -62,19 +62,22 @@ def project_digest(folder: Path, without: tuple[Path, ...] = ()) -> str:
 
 
 def _files(folder: Path, without: Sequence[Path]) -> Iterator[Path]:
+    """Regular files, and links as such, in order of their names."""
+    device = folder.lstat().st_dev
     for place, folders, files in os.walk(folder, onerror=_refuse):
         here = Path(place)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".")
-            and name not in _NOT_READ
-            and here / name not in without
-            and not (here / name / "pyvenv.cfg").exists()
-        )
-        for path in (here / name for name in sorted(files) if not name.startswith(".")):
+        links = [name for name in folders if (here / name).is_symlink()]
+        folders[:] = sorted(name for name in folders if name not in links and _is_part(here / name, device, without))
+        for path in (here / name for name in sorted([*files, *links]) if not name.startswith(".")):
             if path.is_file() or path.is_symlink():
                 yield path
+
+
+def _is_part(folder: Path, device: int, without: Sequence[Path]) -> bool:
+    """Whether a folder is of the project: not hidden, not what builds leave behind, no environment, no other device."""
+    if folder.name.startswith(".") or folder.name in _NOT_READ or folder in without:
+        return False
+    return folder.lstat().st_dev == device and not (folder / "pyvenv.cfg").exists()
 
 
 def _refuse(error: OSError) -> None:

@@ -90,7 +90,9 @@ def run_matrix(request: Request, heard: Heard = lambda _task, _step: None) -> Re
     identity = MatrixIdentity.of(request.matrix)
     written = {cell.id: cell for cell in request.matrix.cells}
     inputs = {cell.id: inputs_of(written[cell.id], request.selection, _ours(request)) for cell in request.cells}
-    earlier = {} if request.fresh else _earlier(request, inputs)
+    if request.records:
+        make_folder(request.records)
+    earlier = _earlier(request, inputs)
     found: dict[str, CellRecord] = {}
 
     def ended(task: Task, died: Died | None) -> None:
@@ -150,8 +152,7 @@ def _ours(request: Request) -> tuple[Path, ...]:
 
 def _earlier(request: Request, inputs: Mapping[str, str]) -> dict[str, CellRecord]:
     """The records of cells that are complete, and whose inputs are the same, by cell."""
-    if request.records is None:
+    if request.records is None or request.fresh:
         return {}
-    make_folder(request.records)
     read = {cell.id: read_report(request.records, cell.id) for cell in request.cells}
     return {name: record for name, record in read.items() if record and record.inputs and record.inputs == inputs[name]}
