@@ -16,10 +16,10 @@ from wheel_checks.facts.matrix import CellFacts, Step
 from wheel_checks.model import Report, Subject, Unavailable
 from wheel_checks.phrases import summarised
 from wheel_checks.runner import run_rules
-from wheelproof.matrix.merging import COMMAND, judge
+from wheelproof.matrix.merging import COMMAND, facts_of, judge
 from wheelproof.matrix.model import Matrix
 from wheelproof.matrix.records import CellRecord, MatrixIdentity, Member, parse_record
-from wheelproof.matrix.report import WHOLE_WAY
+from wheelproof.matrix.report import WHOLE_WAY, make_report
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
 _UNREADABLE = "report"  # the kind of a subject that is no cell: a document in which nothing can be read
@@ -119,7 +119,7 @@ def _records(document: Any, source: str) -> list[CellRecord]:
 def _judged(record: CellRecord, source: str) -> CellRecord:
     """The record. Raises FormatError when what its steps found cannot be read."""
     try:
-        judge([record], OpenReport(COMMAND))
+        make_report([facts_of(record)], {record.cell.id: record.by_step}, OpenReport(COMMAND))
     except (FormatError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise FormatError(f"{source}: what {record.cell.id} found cannot be read: {error!r}") from error
     return record

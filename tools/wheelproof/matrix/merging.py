@@ -135,14 +135,18 @@ def judge(
 
     Raises UsageError for a rule prefix that means nothing.
     """
-    seen = [cell_facts(record.cell, record.by_step, record.died, record.matrix.source) for record in records]
-    facts = [*with_references(seen), *missing]
+    facts = [*with_references([*map(facts_of, records)]), *missing]
     members = [member.id for member in records[0].matrix.cells] if records else []
     facts.sort(key=lambda cell: members.index(cell.id) if cell.id in members else len(members))
     steps: dict[str, Mapping[str, Record]] = {cell.id: {} for cell in missing}
     steps |= {record.cell.id: record.by_step for record in records}
     documents = {record.cell.id: record.as_document() for record in records}
     return make_report(facts, steps, opened, selection, portable=documents, more=more, notes=notes)
+
+
+def facts_of(record: CellRecord) -> CellFacts:
+    """What a record tells of its cell, seen alone."""
+    return cell_facts(record.cell, record.by_step, record.died, record.matrix.source)
 
 
 def _ours(request: Request) -> tuple[Path, ...]:

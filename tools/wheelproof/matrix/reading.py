@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 import re
@@ -270,11 +271,15 @@ def cell_document(cell: Cell) -> dict[str, Any]:
 
     It follows from the keys that a table may set, so that a new key is part of it; :func:`parse_cell` reads it back.
     """
-    given = fields(_Options)
-    hints = typing.get_type_hints(_Options, include_extras=True)
-    keys = {option.name: key_of(option.name, hints[option.name]).replace("_", "-") for option in given}
     values = {"id": cell.id, "platform": cell.platform, "python": cell.python, "torch": cell.torch}
-    return values | {key: _plain(getattr(cell, name)) for name, key in keys.items()}
+    return values | {key: _plain(getattr(cell, name)) for name, key in _keys().items()}
+
+
+@functools.cache
+def _keys() -> dict[str, str]:
+    """The keys of the options, by the names of their fields."""
+    hints = typing.get_type_hints(_Options, include_extras=True)
+    return {option.name: key_of(option.name, hints[option.name]).replace("_", "-") for option in fields(_Options)}
 
 
 def parse_cell(values: Mapping[str, Any]) -> Cell:

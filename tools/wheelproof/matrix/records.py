@@ -5,6 +5,7 @@ A report of ``matrix run`` holds a record with each of its cells, so that report
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -80,14 +81,20 @@ class CellRecord:
 
     def as_document(self) -> dict[str, Any]:
         """JSON-ready; :func:`parse_record` reads it back."""
-        names = ("schema", "inputs", "version", "ended", "matrix", "steps", "died")
-        return {name: encode(getattr(self, name)) for name in names} | {"cell": cell_document(self.cell)}
+        told = {name: encode(getattr(self, name)) for name in ("schema", "inputs", "version", "ended", "steps", "died")}
+        return told | {"matrix": _encoded(self.matrix), "cell": cell_document(self.cell)}
 
     def with_logs(self, move: Callable[[str], str]) -> CellRecord:
         """With what ``move`` makes of the path of each log."""
         steps = tuple(replace(step, log=move(step.log)) if step.log else step for step in self.steps)
         died = replace(self.died, log=move(self.died.log)) if self.died and self.died.log else self.died
         return replace(self, steps=steps, died=died)
+
+
+@functools.cache
+def _encoded(matrix: MatrixIdentity) -> Any:
+    """Of a merge all cells have the same."""
+    return encode(matrix)
 
 
 def parse_record(document: Any, source: str) -> CellRecord:
