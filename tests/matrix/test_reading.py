@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -113,6 +114,63 @@ def test_a_cell_that_runs_on_a_gpu_takes_the_runner_with_one() -> None:
     assert cell.target.free_threaded
 
 
+def test_torch_is_a_version_a_specifier_or_a_word() -> None:
+    texts = ["2.11.0", "2.11.0+cu128", ">=2.11, <3", "==2.11.*", "latest", "nightly"]
+    axes = AXES.replace('["2.10.0"]', str(texts))
+    found = cells(f"{axes}[cell]\nindex = 'https://x.example/simple'\n")
+
+    assert {name.removeprefix("x86_64-py3.11-"): cell.torch_requirement for name, cell in list(found.items())[:6]} == {
+        "torch2.11.0": "torch==2.11.0",
+        "torch2.11.0+cu128": "torch==2.11.0+cu128",
+        "torch-ge2.11-lt3": "torch>=2.11,<3",
+        "torch-eq2.11.x": "torch==2.11.*",
+        "torch-latest": "torch",
+        "torch-nightly": "torch>=0.dev0",
+    }
+    assert all(re.fullmatch(r"[A-Za-z0-9._+-]+", name) for name in found)
+
+
+def test_choices_are_further_axes() -> None:
+    found = cells(
+        f"exclude = ['aarch64-*-old']\n{AXES}[cell]\nlevel = 'full'\nretries = 1\n"
+        "[choices.numpy.old]\npackages = ['numpy<2']\nretries = 3\n[choices.numpy.new]\npackages = ['numpy>=2']\n"
+    )
+
+    assert [name for name in found if "py3.11" in name] == [
+        "x86_64-py3.11-torch2.10.0-old",
+        "x86_64-py3.11-torch2.10.0-new",
+        "aarch64-py3.11-torch2.10.0-new",
+    ]
+    old = found["x86_64-py3.11-torch2.10.0-old"]
+    assert (old.packages, old.retries, old.level) == (("numpy<2",), 3, "full")
+
+
+def test_what_says_where_packages_are_from_and_what_runs() -> None:
+    (cell, *_) = cells(
+        AXES
+        + """[cell]
+index = ["https://x.example/simple", "./simple"]
+torch-index = "https://y.example/cu128"
+find-links = "dist"
+pre = true
+constraints = ["numpy<3", "constraints.txt"]
+env = { OMP_NUM_THREADS = "2", LD_LIBRARY_PATH = "/opt/x" }
+system-packages = ["libgl1", "g++"]
+command = "pytest --junitxml=out/report.xml"
+junit = "out/*.xml"
+timeout = 60
+retries = 2
+"""
+    ).values()
+    assert (cell.index, cell.torch_index) == (("https://x.example/simple", "./simple"), "https://y.example/cu128")
+    assert (cell.find_links, cell.pre, cell.constraints) == (("dist",), True, ("numpy<3", "constraints.txt"))
+    assert (cell.env["OMP_NUM_THREADS"], cell.system_packages, cell.junit) == ("2", ("libgl1", "g++"), "out/*.xml")
+    assert (cell.timeout, cell.retries) == (60, 2)
+    assert cell.executes == (
+        *("command", "index", "torch-index", "find-links", "constraints", "env", "system-packages"),
+    )
+
+
 def test_a_later_override_wins() -> None:
     text = AXES + '[[override]]\nselect = "*"\nlevel = "full"\n[[override]]\nselect = "a*"\nlevel = "deep"\n'
 
@@ -178,6 +236,26 @@ WRONG = [
     (AXES + '[cell]\nkernels = ["../x"]\n', r"cell.kernels\[0\] .* is no name", True),
     (AXES + '[cell]\npackages = ["torch==1"]\n', r"cell.packages\[0\] .* an axis of its own", False),
     (AXES + '[cell]\npackages = ["a b"]\n', r"cell.packages\[0\] .* 'a b' is no requirement", False),
+    (AXES.replace("2.10.0", ">=2.10 or so"), "axes.torch.* .* '>=2.10 or so' is no version", False),
+    (AXES.replace("2.10.0", "nightly"), "torch .*of x86_64-py3.11-torch-nightly and 3 more is nightly", False),
+    (AXES + '[cell]\njunit = "report.xml"\n', "junit .*needs a command that writes it", False),
+    (AXES + '[cell]\ncommand = "x"\njunit = "../r.xml"\n', "'../r.xml' is no file of the folder of the command", True),
+    (AXES + '[cell]\ncommand = "x"\njunit = "/r.xml"\n', "'/r.xml' is no file of the folder of the command", True),
+    (
+        AXES + "[cell]\nsystem-packages = ['libgl1']\n[images]\naarch64 = 'mine'\n",
+        "aarch64-py3.11-torch2.10.0 and 1 more are not installed into an image of yours",
+        False,
+    ),
+    (AXES + "[cell]\nsystem-packages = ['--force']\n", "'--force' is no package of Debian", True),
+    (AXES + "[cell]\nindex = 'ftp://x.example'\n", "'ftp://x.example' is no place of packages", True),
+    (AXES + "[cell]\nfind-links = ['a b']\n", "'a b' is no place of packages", True),
+    (AXES + "[cell]\nconstraints = ['numpy 3']\n", "'numpy 3' is no requirement", False),
+    (AXES + "[cell]\nenv = { 'A-B' = '1' }\n", "'A-B' is no variable", True),
+    (AXES + "[cell]\nenv = { PYTHONPATH = '/x' }\n", "PYTHONPATH is set by the cell itself", True),
+    (AXES + "[cell]\nenv = { A = 1 }\n", "cell.env.A .* is 1; expected a string", True),
+    (AXES + "[cell]\nretries = 11\n", "cell.retries .* is 11; expected from 0 to 10", True),
+    (AXES + "[cell]\ntimeout = 0\n", "cell.timeout .* is 0; expected a number of at least 1", True),
+    (AXES + "[choices.a.b]\nsmok = []\n", "choices.a.b.smok .*is no key that is known here; expected smoke", True),
     (AXES + "[cell]\ndeadline = 0\n", "cell.deadline .* is 0; expected a number of at least 1", True),
     (AXES + '[cell]\nexpect.accelerator = "cpu"\n', "cell.expect.reason .*is missing", True),
     (AXES + "[[override]]\nlevel = 'full'\n", r"override\[0\].select .*is missing", True),

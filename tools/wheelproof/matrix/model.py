@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Annotated
@@ -18,7 +18,9 @@ from wheel_checks.targets.target import Target, parse_platform, parse_python
 
 Accelerator = Annotated[AcceleratorExpectation, Made(parse_expectation)]
 CUDA = AcceleratorExpectation("cuda", SpecifierSet())
+LATEST, NIGHTLY = "latest", "nightly"  # words for a torch: the newest release, the newest development build
 GPU_RUNNER = "gpu"  # the key of [runners] for cells that need a GPU; the others are platforms
+_NEWEST = {LATEST: "torch", NIGHTLY: "torch>=0.dev0"}
 
 
 class Smoke(StrEnum):
@@ -42,13 +44,18 @@ class Cell:
     """One cell. ``id`` is safe as the name of a folder: ``aarch64-py3.11-torch2.10.0``.
 
     ``platform`` is the machine ("x86_64" or "aarch64"), ``glibc`` the newest whose wheels are taken ("2.28").
-    ``torch`` and ``packages`` are what is installed, the latter as requirements. ``wheel`` is the wheel under test (a
-    path, a glob, a URL or a requirement; a requirement once :mod:`wheelproof.matrix.tested` has read it), ``imports``
-    the modules that must import, ``command`` a command of the shell that must end with status 0. ``accelerator`` is
-    what torch must be there, and ``expect`` what it is known to be instead (None: nothing is known). ``gpu`` are the
-    products that the kernels are compiled for. ``smoke`` says how kernels are tried, ``level`` and ``kernels`` (names
-    or families, all when empty) which. ``image`` is that of the Docker executor, "" for its own. ``runner`` are the
-    labels of the GitHub runner, ``deadline`` the seconds that the cell may take.
+    ``torch`` is a version, a specifier such as ">=2.11", ``LATEST`` or ``NIGHTLY``; ``packages`` are requirements that
+    are installed next to it. ``wheel`` is the wheel under test (a path, a glob, a URL or a requirement; a requirement
+    once :mod:`wheelproof.matrix.tested` has read it), ``imports`` the modules that must import, ``command`` a command
+    of the shell that must end with status 0, ``junit`` the pattern of its JUnit reports. ``index`` and ``find_links``
+    are asked before what is configured here, ``torch_index`` is where torch alone is from; ``pre`` allows pre-releases,
+    ``constraints`` are requirements that limit versions. ``env`` are variables of what runs in the cell,
+    ``system_packages`` are Debian's. ``accelerator`` is what torch must be there, and ``expect`` what it is known to be
+    instead (None: nothing is known). ``gpu`` are the products that the kernels are compiled for. ``smoke`` says how
+    kernels are tried, ``level`` and ``kernels`` (names or families, all when empty) which. ``image`` is that of the
+    Docker executor, "" for its own. ``runner`` are the labels of the GitHub runner, ``deadline`` the seconds that the
+    cell may take, ``timeout`` those of each step (None: as the deadline), ``retries`` how often a step that the network
+    failed is tried again.
     """
 
     id: str
@@ -64,11 +71,21 @@ class Cell:
     wheel: str = ""
     imports: tuple[str, ...] = ()
     command: str = ""
+    junit: str = ""
+    index: tuple[str, ...] = ()
+    torch_index: str = ""
+    find_links: tuple[str, ...] = ()
+    pre: bool = False
+    constraints: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    system_packages: tuple[str, ...] = ()
     glibc: str = "2.28"
     image: str = ""
     expect: Known | None = None
     runner: tuple[str, ...] = ()
     deadline: float = 900.0
+    timeout: float | None = None
+    retries: int = 0
 
     @property
     def target(self) -> Target:
@@ -78,9 +95,16 @@ class Cell:
         return Target(python, machine, glibc, free_threaded, patch)
 
     @property
+    def torch_requirement(self) -> str:
+        """What is asked of torch; a development build is the newest of its index, and is a pre-release (PEP 440)."""
+        if self.torch in _NEWEST:
+            return _NEWEST[self.torch]
+        return f"torch{'' if self.torch[0] in '<>=!~' else '=='}{self.torch}"
+
+    @property
     def requirements(self) -> tuple[str, ...]:
-        """What is installed: torch, exactly, the wheel under test, and the further packages."""
-        return (f"torch=={self.torch}", *([self.wheel] if self.wheel else []), *self.packages)
+        """What is installed: torch, the wheel under test, and the further packages."""
+        return (self.torch_requirement, *([self.wheel] if self.wheel else []), *self.packages)
 
     @property
     def under_test(self) -> tuple[str, ...]:
@@ -90,8 +114,18 @@ class Cell:
 
     @property
     def executes(self) -> tuple[str, ...]:
-        """The keys that run something of the matrix's own, or say where the wheel under test is from."""
-        given = {"wheel": self.wheel, "import": self.imports, "command": self.command}
+        """The keys that run something of the matrix's own, or say where what is installed is from."""
+        given = {
+            "wheel": self.wheel,
+            "import": self.imports,
+            "command": self.command,
+            "index": self.index,
+            "torch-index": self.torch_index,
+            "find-links": self.find_links,
+            "constraints": self.constraints,
+            "env": self.env,
+            "system-packages": self.system_packages,
+        }
         return tuple(key for key, value in given.items() if value)
 
     @property

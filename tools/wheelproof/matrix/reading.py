@@ -16,130 +16,31 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
-
-from wheel_checks.decode import Check, DecodeError, Fault, Filled, Key, Made, Policy, decode, key_of
+from wheel_checks.decode import Check, DecodeError, Fault, Filled, Made, Policy, decode, key_of
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.facts.expectations import AcceleratorExpectation
-from wheel_checks.facts.gpu.compile_targets import parse_target
-from wheel_checks.formats.documents import LARGEST, Ratio, parse_json, read_toml
+from wheel_checks.formats.documents import LARGEST, parse_json, read_toml
 from wheel_checks.phrases import and_so_on, summarised
 from wheel_checks.sources.regular_file import read_start
-from wheel_checks.targets.target import OLDEST_GLIBC, parse_python
-from wheelproof.matrix.model import GPU_RUNNER, Accelerator, Cell, Known, Matrix, Smoke
+from wheelproof.matrix.keys import Name, Options, Place, Platform, Python, Torch, distinct
+from wheelproof.matrix.model import GPU_RUNNER, NIGHTLY, Cell, Matrix, Smoke
 
 SCHEMA = "wheelproof.matrix/1"
 MOST_COMBINATIONS = 10_000  # of the axes, before any is excluded
-MOST_CELLS = 256  # what GitHub runs of one matrix (docs.github.com, "Usage limits")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,40}")
-_PYTHON = re.compile(r"3\.[0-9]{1,2}(?:\.[0-9]{1,2})?t?")  # without the other forms of --python: it is part of the id
+_WORDS = {">=": "ge", "<=": "le", "==": "eq", "!=": "ne", "~=": "compatible", ">": "gt", "<": "lt", ",": "-", "*": "x"}
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")  # of a cell: also the name of its folder
-_LONGEST_MODULE = 200  # characters
-_GLIBC = re.compile(r"2\.(?:1[7-9]|[2-9][0-9])")  # 2.17 is the oldest for which there are aarch64 wheels (PEP 599)
-
-
-def _python(text: str) -> str:
-    if not _PYTHON.fullmatch(text):
-        raise UsageError(f"{text[:80]!r} is no version of Python", expected="one such as 3.12 or 3.13t")
-    parse_python(text)
-    return text
-
-
-def _version(text: str) -> str:
-    try:
-        version = Version(text)
-    except InvalidVersion:
-        raise UsageError(f"{text[:80]!r} is no version", expected="one such as 2.11.0") from None
-    return str(version)
-
-
-def _gpu(text: str) -> str:
-    parse_target(text)
-    return text
-
-
-def _name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise UsageError(f"{text[:80]!r} is no name", expected="letters, digits and . _ + - alone")
-    return text
-
-
-def _package(text: str) -> str:
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        raise UsageError(f"{text[:80]!r} is no requirement", expected="one such as numpy or triton==3.6.0") from None
-    if canonicalize_name(requirement.name) == "torch":
-        raise UsageError("torch stands on an axis of its own", expected="further packages")
-    return text
-
-
-def _module(text: str) -> str:
-    if not all(part.isidentifier() for part in text.split(".")) or len(text) > _LONGEST_MODULE:
-        raise UsageError(f"{text[:80]!r} is no module", expected="one such as mine or mine.kernels")
-    return text
-
-
-def _glibc(text: str) -> str:
-    if not _GLIBC.fullmatch(text):
-        raise UsageError(f"{text[:80]!r} is no version of glibc", expected="one from 2.17 on, such as 2.28")
-    return text
-
-
-def _one_of(*known: str) -> Check:
-    return Check(known.__contains__, f"one of {', '.join(known)}")
-
-
-def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(values)) < len(values):
-        raise UsageError(f"{max(values, key=values.count)!r} is there twice", expected="each once")
-    return values
-
-
-Platform = Annotated[str, _one_of(*OLDEST_GLIBC)]
-Python = Annotated[str, Made(_python)]
-Torch = Annotated[str, Made(_version)]
-Name = Annotated[str, Made(_name)]
-Place = Annotated[str, _one_of(*OLDEST_GLIBC, GPU_RUNNER)]
+MOST_CELLS = 256  # what GitHub runs of one matrix (docs.github.com, "Usage limits")
 
 
 @dataclass(frozen=True, slots=True)
 class _Axes:
-    platform: Annotated[tuple[str, ...], Made(_distinct, of=tuple[Platform, ...])] = ()
-    python: Annotated[tuple[str, ...], Made(_distinct, of=tuple[Python, ...])] = ()
-    torch: Annotated[tuple[str, ...], Made(_distinct, of=tuple[Torch, ...])] = ()
+    platform: Annotated[tuple[str, ...], Made(distinct, of=tuple[Platform, ...])] = ()
+    python: Annotated[tuple[str, ...], Made(distinct, of=tuple[Python, ...])] = ()
+    torch: Annotated[tuple[str, ...], Made(distinct, of=tuple[Torch, ...])] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    """The fields of a cell that a table sets; None for the others."""
-
-    accelerator: Accelerator | None = None
-    gpu: tuple[Annotated[str, Made(_gpu)], ...] | None = None
-    smoke: tuple[Smoke, ...] | None = None
-    level: Annotated[str, _one_of("quick", "full", "deep")] | None = None  # of the suite of kernels
-    kernels: tuple[Name, ...] | None = None
-    packages: tuple[Annotated[str, Made(_package)], ...] | None = None
-    wheel: Filled | None = None
-    imports: Annotated[tuple[Annotated[str, Made(_module)], ...] | None, Key("import")] = None
-    command: Filled | None = None
-    glibc: Annotated[str, Made(_glibc)] | None = None
-    image: str | None = None
-    runner: tuple[str, ...] | None = None
-    deadline: Ratio | None = None
-    expect: Known | None = None
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The fields with their values."""
-        values = ((option.name, getattr(self, option.name)) for option in fields(_Options))
-        return {name: value for name, value in values if value is not None}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Include(_Options):
+class _Include(Options):
     platform: Platform
     python: Python
     torch: Torch
@@ -147,14 +48,15 @@ class _Include(_Options):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Override(_Options):
+class _Override(Options):
     select: Filled
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
     axes: _Axes = _Axes()
-    cell: _Options = _Options()
+    choices: Mapping[Name, Mapping[Name, Options]] = field(default_factory=dict)
+    cell: Options = field(default_factory=Options)
     exclude: tuple[str, ...] = ()
     include: tuple[_Include, ...] = ()
     override: tuple[_Override, ...] = ()
@@ -188,7 +90,7 @@ def parse_matrix(data: bytes, source: str = "the matrix") -> Matrix:
 class _Cells:
     """What `matrix list --format json` writes: every cell with all that a machine needs to run it."""
 
-    schema: Annotated[str, _one_of(SCHEMA)]
+    schema: Annotated[str, Check((SCHEMA).__eq__, SCHEMA)]
     cells: Annotated[tuple[Mapping[str, Any], ...], Check(bool, "at least one cell")]
 
 
@@ -215,45 +117,85 @@ def _cells(file: _File) -> tuple[Cell, ...]:
         if len(kept) == len(spanned):
             faults.append(Fault(("exclude", number), f"{pattern!r} matches no cell", _ids(spanned)))
         spanned = kept
-    cells = [*spanned, *(_cell(cell.platform, cell.python, cell.torch, file, cell) for cell in file.include)]
+    cells = [
+        *spanned,
+        *(_cell(cell.platform, cell.python, cell.torch, cell.name, [file.cell, cell]) for cell in file.include),
+    ]
     for number, override in enumerate(file.override):
         chosen = {cell.id for cell in cells if fnmatchcase(cell.id, override.select)}
         if not chosen:
             what = f"{override.select!r} matches no cell"
             faults.append(Fault(("override", number, "select"), what, _ids(cells)))
         cells = [replace(cell, **override.given) if cell.id in chosen else cell for cell in cells]
+    cells = [_placed(cell, file) for cell in cells]
     faults += _faults_of(cells)
     if faults:
         raise DecodeError(faults)
-    return tuple(_placed(cell, file) for cell in cells)
+    return tuple(cells)
 
 
 def _spanned(file: _File) -> list[Cell]:
     """Every combination of the axes. Raises DecodeError for more than anybody can mean."""
-    axes = (file.axes.platform, file.axes.python, file.axes.torch)
+    axes = (file.axes.platform, file.axes.python, file.axes.torch, *file.choices.values())
     count = math.prod(map(len, axes))
     if count > MOST_COMBINATIONS:
         expected = f"at most {MOST_COMBINATIONS:,}, and {MOST_CELLS} cells of them"
         raise DecodeError([Fault(("axes",), f"have {count:,} combinations", expected)])
-    return [_cell(*combination, file) for combination in itertools.product(*axes)]
+    cells = []
+    for platform, python, torch, *labels in itertools.product(*axes):
+        chosen = [file.choices[name][label] for name, label in zip(file.choices, labels, strict=True)]
+        cells.append(_cell(platform, python, torch, "-".join(labels), [file.cell, *chosen]))
+    return cells
 
 
-def _cell(platform: str, python: str, torch: str, file: _File, included: _Include | None = None) -> Cell:
-    name, options = (included.name, included.given) if included else ("", {})
-    parts = (platform, f"py{python}", f"torch{torch}", name)
-    return Cell("-".join(filter(None, parts)), platform, python, torch, **{**file.cell.given, **options})
+def _cell(platform: str, python: str, torch: str, name: str, tables: Sequence[Options]) -> Cell:
+    """The cell with the keys of these tables, of which later ones win; ``name`` is the end of its id."""
+    parts = (platform, f"py{python}", f"torch{_in_words(torch)}", name)
+    given = {key: value for table in tables for key, value in table.given.items()}
+    return Cell("-".join(filter(None, parts)), platform, python, torch, **given)
+
+
+def _in_words(torch: str) -> str:
+    """What is asked of torch, for the name of a folder and for globs: ``2.11.0``, ``-latest``, ``-ge2.11-lt3``."""
+    if torch[0].isdigit():
+        return torch
+    for operator, word in _WORDS.items():
+        torch = torch.replace(operator, word)
+    return f"-{torch}"
 
 
 def _faults_of(cells: Sequence[Cell]) -> Iterator[Fault]:
     if aimless := [cell.id for cell in cells if Smoke.COMPILE in cell.smoke and not cell.gpu]:
         named = f"names no GPU for which the kernels of {summarised(aimless, 1)} are compiled"
         yield Fault(("cell",), named, 'gpu = ["GB200"], or smoke without "compile"')
+    for key, what, faulty, expected in _CONFLICTS:
+        if found := [cell.id for cell in cells if faulty(cell)]:
+            yield Fault(("cell", key), f"of {summarised(found, 1)} {what}", expected)
     if not cells:
         yield Fault(("axes",), "spans no cell", "values for platform, python and torch, or an [[include]]")
     elif len(cells) > MOST_CELLS:
         yield Fault(("axes",), f"spans {len(cells):,} cells", f"at most {MOST_CELLS}, which GitHub can run")
     for name in sorted(name for name, count in Counter(cell.id for cell in cells).items() if count > 1):
         yield Fault(("include",), f"makes a second cell {name}", "a unique name: name = ...")
+
+
+def _lacks_an_index(cell: Cell) -> bool:
+    return cell.torch == NIGHTLY and not (cell.index or cell.torch_index or cell.find_links)
+
+
+def _lacks_a_command(cell: Cell) -> bool:
+    return bool(cell.junit) and not cell.command
+
+
+def _has_own_image(cell: Cell) -> bool:
+    return bool(cell.system_packages and cell.image)
+
+
+_CONFLICTS = (
+    ("torch", "is nightly, which the usual index does not have", _lacks_an_index, 'torch-index = "https://..."'),
+    ("junit", "needs a command that writes it", _lacks_a_command, 'command = "python -m pytest --junitxml=..."'),
+    ("system-packages", "are not installed into an image of yours", _has_own_image, "an image that has them"),
+)
 
 
 def _placed(cell: Cell, file: _File) -> Cell:
@@ -278,8 +220,8 @@ def cell_document(cell: Cell) -> dict[str, Any]:
 @functools.cache
 def _keys() -> dict[str, str]:
     """The keys of the options, by the names of their fields."""
-    hints = typing.get_type_hints(_Options, include_extras=True)
-    return {option.name: key_of(option.name, hints[option.name]).replace("_", "-") for option in fields(_Options)}
+    hints = typing.get_type_hints(Options, include_extras=True)
+    return {option.name: key_of(option.name, hints[option.name]).replace("_", "-") for option in fields(Options)}
 
 
 def parse_cell(values: Mapping[str, Any]) -> Cell:
