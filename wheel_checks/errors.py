@@ -42,6 +42,10 @@ class SourceError(WheelproofError):
     """Bytes could not be had: a file that cannot be read, an index or server that does not answer."""
 
 
+class NetworkError(SourceError):
+    """A server could not be reached, failed, or broke off: the same request may succeed later."""
+
+
 class NotFoundError(SourceError):
     """The file, page or project does not exist where it was looked for (HTTP 404, 410; a missing path)."""
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from wheel_checks.errors import DeadlineError, SourceError
+from wheel_checks.errors import DeadlineError, NetworkError, SourceError
 from wheel_checks.process import Ended
+from wheelproof.matrix import steps as steps_module
 from wheelproof.matrix.steps import Steps, digest_of_files, read_record
 from wheelproof.matrix.trees import ABANDONED, UNUSED, Lock, Trees
 
@@ -49,6 +50,46 @@ def test_what_decided_nothing_is_not_kept(tmp_path: Path, report: dict[str, Any]
     Steps(tmp_path, "a", 60.0).take("look", [], lambda: report)
 
     assert take(tmp_path, "b", [], 2) == (report if kept else {"is": 2})
+
+
+@pytest.mark.parametrize(
+    ("kind", "retries", "failures", "attempts", "failed"),
+    [
+        (NetworkError, 0, 1, 1, True),
+        (NetworkError, 2, 2, 3, False),
+        (NetworkError, 2, 3, 3, True),
+        (SourceError, 2, 1, 1, True),
+        (DeadlineError, 2, 1, 1, True),
+    ],
+)
+def test_only_what_the_network_failed_is_tried_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[SourceError],
+    retries: int,
+    failures: int,
+    attempts: int,
+    failed: bool,
+) -> None:
+    monkeypatch.setattr(steps_module, "FIRST_PAUSE", 0.001)
+    left = [kind("no answer")] * failures
+
+    def work() -> dict[str, Any]:
+        if left:
+            raise left.pop()
+        return {"is": 1}
+
+    steps = Steps(tmp_path, "a", 60.0, retries=retries)
+    assert (steps.take("look", [], work) is None) is failed
+    record = read_record(tmp_path / "look.json")
+    assert record is not None
+    assert (record.attempts, bool(record.failure)) == (attempts, failed)
+
+
+def test_a_fresh_run_does_a_step_once(tmp_path: Path) -> None:
+    assert take(tmp_path, "a", ["x"], 1, fresh=True) == {"is": 1}
+    assert take(tmp_path, "a", ["x"], 2, fresh=True) == {"is": 1}
+    assert take(tmp_path, "b", ["x"], 3, fresh=True) == {"is": 3}
 
 
 @pytest.mark.parametrize(

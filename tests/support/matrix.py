@@ -27,11 +27,12 @@ CELL = f"{HERE}-py{PYTHON}-torch2.11.0"
 OTHER = "aarch64" if HERE == "x86_64" else "x86_64"
 
 
-def torch_wheel(accelerator: str, then: str = "", machine: str = HERE) -> WheelBuilder:
-    """A torch 2.11.0 whose import says that it is built for ``accelerator`` and then runs the statement ``then``."""
+def torch_wheel(accelerator: str, then: str = "", machine: str = HERE, version: str = "2.11.0") -> WheelBuilder:
+    """A torch whose import says that it is built for ``accelerator`` and then runs the statement ``then``."""
     cuda = "13.0" if accelerator == "cuda" else None
+    whole = f"{version.partition('+')[0]}+{'cu130' if cuda else 'cpu'}"
     tag = PYTHON.replace(".", "")
-    wheel = WheelBuilder("torch", "2.11.0", f"cp{tag}-cp{tag}-manylinux_2_28_{machine}")
+    wheel = WheelBuilder("torch", version, f"cp{tag}-cp{tag}-manylinux_2_28_{machine}")
     wheel.add(
         "torch/__init__.py",
         "import os, sys, time, types\nfrom . import version\n__version__ = version.__version__\n"
@@ -40,7 +41,7 @@ def torch_wheel(accelerator: str, then: str = "", machine: str = HERE) -> WheelB
     )
     wheel.add(
         "torch/version.py",
-        f"__version__ = '2.11.0+{'cu130' if cuda else 'cpu'}'\ncuda = {cuda!r}\nhip = None\nxpu = None\n",
+        f"__version__ = '{whole}'\ncuda = {cuda!r}\nhip = None\nxpu = None\n",
     )
     if cuda:
         wheel.add("torch/lib/libtorch_cuda.so", library(machine, gpu=("sm_80", "sm_90", "sm_100")))
@@ -70,10 +71,10 @@ class MatrixWorld:
         }
         return cls(folder, environ)
 
-    def write(self, options: str = "", platforms: str = f'"{HERE}"') -> Path:
-        """The matrix: torch 2.11.0 on ``platforms``, with the lines ``options`` under [cell]."""
+    def write(self, options: str = "", platforms: str = f'"{HERE}"', torch: str = "2.11.0") -> Path:
+        """The matrix: ``torch`` on ``platforms``, with the lines ``options`` under [cell]."""
         path = self.folder / "matrix.toml"
-        axes = f'[axes]\nplatform = [{platforms}]\npython = ["{PYTHON}"]\ntorch = ["2.11.0"]\n'
+        axes = f'[axes]\nplatform = [{platforms}]\npython = ["{PYTHON}"]\ntorch = ["{torch}"]\n'
         path.write_text(f"{axes}\n[cell]\nglibc = '2.28'\n{options}\n", encoding="utf-8")
         return path
 

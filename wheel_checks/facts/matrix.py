@@ -55,7 +55,8 @@ class Step:
     """One step of a cell's way. ``started`` is UTC, ``seconds`` wall time.
 
     ``kept`` says that the result is that of an earlier run with the same inputs. ``failure`` says why the step was not
-    carried out; a step that was carried out may still have found much to object. ``log`` is the path of its log.
+    carried out; a step that was carried out may still have found much to object. ``log`` is the path of its log,
+    ``attempts`` is how often it was tried.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Step:
     kept: bool = False
     failure: Unavailable | None = None
     log: str = ""
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,9 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class CellFacts:
-    """One cell. ``wanted`` is what torch must be, ``known`` what it is known to be instead, and ``reason`` why.
+    """One cell. ``torch`` is the version that was resolved, ``asked`` what the matrix says (">=2.11"): when nothing was
+    resolved both are that. ``wanted`` is what torch must be, ``known`` what it is known to be instead, and ``reason``
+    why.
 
     ``resolved`` are versions by project, ``tested`` the wheels that the cell names itself.
     ``wheel`` is what the wheel on the index shows, ``imported`` what the import
@@ -117,6 +121,7 @@ class CellFacts:
     python: str
     torch: str
     wanted: AcceleratorExpectation
+    asked: str = ""
     known: AcceleratorExpectation | None = None
     reason: str = ""
     source: str = "the matrix"

@@ -34,19 +34,21 @@ def cell_facts(cell: Cell, records: Mapping[str, Record], died: Died | None, sou
     if died is not None:
         steps.append(Step("process", failure=Unavailable(died.how, died.words), log=died.log))
     results = {name: record.result for name, record in records.items() if not record.failure}
+    lock = Lock.from_json(results[RESOLVE]["packages"]) if RESOLVE in results else None
     return CellFacts(
         cell.id,
         cell.platform,
         cell.python,
-        cell.torch,
+        lock.versions["torch"] if lock else cell.torch,
+        asked=cell.torch,
         wanted=cell.accelerator,
         known=cell.expect.accelerator if cell.expect else None,
         reason=cell.expect.reason if cell.expect else "",
         source=source,
         targets=compile_targets(cell),
         steps=tuple(steps),
-        resolved=Lock.from_json(results[RESOLVE]["packages"]).versions if RESOLVE in results else _missing(RESOLVE),
-        tested=_tested(Lock.from_json(results[RESOLVE]["packages"])) if RESOLVE in results else (),
+        resolved=lock.versions if lock else _missing(RESOLVE),
+        tested=_tested(lock) if lock else (),
         wheel=_wheel(results.get(VERIFY)),
         imported=_imported(results.get(IMPORT)),
         import_error=results[IMPORT]["error"] if IMPORT in results else "",
@@ -80,7 +82,7 @@ def _in_common(here: MachineCode, there: MachineCode | Unavailable) -> int:
 
 def _step(record: Record) -> Step:
     failure = Unavailable(record.failure, record.hint) if record.failure else None
-    return Step(record.step, record.started, record.seconds, record.kept, failure, record.log)
+    return Step(record.step, record.started, record.seconds, record.kept, failure, record.log, record.attempts)
 
 
 def _missing(step: str) -> Unavailable:

@@ -20,7 +20,6 @@ Accelerator = Annotated[AcceleratorExpectation, Made(parse_expectation)]
 CUDA = AcceleratorExpectation("cuda", SpecifierSet())
 LATEST, NIGHTLY = "latest", "nightly"  # words for a torch: the newest release, the newest development build
 GPU_RUNNER = "gpu"  # the key of [runners] for cells that need a GPU; the others are platforms
-_NEWEST = {LATEST: "torch", NIGHTLY: "torch>=0.dev0"}
 
 
 class Smoke(StrEnum):
@@ -96,9 +95,9 @@ class Cell:
 
     @property
     def torch_requirement(self) -> str:
-        """What is asked of torch; a development build is the newest of its index, and is a pre-release (PEP 440)."""
-        if self.torch in _NEWEST:
-            return _NEWEST[self.torch]
+        """What is asked of torch."""
+        if self.torch in (LATEST, NIGHTLY):
+            return "torch"
         return f"torch{'' if self.torch[0] in '<>=!~' else '=='}{self.torch}"
 
     @property

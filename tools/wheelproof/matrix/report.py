@@ -66,6 +66,7 @@ def cell_json(cell: CellFacts) -> dict[str, Any]:
         "platform": cell.platform,
         "python": cell.python,
         "torch": cell.torch,
+        "asked": cell.asked or cell.torch,
         "wanted": str(cell.wanted),
         "known": {"accelerator": str(cell.known), "reason": cell.reason} if cell.known else None,
         "targets": cell.targets,
@@ -98,6 +99,7 @@ def cell_json(cell: CellFacts) -> dict[str, Any]:
 
 def _step_json(step: Step) -> dict[str, Any]:
     facts = {"name": step.name, "started": step.started, "seconds": step.seconds, "kept": step.kept, "log": step.log}
+    facts |= {"attempts": step.attempts} if step.attempts > 1 else {}
     return facts | ({"failure": step.failure.reason} if step.failure else {})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.decode import Policy, decode
-from wheel_checks.errors import DeadlineError, FormatError, SourceError, WheelproofError
+from wheel_checks.errors import DeadlineError, FormatError, NetworkError, SourceError, WheelproofError
 from wheel_checks.formats.documents import parse_json
 from wheel_checks.model import Verdict
 from wheel_checks.process import Ended
@@ -21,6 +22,7 @@ from wheel_checks.sources.regular_file import read_end, read_start, read_whole
 SCHEMA = "wheelproof.matrix-step/1"
 LARGEST = 64 << 20  # bytes of one result
 LAST_WORDS = 1500  # characters of a log that explain a failure
+FIRST_PAUSE = 2.0  # seconds before a step that the network failed is tried again; each further one doubles
 _CODE = (".py", ".toml", ".json")
 
 
@@ -28,7 +30,8 @@ _CODE = (".py", ".toml", ".json")
 class Record:
     """What became of a step. ``run`` is the run that made or kept it, ``inputs`` the digest of all that it depends on.
 
-    ``started`` is UTC, ISO 8601; ``failure`` says why it was not carried out ("" when it was), ``hint`` what to do.
+    ``started`` is UTC, ISO 8601; ``attempts`` are those that it took; ``failure`` says why it was not carried out (""
+    when it was), ``hint`` what to do.
     """
 
     step: str
@@ -40,6 +43,7 @@ class Record:
     failure: str = ""
     hint: str = ""
     log: str = ""
+    attempts: int = 1
     result: Mapping[str, Any] = field(default_factory=dict)
 
     def serves(self, inputs: str, keep_for: float) -> bool:
@@ -110,12 +114,13 @@ def write_record(path: Path, record: Record) -> None:
         raise SourceError(f"{path} cannot be written: {error.strerror}", hint="see --work") from error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Steps:
-    """The steps of one cell in its folder. ``run`` names this run, ``fresh`` does again what was done.
+    """The steps of one cell in its folder. ``run`` names this run, ``fresh`` does again what an earlier one did.
 
-    ``heard`` is told the name of each step as it begins. All together may take ``deadline`` seconds from ``started``.
-    ``failed`` are the steps that could not be carried out.
+    ``heard`` is told the name of each step as it begins. All together may take ``deadline`` seconds from ``started``,
+    each ``timeout`` of them (None: all) from ``begun``. A step that the network failed is tried again ``retries``
+    times. ``failed`` are the steps that could not be carried out.
     """
 
     folder: Path
@@ -123,16 +128,27 @@ class Steps:
     deadline: float
     fresh: bool = False
     heard: Callable[[str], None] = lambda _step: None
+    timeout: float | None = None
+    retries: int = 0
     started: float = field(default_factory=time.monotonic)
+    begun: float = field(default_factory=time.monotonic)
     failed: list[str] = field(default_factory=list)
 
     @property
     def left(self) -> float:
-        """The seconds that are left. Raises DeadlineError when there are none."""
-        left = self.deadline - (time.monotonic() - self.started)
+        """The seconds that are left for the step. Raises DeadlineError when there are none."""
+        left = min(self._left_of_cell, self._left_of_step)
         if left <= 0:
             raise self._too_late()
         return left
+
+    @property
+    def _left_of_cell(self) -> float:
+        return self.deadline - (time.monotonic() - self.started)
+
+    @property
+    def _left_of_step(self) -> float:
+        return float("inf") if self.timeout is None else self.timeout - (time.monotonic() - self.begun)
 
     def file(self, step: str, suffix: str) -> Path:
         """A file of a step: its log, its output."""
@@ -147,28 +163,42 @@ class Steps:
         step cannot be carried out: then its record says why, or that of an earlier step that took all the time. Raises
         SourceError when the folder cannot be written.
         """
-        if self.failed and time.monotonic() - self.started >= self.deadline:
+        if self.failed and self._left_of_cell <= 0:
             return None
         self.heard(name)
         path, key = self.file(name, "json"), digest([name, inputs])
-        record = None if self.fresh else read_record(path)
-        if record and record.serves(key, keep_for):
+        record = read_record(path)
+        if record and (not self.fresh or record.run == self.run) and record.serves(key, keep_for):
             write_record(path, replace(record, run=self.run, kept=True))
             return record.result
-        log, clock = self.file(name, "log"), time.monotonic()
+        log, self.begun = self.file(name, "log"), time.monotonic()
         log.unlink(missing_ok=True)
         record = Record(name, self.run, key, stamp(now()))
         try:
-            record = replace(record, result=work())
+            result, attempts = self._tried(work)
+            record = replace(record, result=result, attempts=attempts)
         except WheelproofError as error:
             expected = f"; expected {error.expected}" if error.expected else ""
-            record = replace(record, failure=f"{error.what}{expected}", hint=error.hint)
+            attempts = 1 + self.retries * isinstance(error, NetworkError)
+            record = replace(record, failure=f"{error.what}{expected}", hint=error.hint, attempts=attempts)
         told = str(log) if log.exists() and log.stat().st_size else ""
-        write_record(path, replace(record, seconds=round(time.monotonic() - clock, 3), log=told))
+        write_record(path, replace(record, seconds=round(time.monotonic() - self.begun, 3), log=told))
         if record.failure:
             self.failed.append(name)
             return None
         return record.result
+
+    def _tried(self, work: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], int]:
+        """What ``work`` gives, and at which attempt. Raises what the last attempt raises."""
+        for attempt in itertools.count(1):
+            try:
+                return work(), attempt
+            except NetworkError:
+                pause = FIRST_PAUSE * 2 ** (attempt - 1)
+                if attempt > self.retries:
+                    raise
+                time.sleep(min(pause, self.left))
+        raise AssertionError("attempts are counted without an end")
 
     def document(self, step: str, ended: Ended, statuses: Sequence[int]) -> dict[str, Any]:
         """The JSON object that the command of a step wrote to its output file, which is removed.
@@ -199,4 +229,6 @@ class Steps:
         return " ".join(words.split()) or "it said nothing"
 
     def _too_late(self) -> DeadlineError:
+        if self.timeout is not None and self._left_of_step < self._left_of_cell:
+            return DeadlineError(f"the {self.timeout:g} s of the step were over", hint="the key timeout gives it more")
         return DeadlineError(f"the {self.deadline:g} s of the cell were over", hint="--deadline gives it more")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wheel_checks.errors import DeadlineError, SourceError
+from wheel_checks.errors import DeadlineError, NetworkError, SourceError
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.uv.own_configuration import (
@@ -26,7 +26,7 @@ from wheel_checks.sources.uv.own_configuration import (
     run_uv_alone,
     write_private,
 )
-from wheel_checks.sources.uv.resolver import python_platform
+from wheel_checks.sources.uv.resolver import is_network_failure, python_platform
 from wheel_checks.targets.target import Target
 from wheelproof.matrix.folders import make_folder, only_writer
 from wheelproof.matrix.steps import digest
@@ -164,4 +164,7 @@ def _install(lock: Lock, target: Target, config: IndexConfig, folder: Path, *, o
         answer = run_uv_alone([*arguments, *(["--offline"] if offline else [])], os.environ, deadline)
     if answer.status:
         words = " ".join(answer.words.split())
-        raise SourceError(f"uv could not install the packages: {words[-600:]}", hint="see whether the disk is full")
+        what = f"uv could not install the packages: {words[-600:]}"
+        if is_network_failure(words):
+            raise NetworkError(what, hint="run it again: what was fetched is kept")
+        raise SourceError(what, hint="see whether the disk is full")

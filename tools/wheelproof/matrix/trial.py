@@ -59,7 +59,7 @@ def try_in_place(
     cell wants nor what it is known to be: what else fails there follows from that.
     """
     trial = _Trial(cell, executor, steps, trees.path(lock), trees.bytecode(lock), package_folder())
-    where = [lock.digest, executor.name, cell.image]
+    where = [lock.digest, executor.name, cell.image, cell.system_packages, dict(cell.env)]
     proof = steps.take(IMPORT, [*where, digest_of_files([_SCRIPT])], trial.import_torch)
     if proof is None or proof["error"]:
         return
@@ -139,6 +139,7 @@ class _Trial:
         with self.executor.place(self.cell, mounts) as place:
             command = [place.python, *(place.inside(a) if isinstance(a, Path) else a for a in arguments)]
             environ = {
+                **self.cell.env,
                 "PYTHONPATH": place.inside(self.tree),
                 "PYTHONPYCACHEPREFIX": place.inside(self.bytecode),
                 "PYTHONNOUSERSITE": "1",

@@ -9,27 +9,28 @@ import contextlib
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 import wheel_checks
 import wheelproof
 from wheel_checks.errors import SourceError
 from wheel_checks.facts.gpu.compile_targets import parse_target
-from wheel_checks.formats.secrets import redact_text
-from wheel_checks.sources.file_urls import is_file_url, path_of
+from wheel_checks.sources.file_urls import path_of
 from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
 from wheel_checks.sources.regular_file import open_regular
-from wheel_checks.sources.trust import Trust, allowed_requirement
+from wheel_checks.sources.trust import Trust
 from wheel_checks.sources.uv.resolver import resolve
 from wheelproof.matrix.commands import run_command
 from wheelproof.matrix.executors.base import Executor
 from wheelproof.matrix.folders import make_folder
-from wheelproof.matrix.model import Cell
+from wheelproof.matrix.model import LATEST, NIGHTLY, Cell
+from wheelproof.matrix.places import Places, allowed_text, places_of
 from wheelproof.matrix.steps import Steps, digest_of_files
 from wheelproof.matrix.trees import Lock, Trees
 from wheelproof.matrix.trial import trial_steps, try_in_place
@@ -87,28 +88,37 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
 
     ``heard`` is told the name of each step as it begins.
     """
-    steps = Steps(make_folder(task.folder), task.run, task.deadline, task.fresh, heard)
-    indexes = configured_indexes(os.environ, Path.cwd(), trust=Trust.parse(task.trust_index))
-    trees = Trees(task.cache / "trees")
-    cell = task.cell
-    resolving = [cell.requirements, cell.target.id, [redact_text(url) for url in indexes.indexes], indexes.find_links]
-    resolving += [task.trust_index, [str(address) for address in indexes.refused], list(_digests_of_files(cell))]
-    resolved = steps.take(RESOLVE, resolving, lambda: _resolve(task, indexes, steps), keep_for=FRESH_INDEX)
+    cell, trees = task.cell, Trees(task.cache / "trees")
+    steps = Steps(make_folder(task.folder), task.run, task.deadline, task.fresh, heard, cell.timeout, cell.retries)
+    configured = configured_indexes(os.environ, Path.cwd(), trust=Trust.parse(task.trust_index))
+    places = places_of(cell, configured, named=task.named)
+    resolving = [
+        cell.torch,
+        cell.requirements,
+        cell.constraints,
+        cell.pre,
+        cell.target.id,
+        task.trust_index,
+        places.identity,
+    ]
+    resolving.append(list(_digests_of_files(cell)))
+    resolved = steps.take(RESOLVE, resolving, lambda: _resolve(task, places, steps), keep_for=FRESH_INDEX)
     if resolved is None:
         return
     lock = Lock.from_json(resolved["packages"])
     if lock.identity == task.unchanged:
         return
     judging = [lock.digest, _gpus(cell), task.select, task.ignore, our_code()]
-    target = [f"torch=={cell.torch}", "--platform", cell.target.platform, "--python", cell.python]
+    target = [f"torch=={lock.versions['torch']}", "--platform", cell.target.platform, "--python", cell.python]
     verifying = [*resolving, *judging, *target]
-    steps.take(
-        VERIFY, verifying, lambda: _judge(task, steps, VERIFY, [*target, "--depth", "links"]), keep_for=FRESH_INDEX
-    )
-    if steps.take(INSTALL, [], lambda: _install(task, trees, lock, indexes, steps), keep_for=0) is None:
+    # The places of the cell alone: its variables are for what runs in it.
+    environ = dict(os.environ) if places.indexes == configured and not places.torch else places.environment(os.environ)
+    depth = ["--depth", "links"]
+    steps.take(VERIFY, verifying, lambda: _judge(task, steps, VERIFY, [*target, *depth], environ), keep_for=FRESH_INDEX)
+    if steps.take(INSTALL, [], lambda: _install(task, trees, lock, places.of_a_lock, steps), keep_for=0) is None:
         return
     installed = ["--installed", "--python", str(trees.path(lock))]
-    steps.take(INSTALLED, judging, lambda: _judge(task, steps, INSTALLED, installed))
+    steps.take(INSTALLED, judging, lambda: _judge(task, steps, INSTALLED, installed, environ))
     try_in_place(cell, lock, trees, executor, steps, compile_targets(cell), stops=task.stops)
 
 
@@ -123,19 +133,38 @@ def _digests_of_files(cell: Cell) -> Iterator[str]:
             yield hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _resolve(task: Task, indexes: IndexConfig, steps: Steps) -> dict[str, Any]:
+def _resolve(task: Task, places: Places, steps: Steps) -> dict[str, Any]:
+    """The lock of the cell. The newest torch is sought alone: what else is installed must work with that one.
+
+    uv takes pre-releases behind all others where it may take them at all, unless all pre-releases are allowed.
+    """
     cell = task.cell
-    allowed = [_allowed(Requirement(text), task, indexes) for text in cell.requirements]
-    found = resolve(allowed, cell.target, indexes, offline=task.offline, timeout=steps.left)
-    return {"packages": Lock.of(found.packages).as_json()}
+    if cell.torch in (LATEST, NIGHTLY):
+        pre = cell.pre or cell.torch == NIGHTLY
+        newest = _locked(task, places, steps, [cell.torch_requirement], pre=pre).versions["torch"]
+        if cell.torch == NIGHTLY and not Version(newest).is_devrelease:
+            what = f"no index of the cell has a nightly torch for it; the newest that they have is {newest}"
+            raise SourceError(what, hint="name the index of nightly builds, by torch-index or index")
+        cell = replace(cell, torch=newest)
+    return {"packages": _locked(task, places, steps, cell.requirements, pre=cell.pre).as_json()}
 
 
-def _allowed(requirement: Requirement, task: Task, indexes: IndexConfig) -> str:
-    """The text of a requirement. Raises UntrustedAddressError for an address that the user does not trust."""
-    if task.named and is_file_url(requirement.url or ""):
-        path_of(requirement.url or "")  # of this machine, which contacts no other
-        return str(requirement)
-    return allowed_requirement(requirement, indexes.trust, "the matrix")
+def _locked(task: Task, places: Places, steps: Steps, requirements: Sequence[str], *, pre: bool) -> Lock:
+    cell, indexes = task.cell, places.indexes
+    allowed, limits = (
+        [allowed_text(text, indexes, named=task.named) for text in texts] for texts in (requirements, cell.constraints)
+    )
+    found = resolve(
+        allowed,
+        cell.target,
+        indexes,
+        constraints=limits,
+        pinned=places.pinned,
+        pre=pre,
+        offline=task.offline,
+        timeout=steps.left,
+    )
+    return Lock.of(found.packages)
 
 
 def _install(task: Task, trees: Trees, lock: Lock, indexes: IndexConfig, steps: Steps) -> dict[str, Any]:
@@ -144,7 +173,7 @@ def _install(task: Task, trees: Trees, lock: Lock, indexes: IndexConfig, steps: 
     return {"tree": str(path), "there": there}
 
 
-def _judge(task: Task, steps: Steps, step: str, arguments: Sequence[str]) -> dict[str, Any]:
+def _judge(task: Task, steps: Steps, step: str, arguments: Sequence[str], environ: Mapping[str, str]) -> dict[str, Any]:
     """The report of ``wheelproof verify`` with these arguments; nothing that is configured here changes it."""
     output = steps.file(step, "out")
     command = [sys.executable, "-P", "-m", "wheelproof", "verify", *arguments, "--format", "json"]
@@ -153,7 +182,7 @@ def _judge(task: Task, steps: Steps, step: str, arguments: Sequence[str]) -> dic
     command += ["--trust-index", ",".join(task.trust_index)] if task.trust_index else []
     for option, values in (("--gpu", _gpus(task.cell)), ("--select", task.select), ("--ignore", task.ignore)):
         command += [option, ",".join(values)] if values else []
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("WHEELPROOF_") or name in _KEPT}
+    ours = {name: value for name, value in environ.items() if not name.startswith("WHEELPROOF_") or name in _KEPT}
     ended = run_command(command, environ=ours, output=output, log=steps.file(step, "log"), deadline=steps.left)
     return steps.document(step, ended, REPORTED)
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from wheel_checks.errors import OfflineError, SourceError, UsageError
+from wheel_checks.errors import NetworkError, OfflineError, SourceError, UsageError
 from wheel_checks.formats.digests import WrongHash, WrongMetadataError
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.lock.pylock import parse_pylock
@@ -56,6 +56,7 @@ _WRONG_METADATA = re.compile(
     r".*?Computed:\s*(?P<found>\w+:[0-9a-f]+)"
 )
 _NETWORK = re.compile(r"Failed to fetch|Request failed|error sending request|Failed to download|HTTP status")
+_REFUSED = re.compile(r"HTTP status client error \((?!408|429)|Hash mismatch|invalid peer certificate")
 
 
 class Platform(Protocol):
@@ -305,4 +306,10 @@ def _failure(answer: Answer, folder: Path) -> SourceError | UsageError:
         return SourceError(f"uv ended with status {answer.status} and said nothing")
     if not _NETWORK.search(text) and _BAD_INPUT.search(text):
         return UsageError(f"the requirements cannot be read: {text}", hint=hint)
-    return SourceError(f"uv could not resolve the requirements: {text}", hint=hint)
+    kind = NetworkError if is_network_failure(text) else SourceError
+    return kind(f"uv could not resolve the requirements: {text}", hint=hint)
+
+
+def is_network_failure(words: str) -> bool:
+    """Whether uv's words say that a server did not answer, failed, or broke off; an answer such as 404 is none."""
+    return bool(_NETWORK.search(words)) and not _REFUSED.search(words)

@@ -52,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Take the cells their way and print the merged report. Raises WheelproofError."""
     from wheelproof.matrix.folders import default_cache, default_work
     from wheelproof.matrix.merging import Request, run_matrix
+    from wheelproof.matrix.places import with_places
     from wheelproof.matrix.reading import read_matrix
     from wheelproof.matrix.tested import with_requirement
     from wheelproof.matrix.way import step_names
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     cells, cache = named_cells(matrix, arguments), default_cache()
     if not named:
         _refuse_what_a_tree_runs(cells, path)
-    cells = tuple(with_requirement(cell, Path.cwd()) for cell in cells)
+    cells = tuple(with_places(with_requirement(cell, Path.cwd()), Path.cwd()) for cell in cells)
     work = Path(arguments.work) if arguments.work else default_work(cache, path, arguments.cell)
     request = Request(
         matrix,
