@@ -8,6 +8,7 @@ import subprocess
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -145,6 +146,68 @@ def test_the_command_of_a_cell(world: MatrixWorld, command: str, says: str) -> N
     assert [(rule, outcome) for rule, outcome, _ in messages(report)] == ([("MTX108", "fail")] if says else [])
     assert all(message.startswith(f"the command failed: {says}") for _, _, message in messages(report))
     assert not steps_of(report)["command"]["kept"]
+
+
+def test_the_tests_of_the_user_are_part_of_the_report(world: MatrixWorld) -> None:
+    """Which failed, where the report is kept, and all of them in the JUnit format."""
+    library("").write(world.folder / "dist")
+    (world.folder / "report.xml").write_text(
+        "<testsuites><testsuite name='mine'><testcase classname='tests.test_it' name='test_good' time='0.5'/>"
+        "<testcase classname='tests.test_it' name='test_bad'><failure message='assert 1 == 2'/></testcase>"
+        "</testsuite></testsuites>",
+        encoding="utf-8",
+    )
+    keys = ["wheel = 'dist/*.whl'", "command = 'mkdir out; cp {project}/report.xml out; exit 1'", "junit = 'out/*.xml'"]
+    world.write(cpu(*keys))
+    report = world.run("--also", f"junit={world.folder}/all.xml", status=1)
+
+    assert messages(report) == [
+        (
+            "MTX108",
+            "fail",
+            "the command failed: 1 of 2 tests failed: tests.test_it::test_bad; it ended with status 1",
+        )
+    ]
+    (cell,) = report["subjects"]
+    (tests,) = cell["facts"]["tests"]
+    assert (tests["file"], tests["counts"]) == ("out/report.xml", {"passed": 1, "failed": 1, "error": 0, "skipped": 0})
+    assert Path(tests["path"]).read_bytes() == (world.folder / "report.xml").read_bytes()
+    (finding,) = [result for result in cell["results"] if result["outcome"] == "fail"]
+    assert [(e["label"], e["value"]) for e in finding["evidence"]] == [
+        ("tests.test_it::test_bad", "assert 1 == 2"),
+        ("JUnit report", tests["path"]),
+    ]
+
+    written = ET.parse(world.folder / "all.xml").getroot()
+    suite = written.findall("testsuite")[1]
+    assert suite.get("name") == f"{cell['id']}: out/report.xml"
+    assert [(c.get("classname"), c.get("name"), c.find("failure") is not None) for c in suite.iter("testcase")] == [
+        (f"{cell['id']}.tests.test_it", "test_good", False),
+        (f"{cell['id']}.tests.test_it", "test_bad", True),
+    ]
+    assert int(written.get("failures", "")) == 2
+
+    world.write(cpu(*keys).replace("exit 1", "rm -r out"))
+    report = world.run(status=3)
+    assert messages(report) == [("MTX108", "error", "the command succeeded, and wrote no out/*.xml")]
+    assert not Path(tests["path"]).exists()  # it was of another run
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("ln -s /etc/passwd r.xml", "r.xml cannot be read: it is no regular file"),
+        ("mkdir r.xml", "r.xml cannot be read: it is no regular file"),
+        ("head -c 9000000 /dev/zero > r.xml", "r.xml cannot be read: it is larger than 8 MiB"),
+        (
+            "echo '<!DOCTYPE x><testsuite/>' > r.xml",
+            "r.xml cannot be read: it has a document type, which no JUnit report needs",
+        ),
+    ],
+)
+def test_a_report_that_is_none_proves_nothing(world: MatrixWorld, command: str, says: str) -> None:
+    world.write(cpu(f'command = """{command}"""', "junit = 'r.xml'"))
+    assert messages(world.run(status=3)) == [("MTX108", "error", f"the command succeeded, and {says}")]
 
 
 def test_what_a_matrix_runs_holds_only_where_the_user_named_it(world: MatrixWorld) -> None:

@@ -10,7 +10,8 @@ from tests.rules.case import NOTE, Case
 from tests.support.smoke import case, compiled, document, parsed, probe
 from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.kernels.facts import SmokeDocument
-from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, Step, Tried, machine_code
+from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, Step, TestsRun, Tried, machine_code
+from wheel_checks.formats.junit import JUnitCase
 from wheel_checks.model import Unavailable
 
 CUDA, CPU = Build("cuda", "13.0", "2.11.0+cu130"), Build("cpu", "", "2.11.0+cpu")
@@ -47,6 +48,19 @@ def made(
 
 def beside(*digests: tuple[str, str], there: SmokeDocument) -> CellFacts:
     return cell(smoke={"compile": made(*digests)}, reference="x86_64-cell", reference_code=machine_code(there))
+
+
+GOOD = JUnitCase("test_all", "tests.test_norm")
+BAD = JUnitCase("test_rows", "tests.test_norm", "failed", "assert 1 == 2\nE  more")
+BROKEN = JUnitCase("test_columns", "tests.test_norm", "error")
+SKIPPED_ONE = JUnitCase("test_gpu", "tests.test_norm", "skipped", "no GPU")
+
+
+def ran(*cases: JUnitCase, error: str = "", unnamed: int = 0, fault: str = "") -> CellFacts:
+    """A cell whose command wrote a report of these tests."""
+    report = TestsRun("report.xml", "/w/command-1.xml", cases, unnamed, fault)
+    steps = (Step("command", log="/w/command.log"),)
+    return cell(command=Tried(("pytest",), error), junit="report.xml", tests=(report,), steps=steps)
 
 
 CASES = [
@@ -200,6 +214,51 @@ CASES = [
         evidence=("/w/command.log",),
     ),
     Case("MTX108", "the command succeeds", partial(cell, command=Tried(("pytest",)))),
+    Case(
+        "MTX108",
+        "tests fail",
+        partial(ran, GOOD, BAD, BROKEN, error="it ended with status 1\nFAILED"),
+        (
+            "the command failed: 2 of 3 tests failed: tests.test_norm::test_rows, tests.test_norm::test_columns; "
+            "it ended with status 1\nFAILED",
+        ),
+        evidence=("assert 1 == 2", "error", "/w/command-1.xml", "/w/command.log"),
+    ),
+    Case(
+        "MTX108",
+        "tests fail, and the command does not say so",
+        partial(ran, GOOD, BAD),
+        ("the command failed: 1 of 2 tests failed: tests.test_norm::test_rows; it ended with status 0",),
+    ),
+    Case(
+        "MTX108",
+        "a suite counts a failure that no test has",
+        partial(ran, GOOD, unnamed=1),
+        ("the command failed: 1 of 2 tests failed; it ended with status 0",),
+    ),
+    Case("MTX108", "tests pass, and one is skipped", partial(ran, GOOD, SKIPPED_ONE)),
+    Case(
+        "MTX108",
+        "every test is skipped",
+        partial(ran, SKIPPED_ONE, SKIPPED_ONE),
+        ("the command succeeded, and all of 2 tests were skipped",),
+        undecided=True,
+    ),
+    Case("MTX108", "there is no test", ran, ("the command succeeded, and no test was run",), undecided=True),
+    Case(
+        "MTX108",
+        "the report is not there",
+        partial(cell, command=Tried(("pytest",)), junit="report.xml"),
+        ("the command succeeded, and wrote no report.xml",),
+        undecided=True,
+    ),
+    Case(
+        "MTX108",
+        "the report cannot be read",
+        partial(ran, GOOD, fault="it is no XML: line 1"),
+        ("the command succeeded, and report.xml cannot be read: it is no XML: line 1",),
+        undecided=True,
+    ),
     Case(
         "MTX106",
         "all is equal",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from wheel_checks.facts.accelerator.verdict import LABELS
 from wheel_checks.facts.expectations import AcceleratorExpectation
 from wheel_checks.facts.kernels.facts import SmokeDocument
+from wheel_checks.formats.junit import SKIPPED, JUnitCase
 from wheel_checks.model import Unavailable
 
 _NOT_RESOLVED = Unavailable("the requirements were not resolved")
@@ -104,12 +105,40 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
+class TestsRun:
+    """A JUnit report of the command of a cell: ``file`` as the command calls it, ``path`` where it is kept.
+
+    ``unnamed`` failures are counted there without a test that says so. ``fault`` says why it was not read, "" when it
+    was.
+    """
+
+    __test__ = False  # for pytest: this is no test
+
+    file: str
+    path: str = ""
+    cases: tuple[JUnitCase, ...] = ()
+    unnamed: int = 0
+    fault: str = ""
+
+    @property
+    def failed(self) -> tuple[JUnitCase, ...]:
+        """The tests that failed."""
+        return tuple(case for case in self.cases if case.has_failed)
+
+    @property
+    def ran(self) -> int:
+        """How many tests were not skipped."""
+        return sum(case.outcome != SKIPPED for case in self.cases)
+
+
+@dataclass(frozen=True, slots=True)
 class CellFacts:
     """One cell. ``torch`` is the version that was resolved, ``asked`` what the matrix says (">=2.11"): when nothing was
     resolved both are that. ``wanted`` is what torch must be, ``known`` what it is known to be instead, and ``reason``
     why.
 
-    ``resolved`` are versions by project, ``tested`` the wheels that the cell names itself.
+    ``resolved`` are versions by project, ``tested`` the wheels that the cell names itself, ``junit`` the pattern of the
+    reports of its command, ``tests`` what is in them.
     ``wheel`` is what the wheel on the index shows, ``imported`` what the import
     showed; ``import_error`` says why there was none. ``smoke`` holds a document for each kind of smoke test.
     ``targets`` are those that the kernels are compiled for (sm_100). ``reference`` is the cell of the other machine
@@ -135,6 +164,8 @@ class CellFacts:
     smoke: Mapping[str, SmokeDocument] = field(default_factory=dict)
     modules: Tried | Unavailable = _NOT_ASKED
     command: Tried | Unavailable = _NOT_ASKED
+    junit: str = ""
+    tests: tuple[TestsRun, ...] = ()
     reference: str = ""
     reference_code: MachineCode | Unavailable = _ALONE
 

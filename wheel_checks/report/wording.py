@@ -17,6 +17,7 @@ from wheel_checks.model import CheckResult, Fix, Outcome, Report, Severity, Subj
 from wheel_checks.phrases import human_bytes, human_seconds, plural, shortened
 
 _LONGEST_COMMAND = 20_000  # characters that a format for people shows in a line
+CASES = "cases"  # the key of the single tests of a user's report of tests
 MANY = 6
 """Up to this many subjects are listed one by one; more are summed up first."""
 
@@ -188,8 +189,13 @@ def version_key(text: str) -> tuple[int, Version, str]:
 
 
 def flat_facts(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Every fact as a ``(dotted.name, text)`` pair of safe lines; lists joined by commas, empty facts left out."""
+    """Every fact as a ``(dotted.name, text)`` pair of safe lines; lists joined by commas, empty facts left out.
+
+    So are the ``CASES`` of a report of tests, which may be thousands.
+    """
     for key, value in facts.items():
+        if key == CASES:
+            continue
         name = f"{prefix}{neutral(str(key))}"
         if isinstance(value, Mapping):
             yield from flat_facts(value, f"{name}.")

@@ -10,12 +10,13 @@ from wheel_checks.facts.gpu.targets import parse_gpu, runs_on
 from wheel_checks.facts.kernels.facts import Ending, SmokeDocument
 from wheel_checks.facts.matrix import CellFacts, Function, ImportProof, compare_code
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.phrases import and_more, summarised
+from wheel_checks.phrases import and_more, plural, summarised
 from wheel_checks.registry import rules_of
 
 KIND = "cell"
 rule = rules_of(KIND)
 MOST_SHOWN = 8
+_LONGEST_LINE = 300  # characters of what a test says
 _GOOD = (Ending.PASS, Ending.SKIP)
 
 
@@ -194,10 +195,43 @@ def modules_import(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     fix="Read the end of the output and the log of the step; run the command there, against the same versions.",
 )
 def command_succeeds(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
-    """The key `command` ends with status 0."""
+    """The key `command` ends with status 0, and the reports that `junit` names show tests that ran, and no failure."""
     tried = need(cell.command)
-    if tried.error:
+    failed = [case.label for report in cell.tests for case in report.failed]
+    if count := len(failed) + sum(report.unnamed for report in cell.tests):
+        total = count - len(failed) + sum(len(report.cases) for report in cell.tests)
+        named = f": {summarised(failed, MOST_SHOWN)}" if failed else ""
+        message = f"{count} of {plural(total, 'test')} failed{named}; {tried.error or 'it ended with status 0'}"
+        yield Finding(f"the command failed: {message}", (*_failures(cell), *_log_of(cell, "command")))
+    elif tried.error:
         yield Finding(f"the command failed: {tried.error}", _log_of(cell, "command"))
+    elif cell.junit:
+        yield from _unproven_tests(cell)
+
+
+def _failures(cell: CellFacts) -> Iterator[Evidence]:
+    """What the first tests that failed say, and where the reports are kept."""
+    failed = [(case, report) for report in cell.tests for case in report.failed]
+    for case, report in failed[:MOST_SHOWN]:
+        yield Evidence(case.label, case.message.partition("\n")[0][:_LONGEST_LINE] or case.outcome, report.file)
+    yield from (Evidence("JUnit report", report.path) for report in cell.tests if report.path)
+
+
+def _unproven_tests(cell: CellFacts) -> Iterator[Finding]:
+    """A command that succeeds has proven nothing by tests of which nothing is known, or none of which ran."""
+    faulty = [report for report in cell.tests if report.fault]
+    fix = Fix("Let the command write the report there, and name it by the key `junit`.")
+    if not cell.tests:
+        yield Finding(f"the command succeeded, and wrote no {cell.junit}", fix=fix, undecided=True)
+    for report in faulty:
+        evidence = tuple(Evidence("JUnit report", path) for path in [report.path] if path)
+        yield Finding(
+            f"the command succeeded, and {report.file} cannot be read: {report.fault}", evidence, undecided=True
+        )
+    if cell.tests and not faulty and not any(report.ran for report in cell.tests):
+        count = sum(len(report.cases) for report in cell.tests)
+        what = f"all of {plural(count, 'test')} were skipped" if count else "no test was run"
+        yield Finding(f"the command succeeded, and {what}", _log_of(cell, "command"), undecided=True)
 
 
 def _log_of(cell: CellFacts, step: str) -> tuple[Evidence, ...]:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from wheel_checks.decode import Policy, decode
 from wheel_checks.facts.kernels.document import parse_smoke_document
 from wheel_checks.facts.kernels.facts import SmokeDocument
-from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step, TestedWheel, Tried
+from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step, TestedWheel, TestsRun, Tried
 from wheel_checks.model import Unavailable
 from wheelproof.matrix.cells import Died
 from wheelproof.matrix.model import Cell, Smoke
@@ -55,6 +56,8 @@ def cell_facts(cell: Cell, records: Mapping[str, Record], died: Died | None, sou
         smoke=dict(_smoke(cell, results)),
         modules=_tried(results.get(MODULES)),
         command=_tried(results.get(COMMAND)),
+        junit=cell.junit,
+        tests=tuple(decode(TestsRun, report, Policy()) for report in results.get(COMMAND, {}).get("tests", ())),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from types import MappingProxyType
@@ -11,8 +12,10 @@ from wheel_checks.catalogue import get_rule
 from wheel_checks.decode import Policy, decode
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import SmokeDocument
-from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step
+from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step, TestsRun
+from wheel_checks.formats.junit import ERROR, FAILED, PASSED, SKIPPED
 from wheel_checks.model import CheckResult, Evidence, Outcome, Report, Severity, Subject, Unavailable
+from wheel_checks.report.wording import CASES
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import Cost
 from wheelproof.matrix.overview import headline, overview
@@ -82,9 +85,7 @@ def cell_json(cell: CellFacts) -> dict[str, Any]:
         facts["imported"] = asdict(cell.imported)
     if cell.smoke:
         facts["smoke"] = {kind: _smoke_json(document) for kind, document in cell.smoke.items()}
-    for name, tried in (("modules", cell.modules), ("command", cell.command)):
-        if not isinstance(tried, Unavailable):
-            facts[name] = {"what": tried.what, "error": tried.error}
+    facts |= _library_json(cell)
     code = cell.machine_code
     if isinstance(code, MachineCode):
         facts["machine_code"] = [
@@ -101,6 +102,29 @@ def _step_json(step: Step) -> dict[str, Any]:
     facts = {"name": step.name, "started": step.started, "seconds": step.seconds, "kept": step.kept, "log": step.log}
     facts |= {"attempts": step.attempts} if step.attempts > 1 else {}
     return facts | ({"failure": step.failure.reason} if step.failure else {})
+
+
+def _library_json(cell: CellFacts) -> dict[str, Any]:
+    """What was tried of the library under test."""
+    tried = {"modules": cell.modules, "command": cell.command}
+    facts: dict[str, Any] = {
+        name: {"what": found.what, "error": found.error}
+        for name, found in tried.items()
+        if not isinstance(found, Unavailable)
+    }
+    return facts | ({"tests": [_tests_json(tests) for tests in cell.tests]} if cell.tests else {})
+
+
+def _tests_json(tests: TestsRun) -> dict[str, Any]:
+    counts = Counter(case.outcome for case in tests.cases)
+    return {
+        "file": tests.file,
+        "path": tests.path,
+        "counts": {outcome: counts[outcome] for outcome in (PASSED, FAILED, ERROR, SKIPPED)},
+        "unnamed": tests.unnamed,
+        "fault": tests.fault,
+        CASES: [asdict(case) for case in tests.cases],
+    }
 
 
 def _smoke_json(document: SmokeDocument) -> dict[str, Any]:

@@ -6,15 +6,17 @@ It runs in the place that the executor makes, which sees the installed packages 
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wheel_checks.errors import SourceError
+from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator.signals import leading_version
-from wheel_checks.facts.matrix import Build
+from wheel_checks.facts.matrix import Build, TestsRun
+from wheel_checks.formats.junit import parse_junit
 from wheel_checks.process import Ended
 from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
 from wheelproof.matrix.executors.base import Executor, Mount
@@ -121,8 +123,28 @@ class _Trial:
         return self.steps.document(step, ended, (0,))
 
     def command(self) -> dict[str, Any]:
-        """Run the command of the cell. Raises WheelproofError."""
-        return self.heard(COMMAND, _RUN_COMMAND, self.cell.command, Path.cwd())
+        """Run the command of the cell, and read and keep the JUnit reports that it wrote. Raises WheelproofError."""
+        for path in self.steps.folder.glob(f"{COMMAND}-*.xml"):  # of an earlier run
+            path.unlink(missing_ok=True)
+        result = self.heard(COMMAND, _RUN_COMMAND, self.cell.command, Path.cwd(), self.cell.junit)
+        reports = enumerate(result.pop("reports", ()), 1)
+        return {**result, "tests": [asdict(self._read(number, report)) for number, report in reports]}
+
+    def _read(self, number: int, report: Mapping[str, str]) -> TestsRun:
+        """A JUnit report, which is kept as ``command-1.xml`` next to the log. Raises SourceError."""
+        path, name = self.steps.folder / f"{COMMAND}-{number}.xml", report["file"]
+        if fault := report.get("fault", ""):
+            return TestsRun(name, fault=fault)
+        data = b64decode(report["bytes"])
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            raise SourceError(f"{path} cannot be written: {error.strerror}", hint="see --work") from error
+        try:
+            found = parse_junit(data)
+        except FormatError as error:
+            return TestsRun(name, str(path), fault=str(error))
+        return TestsRun(name, str(path), found.cases, found.unnamed)
 
     def _run(self, step: str, *arguments: str | Path) -> Ended:
         """Run the interpreter of the cell. A path is given as it is called in the place."""

@@ -1,12 +1,14 @@
 """Runs a command of the shell in the place of a cell and says on standard output, as one JSON object, how it ended.
 
-Its arguments are the command and the folder of the project, which ``{project}`` stands for. ``python`` is the
+Its arguments are the command, the folder of the project, which ``{project}`` stands for, and the pattern of the JUnit
+reports that it writes in its folder ("" when there are none): their bytes are part of the answer. ``python`` is the
 interpreter of the cell, and the scripts of what is installed (``pytest``) can be called by name. Runs under that
 interpreter, from CPython 3.8 on, with the standard library alone. What the command writes goes to standard error.
 """
 
 from __future__ import annotations
 
+import base64
 import importlib.metadata
 import json
 import os
@@ -15,9 +17,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 SCHEMA = "wheelproof.command/1"
 LAST_LINES = 15
+MOST_REPORTS = 64
+LARGEST_REPORT = 8 << 20  # bytes
 KEPT = 16_000  # bytes of the end of the output
 _SCRIPT = "import sys; from {module} import {first}; sys.argv[0] = {name!r}; sys.exit({attribute}())"
 
@@ -40,8 +45,24 @@ def write_programs(folder: Path) -> None:
         path.chmod(0o755)
 
 
-def run(command: str, project: str) -> str:
-    """Why the command failed, with the last lines of its output; "" when it ended with status 0."""
+def reports_in(folder: Path, pattern: str) -> list[dict[str, Any]]:
+    """The files in ``folder`` that match a pattern: their names and their bytes, or why these are not there."""
+    found = []
+    for path in sorted(folder.glob(pattern))[:MOST_REPORTS] if pattern else ():
+        name = str(path.relative_to(folder))
+        if path.is_symlink() or not path.is_file():
+            found.append({"file": name, "fault": "it is no regular file"})
+        elif path.stat().st_size > LARGEST_REPORT:
+            found.append({"file": name, "fault": f"it is larger than {LARGEST_REPORT >> 20} MiB"})
+        else:
+            found.append({"file": name, "bytes": base64.b64encode(path.read_bytes()).decode("ascii")})
+    return found
+
+
+def run(command: str, project: str, pattern: str) -> dict[str, Any]:
+    """The reports of the command, and as "error" why it failed, with the last lines of its output; "" when it ended
+    with status 0.
+    """
     with tempfile.TemporaryDirectory() as name:
         programs, work = Path(name, "bin"), Path(name, "work")
         programs.mkdir()
@@ -62,18 +83,18 @@ def run(command: str, project: str) -> str:
             for piece in iter(lambda: os.read(child.stdout.fileno(), 1 << 16), b""):  # type: ignore[union-attr]  # as above
                 os.write(2, piece)
                 end = (end + piece)[-KEPT:]
-        if child.returncode == 0:
-            return ""
+        reports = reports_in(work, pattern)
     how = f"status {child.returncode}" if child.returncode > 0 else f"signal {-child.returncode}"
-    return "\n".join([f"it ended with {how}", *end.decode(errors="replace").splitlines()[-LAST_LINES:]])
+    error = "\n".join([f"it ended with {how}", *end.decode(errors="replace").splitlines()[-LAST_LINES:]])
+    return {"reports": reports, "error": error if child.returncode else ""}
 
 
 def main() -> None:
     """Write the answer, and nothing that the command prints, to standard output."""
     answer = os.fdopen(os.dup(1), "w")
     os.set_inheritable(answer.fileno(), False)  # positional only
-    command, project = sys.argv[1:]
-    json.dump({"schema": SCHEMA, "what": [command], "error": run(command, project)}, answer)
+    command, project, pattern = sys.argv[1:]
+    json.dump({"schema": SCHEMA, "what": [command], **run(command, project, pattern)}, answer)
     answer.write("\n")
     answer.close()
 
