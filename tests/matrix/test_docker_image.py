@@ -39,6 +39,15 @@ def test_a_cell_gets_the_image_with_its_python(python: str) -> None:
     assert {f"python{python}", f"python{python}-venv", f"python{python}-dev", "gcc"} <= set(packages(image))
 
 
+def test_further_packages_make_another_image() -> None:
+    cell = Cell("c", "aarch64", "3.13", "2.11.0", system_packages=("libgl1", "jq"))
+    image = debian_image(cell)
+    assert image == Image("3.13", "arm64", ("libgl1", "jq"))
+    assert set(packages(Image("3.13", "arm64"))) | {"libgl1", "jq"} == set(packages(image))
+    assert image_of(cell).startswith("wheelproof/debian:trixie-arm64-")
+    assert image.name == Image("3.13", "arm64", ("jq", "libgl1", "jq")).name != Image("3.13", "arm64", ("jq",)).name
+
+
 @pytest.mark.parametrize(
     "name", ["python:3.13-slim", "wheelproof/debian:buster-amd64", "x/wheelproof/debian:sid-amd64"]
 )

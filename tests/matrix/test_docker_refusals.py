@@ -9,6 +9,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from wheel_checks.model import Unavailable
 from wheelproof.matrix.executors.docker import engine
 from wheelproof.matrix.executors.docker.engine import EngineError, connect
 from wheelproof.matrix.executors.docker.executor import DockerExecutor
+from wheelproof.matrix.executors.venv import VenvExecutor
 from wheelproof.matrix.model import Cell, Smoke
 
 
@@ -157,6 +159,18 @@ def test_no_image_of_ours_and_the_command_that_makes_it(tmp_path: Path) -> None:
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}[HERE]
     assert found.reason == f"the Docker engine has no image wheelproof/debian:bookworm-{architecture}"
     assert found.hint == f"wheelproof matrix image --platform {HERE} --python 3.11"
+
+
+def test_no_image_with_the_packages_of_a_cell(tmp_path: Path) -> None:
+    cell = replace(NATIVE, system_packages=("libgl1", "jq"))
+    found = obstacle(tmp_path, {"/json": (404, {"message": "No such image"})}, cell)
+    assert found is not None
+    assert found.hint == (
+        f"wheelproof matrix image --platform {HERE} --python 3.11 --system-package libgl1 --system-package jq"
+    )
+    here = VenvExecutor().obstacle(replace(cell, platform=HERE))
+    assert here is not None
+    assert here.reason == "the cell needs packages of Debian, libgl1 and jq, which are not installed into this machine"
 
 
 @pytest.mark.parametrize("python", ["3.12", "3.13t"])

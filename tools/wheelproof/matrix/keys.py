@@ -116,7 +116,8 @@ def _environment(values: Mapping[str, str]) -> Mapping[str, str]:
     return values
 
 
-def _system_package(text: str) -> str:
+def debian_package(text: str) -> str:
+    """The name of a package of Debian. Raises UsageError for what is none."""
     if not _DEBIAN.fullmatch(text):
         raise UsageError(f"{text[:80]!r} is no package of Debian", expected="one such as libgl1")
     return text
@@ -177,7 +178,7 @@ class Options:
     pre: bool | None = None
     constraints: tuple[Annotated[str, Made(_requirement_or_file)], ...] | None = None
     env: Annotated[Mapping[str, str], Made(_environment, of=Mapping[str, str])] | None = None
-    system_packages: tuple[Annotated[str, Made(_system_package)], ...] | None = None
+    system_packages: tuple[Annotated[str, Made(debian_package)], ...] | None = None
     glibc: Annotated[str, Made(_glibc)] | None = None
     image: str | None = None
     runner: tuple[str, ...] | None = None

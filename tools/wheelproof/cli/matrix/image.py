@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, "--platform", "NAME", "make the images of x86_64, aarch64, and not those of a matrix (with --python)"
     )
     add_list(parser, "--python", "VERSION", "make the images with these Pythons (with --platform)")
+    add_list(parser, "--system-package", "NAME", "one more package of Debian in these images (with --platform)")
     parser.add_argument("--force", action="store_true", help="make images that exist again, of today's packages")
 
 
@@ -31,6 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if bool(arguments.platform) != bool(arguments.python):
         raise UsageError("--platform and --python name an image together", expected="both, or neither")
+    if arguments.system_package and not arguments.platform:
+        raise UsageError("--system-package is for images that --platform and --python name", expected="these, too")
     images = _named(arguments) if arguments.platform else _of_cells(arguments)
     with open_output("-") as stream:
         for image in images:
@@ -42,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _named(arguments: argparse.Namespace) -> list[Image]:
     from wheelproof.matrix.executors.docker.emulation import DOCKER_NAMES
     from wheelproof.matrix.executors.docker.image import SUITES, Image
+    from wheelproof.matrix.keys import debian_package
 
     for flag, values, known in (
         ("--platform", arguments.platform, DOCKER_NAMES),
@@ -49,7 +53,8 @@ def _named(arguments: argparse.Namespace) -> list[Image]:
     ):
         if unknown := next((value for value in values if value not in known), None):
             raise UsageError(f"no image is made for {flag} {unknown}", expected=f"one of {', '.join(known)}")
-    return [Image(python, DOCKER_NAMES[machine]) for python in arguments.python for machine in arguments.platform]
+    more = tuple(map(debian_package, arguments.system_package))
+    return [Image(python, DOCKER_NAMES[machine], more) for python in arguments.python for machine in arguments.platform]
 
 
 def _of_cells(arguments: argparse.Namespace) -> list[Image]:

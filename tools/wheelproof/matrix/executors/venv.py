@@ -14,6 +14,7 @@ from wheel_checks.commands import in_words
 from wheel_checks.commands import run as command
 from wheel_checks.errors import SourceError
 from wheel_checks.model import Unavailable
+from wheel_checks.phrases import joined
 from wheel_checks.process import Ended
 from wheel_checks.sources.scratch_folder import scratch_folder, sweep
 from wheel_checks.sources.uv_binary import run_uv
@@ -68,6 +69,10 @@ class VenvExecutor:
         here = platform.machine()
         if cell.platform != here:
             return Unavailable(f"the cell is for {cell.platform}, and this machine is {here}", "--executor docker")
+        if cell.system_packages:
+            named = joined(cell.system_packages)
+            what = f"the cell needs packages of Debian, {named}, which are not installed into this machine"
+            return Unavailable(what, "--executor docker")
         if cell.needs_gpu and not NVIDIA_CONTROL.exists():
             return Unavailable("the cell needs a GPU, and the driver of none is loaded here")
         if find_python(cell.python) is None:

@@ -133,9 +133,10 @@ class DockerExecutor:
         import docker.errors
 
         image, architecture = image_of(cell), emulation.DOCKER_NAMES[cell.platform]
-        ours = Image.named(image)
+        ours = Image.named(image) if cell.image else debian_image(cell)
         if ours:
-            where = (option("--platform", cell.platform), option("--python", ours.python))
+            where = [option("--platform", cell.platform), option("--python", ours.python)]
+            where += [option("--system-package", package) for package in ours.more]
             hint = in_words(run("wheelproof", "matrix", "image", *where))
         else:
             pull = run("docker", "pull", option("--platform", f"linux/{architecture}"), operands=[image])
@@ -174,9 +175,10 @@ def image_of(cell: Cell) -> str:
 
 
 def debian_image(cell: Cell) -> Image | None:
-    """The image of Debian with the Python of ``cell``; None when no release has that."""
+    """The image of Debian with the Python and the packages of ``cell``; None when no release has that Python."""
     python = python_of(cell).removeprefix("python")
-    return Image(python, emulation.DOCKER_NAMES[cell.platform]) if python in SUITES else None
+    name = emulation.DOCKER_NAMES[cell.platform]
+    return Image(python, name, cell.system_packages) if python in SUITES else None
 
 
 def python_of(cell: Cell) -> str:

@@ -36,6 +36,7 @@ SUITES: Mapping[str, str] = {"3.11": "bookworm", "3.13": "trixie", "3.14": "sid"
 """The release of Debian that has each Python, for amd64 and arm64 (packages.debian.org, 2026-11). None has 3.10 or 3.12
 next to a current glibc, and none has a free-threaded one."""
 RECIPE_LABEL = "wheelproof.recipe"
+PACKAGES_LABEL = "wheelproof.packages"
 _NAME = re.compile(rf"{REPOSITORY}:([a-z]+)-(amd64|arm64)")
 
 # What the scripts of the packages would do (users, certificates), and removal of what a container has no use for.
@@ -52,10 +53,13 @@ LATE_MIRROR = '--aptopt=Acquire::Check-Valid-Until "false"'
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image of ours: the Python that it has ("3.13") and the architecture as Debian names it ("arm64")."""
+    """An image of ours: the Python that it has ("3.13"), the architecture as Debian names it ("arm64"), and the
+    packages of Debian that it has next to the usual ones.
+    """
 
     python: str
     architecture: str
+    more: tuple[str, ...] = ()
 
     @property
     def suite(self) -> str:
@@ -64,12 +68,14 @@ class Image:
 
     @property
     def name(self) -> str:
-        """What the engine calls it: ``wheelproof/debian:trixie-arm64``."""
-        return f"{REPOSITORY}:{self.suite}-{self.architecture}"
+        """What the engine calls it: ``wheelproof/debian:trixie-arm64``, with a digest of further packages."""
+        name = f"{REPOSITORY}:{self.suite}-{self.architecture}"
+        more = " ".join(sorted(set(self.more)))
+        return f"{name}-{hashlib.sha256(more.encode()).hexdigest()[:12]}" if more else name
 
     @classmethod
     def named(cls, name: str) -> Image | None:
-        """The image of ours with this name; None for any other."""
+        """The image of ours with this name, without further packages; None for any other."""
         found = _NAME.fullmatch(name)
         python = next((python for python, suite in SUITES.items() if found and suite == found[1]), None)
         return cls(python, found[2]) if found and python else None
@@ -111,7 +117,8 @@ def _present_recipe(image: str) -> str:
 def packages(image: Image) -> list[str]:
     """The packages that the image is made of; mmdebstrap adds what these require."""
     lines = (HERE / "packages.txt").read_text(encoding="utf-8").splitlines()
-    return [line.replace("python3", f"python{image.python}") for line in lines if line and not line.startswith("#")]
+    usual = [line.replace("python3", f"python{image.python}") for line in lines if line and not line.startswith("#")]
+    return [*usual, *image.more]
 
 
 def _make_root(image: Image, archive: Path) -> None:
@@ -126,8 +133,12 @@ def _make_root(image: Image, archive: Path) -> None:
     if subprocess.run(command, stdout=sys.stderr, check=False).returncode:
         raise SourceError(
             f"mmdebstrap could not make {image.name}; its messages are above",
-            hint="see whether Debian's package servers can be reached, and whether the disk is full",
+            hint=f"see whether Debian's package servers can be reached, and whether the disk is full{_doubt(image)}",
         )
+
+
+def _doubt(image: Image) -> str:
+    return f", and whether Debian {image.suite} has {', '.join(image.more)}" if image.more else ""
 
 
 def _link_hook(python: str) -> str:
@@ -177,6 +188,7 @@ def configuration_of(image: Image, layer: str) -> dict[str, Any]:
     created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     labels = {
         RECIPE_LABEL: _recipe(),
+        PACKAGES_LABEL: " ".join(image.more),
         "org.opencontainers.image.title": "wheelproof-debian",
         "org.opencontainers.image.description": f"Debian {image.suite} with Python {image.python} and gcc, for cells",
         "org.opencontainers.image.created": created,
