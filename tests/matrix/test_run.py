@@ -148,18 +148,41 @@ def test_another_build_than_the_wheel_shows_is_found_by_the_import(index: RangeS
     ]
 
 
-def test_a_cell_for_another_machine_goes_as_far_as_it_can_and_is_undecided(
+def test_a_cell_for_another_machine_is_judged_and_nothing_of_it_is_installed(
     index: RangeServer, world: MatrixWorld
 ) -> None:
-    index.files.update(simple_index(torch_wheel("cuda"), torch_wheel("cuda", machine=OTHER)))
+    other, there = f"{OTHER}-py{PYTHON}-torch2.11.0", torch_wheel("cuda", machine=OTHER)
+    index.files.update(simple_index(torch_wheel("cuda"), there))
     world.write(platforms=f'"{HERE}", "{OTHER}"')
-    report, other = world.run("--jobs", "1", status=3), f"{OTHER}-py{PYTHON}-torch2.11.0"
+    answer = subprocess.run(
+        world.command("--jobs", "1"), env=world.environ, cwd=world.folder, capture_output=True, text=True, check=False
+    )
+    report = json.loads(answer.stdout)
 
+    assert answer.returncode == 3
     assert messages(report) == []
     assert messages(report, other) == [
-        ("MTX001", "error", f"import: the cell is for {OTHER}, and this machine is {HERE}")
+        ("MTX001", "error", f"preflight: the cell is for {OTHER}, and this machine is {HERE}")
     ]
-    assert list(steps_of(report, other)) == ["resolve", "verify", "install", "installed", "import"]
+    assert list(steps_of(report, other)) == ["resolve", "verify", "preflight"]
+    assert list(steps_of(report)) == ["resolve", "verify", "install", "installed", "import"]
+    assert "note: 1 of 2 cells cannot run here; nothing is installed for them" in answer.stderr
+    assert f"note: {other}: the cell is for {OTHER}, and this machine is {HERE} (--executor docker)" in answer.stderr
+
+
+def test_what_kernels_need_is_missed_before_anything_is_installed(index: RangeServer, world: MatrixWorld) -> None:
+    index.files.update(simple_index(torch_wheel("cuda")))
+    world.write("gpu = ['GB200']\nsmoke = ['compile', 'interpret']")
+    report = world.run(status=3)
+
+    assert messages(report) == [
+        ("MTX001", "error", "preflight: the kernels need triton and numpy, which nothing that is installed requires")
+    ]
+    assert list(steps_of(report)) == ["resolve", "verify", "preflight"]
+    (finding,) = [result for result in report["subjects"][0]["results"] if result["outcome"] == "error"]
+    assert finding["fix"]["summary"] == (
+        'name it in the cell, with a version that fits torch: packages = ["triton", "numpy"]'
+    )
 
 
 def test_when_no_cell_can_run_here_that_is_said_at_once(index: RangeServer, world: MatrixWorld) -> None:

@@ -192,7 +192,8 @@ def modules_import(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     "the command of the cell succeeds",
     why="Only the tests of a library know what it must do; the cell runs them against what was installed there.",
     example="`python -m pytest {project}/tests` fails in the aarch64 cell",
-    fix="Read the end of the output and the log of the step; run the command there, against the same versions.",
+    fix="Read which tests failed, the end of the output and the log of the step; run the command there, against the "
+    "same versions.",
 )
 def command_succeeds(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     """The key `command` ends with status 0, and the reports that `junit` names show tests that ran, and no failure."""

@@ -13,9 +13,8 @@ from wheel_checks.facts.kernels.document import parse_smoke_document
 from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step, TestedWheel, TestsRun, Tried
 from wheel_checks.model import Unavailable
-from wheelproof.matrix.cells import Died
 from wheelproof.matrix.model import Cell, Smoke
-from wheelproof.matrix.steps import Record, read_record
+from wheelproof.matrix.steps import Died, Record, read_record
 from wheelproof.matrix.trees import Lock
 from wheelproof.matrix.trial import COMMAND, IMPORT, MODULES, build_of, smoke_step
 from wheelproof.matrix.way import RESOLVE, VERIFY, Task, compile_targets, step_names
@@ -27,6 +26,20 @@ def read_records(task: Task) -> dict[str, Record]:
     """The records of this run, by step, in the order of the steps."""
     found = ((step, read_record(task.folder / f"{step}.json")) for step in step_names(task.cell))
     return {step: record for step, record in found if record is not None and record.run == task.run}
+
+
+def resolved_lock(task: Task) -> Lock | None:
+    """The lock of a cell, with the sizes of its files; None when this run has not resolved it."""
+    record = read_records(task).get(RESOLVE)
+    if record is None or record.failure:
+        return None
+    return Lock.from_json(record.result["packages"], record.result.get("sizes"))
+
+
+def wheel_of_torch(task: Task) -> Build | Unavailable:
+    """What the wheel of torch shows on the index, as far as this run has looked."""
+    record = read_records(task).get(VERIFY)
+    return _wheel(record.result if record and not record.failure else None)
 
 
 def cell_facts(cell: Cell, records: Mapping[str, Record], died: Died | None, source: str) -> CellFacts:

@@ -14,14 +14,14 @@ from pathlib import Path
 from wheel_checks.facts.matrix import CellFacts
 from wheel_checks.model import Report, Subject
 from wheelproof import __version__
-from wheelproof.matrix.cells import Died, Heard, run_cells
+from wheelproof.matrix.cells import Heard, Warned, nothing, run_cells
 from wheelproof.matrix.facts import cell_facts, read_records, with_references
 from wheelproof.matrix.folders import make_folder
 from wheelproof.matrix.keeping import inputs_of, marked_as_kept, read_report, with_copied_logs, write_report
 from wheelproof.matrix.model import Cell, Matrix
 from wheelproof.matrix.records import CellRecord, MatrixIdentity, portable
 from wheelproof.matrix.report import KIND, WRONG_BUILD, make_report
-from wheelproof.matrix.steps import Record
+from wheelproof.matrix.steps import Died, Record
 from wheelproof.matrix.way import RESOLVE, Task
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
@@ -78,8 +78,9 @@ class Request:
         ]
 
 
-def run_matrix(request: Request, heard: Heard = lambda _task, _step: None) -> Report:
-    """Run the cells and judge them. ``heard`` is told each step that begins, and "" when a cell has ended.
+def run_matrix(request: Request, heard: Heard = nothing, warned: Warned = nothing) -> Report:
+    """Run the cells and judge them. ``heard`` is told each step that begins, and "" when a cell has ended, ``warned``
+    what stands in the way of cells before anything is installed.
 
     Raises UsageError for a rule prefix that means nothing, WheelproofError when another run uses the work folder, and
     KeyboardInterrupt after SIGINT and SIGTERM: what was done is kept then.
@@ -118,7 +119,7 @@ def run_matrix(request: Request, heard: Heard = lambda _task, _step: None) -> Re
             found[name] = marked_as_kept(record).with_logs(lambda log: str(Path(request.records or "", log)))
 
     tasks = request.tasks(run, {name: record.packages for name, record in earlier.items()})
-    run_cells(tasks, make_folder(request.work), jobs=request.jobs, ended=ended, heard=heard)
+    run_cells(tasks, make_folder(request.work), jobs=request.jobs, ended=ended, heard=heard, warned=warned)
     return judge([found[task.cell.id] for task in tasks], opened, request.selection)
 
 

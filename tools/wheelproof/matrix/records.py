@@ -13,16 +13,16 @@ from typing import Annotated, Any
 from wheel_checks.decode import Check, Made, Policy, decode
 from wheel_checks.decode.encode import encode
 from wheel_checks.model import Outcome
-from wheelproof.matrix.cells import Died
 from wheelproof.matrix.model import Cell, Matrix
 from wheelproof.matrix.reading import cell_document, parse_cell
-from wheelproof.matrix.steps import Record, digest
+from wheelproof.matrix.steps import Died, Record, digest
 from wheelproof.matrix.trees import Lock
 from wheelproof.matrix.trial import IMPORT
 from wheelproof.matrix.way import INSTALL, INSTALLED, RESOLVE, VERIFY
 
 SCHEMA = "wheelproof.matrix-record/1"
 _ABOUT_TORCH = ("accelerator", "accelerator_version", "local_version", "version")  # facts of its wheel that are used
+_PATIENCE = ("deadline", "timeout", "retries")
 _COST = ("bytes_read", "requests", "error")
 _FOUND = (Outcome.FAIL, Outcome.ERROR)
 
@@ -85,8 +85,14 @@ class CellRecord:
         return told | {"matrix": _encoded(self.matrix), "cell": cell_document(self.cell)}
 
     def with_logs(self, move: Callable[[str], str]) -> CellRecord:
-        """With what ``move`` makes of the path of each log."""
-        steps = tuple(replace(step, log=move(step.log)) if step.log else step for step in self.steps)
+        """With what ``move`` makes of the path of each log, and of each JUnit report that is kept next to one."""
+
+        def moved(step: Record) -> Record:
+            tests = [{**each, "path": each["path"] and move(each["path"])} for each in step.result.get("tests", ())]
+            result = {**step.result, "tests": tests} if tests else step.result
+            return replace(step, log=step.log and move(step.log), result=result)
+
+        steps = tuple(map(moved, self.steps))
         died = replace(self.died, log=move(self.died.log)) if self.died and self.died.log else self.died
         return replace(self, steps=steps, died=died)
 
@@ -135,5 +141,5 @@ def _without_place(cell: Cell) -> dict[str, Any]:
 
 
 def inputs_digest(cell: Cell, *more: Any) -> str:
-    """The digest of a cell and of what else its result depends on; a deadline that was kept changes no result."""
-    return digest([{k: v for k, v in _without_place(cell).items() if k != "deadline"}, *more])
+    """The digest of a cell and of what else its result depends on; time limits that were kept change no result."""
+    return digest([{k: v for k, v in _without_place(cell).items() if k not in _PATIENCE}, *more])

@@ -15,7 +15,7 @@ from typing import Any
 from wheel_checks.decode import Policy, decode
 from wheel_checks.errors import DeadlineError, FormatError, NetworkError, SourceError, WheelproofError
 from wheel_checks.formats.documents import parse_json
-from wheel_checks.model import Verdict
+from wheel_checks.model import Unavailable, Verdict
 from wheel_checks.process import Ended
 from wheel_checks.sources.regular_file import read_end, read_start, read_whole
 
@@ -114,6 +114,23 @@ def write_record(path: Path, record: Record) -> None:
         raise SourceError(f"{path} cannot be written: {error.strerror}", hint="see --work") from error
 
 
+def refuse(folder: Path, run: str, step: str, obstacle: Unavailable) -> None:
+    """Write the record of a step that is not tried, with the reason. Raises SourceError."""
+    write_record(
+        folder / f"{step}.json", Record(step, run, "", stamp(now()), failure=obstacle.reason, hint=obstacle.hint)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """A cell whose process ended otherwise than it should: how, the last that it wrote, and the path of all of it."""
+
+    cell: str
+    how: str
+    words: str
+    log: str = ""
+
+
 @dataclass(slots=True)
 class Steps:
     """The steps of one cell in its folder. ``run`` names this run, ``fresh`` does again what an earlier one did.
@@ -165,10 +182,12 @@ class Steps:
         """
         if self.failed and self._left_of_cell <= 0:
             return None
-        self.heard(name)
         path, key = self.file(name, "json"), digest([name, inputs])
         record = read_record(path)
-        if record and (not self.fresh or record.run == self.run) and record.serves(key, keep_for):
+        if record and (record.run, record.inputs) == (self.run, key):
+            return self._done_before(record)
+        self.heard(name)
+        if record and not self.fresh and record.serves(key, keep_for):
             write_record(path, replace(record, run=self.run, kept=True))
             return record.result
         log, self.begun = self.file(name, "log"), time.monotonic()
@@ -187,6 +206,13 @@ class Steps:
             self.failed.append(name)
             return None
         return record.result
+
+    def _done_before(self, record: Record) -> Mapping[str, Any] | None:
+        """What an earlier process of this run found, whose time counts."""
+        self.started -= 0 if record.kept else record.seconds
+        if record.failure:
+            self.failed.append(record.step)
+        return None if record.failure else record.result
 
     def _tried(self, work: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], int]:
         """What ``work`` gives, and at which attempt. Raises what the last attempt raises."""

@@ -27,6 +27,7 @@ from wheel_checks.sources.uv.own_configuration import (
     write_private,
 )
 from wheel_checks.sources.uv.resolver import is_network_failure, python_platform
+from wheel_checks.sources.uv_binary import Answer
 from wheel_checks.targets.target import Target
 from wheelproof.matrix.folders import make_folder, only_writer
 from wheelproof.matrix.steps import digest
@@ -34,17 +35,21 @@ from wheelproof.matrix.steps import digest
 UNUSED = 30 * 24 * 3600.0  # seconds after which a tree that no run has taken is removed
 ABANDONED = 24 * 3600.0  # seconds after which nobody is still writing a tree
 _PARTIAL = ".partial-"
+_DRY, _WOULD_FETCH = ("--dry-run", "--offline"), "Would download"  # what uv says then (uv 0.13)
+_DRY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
     """What a cell installs: for each project its version and the sha256 digests of the files that fit the target.
 
-    ``direct`` are the URLs of the packages that a requirement names by URL: no index is asked for these.
+    ``direct`` are the URLs of the packages that a requirement names by URL: no index is asked for these. ``sizes`` are
+    the bytes of the files as far as the index states them, which change nothing.
     """
 
     packages: Mapping[str, tuple[str, tuple[str, ...]]]
     direct: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -69,23 +74,24 @@ class Lock:
         }
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Lock:
-        """What :meth:`as_json` gave."""
+    def from_json(cls, values: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> Lock:
+        """What :meth:`as_json` gave, with the ``sizes`` that stood next to it."""
         packages = {name: (version, tuple(digests)) for name, (version, digests, *_) in values.items()}
-        return cls(packages, {name: url for name, (_, _, *urls) in values.items() for url in urls})
+        return cls(packages, {name: url for name, (_, _, *urls) in values.items() for url in urls}, sizes or {})
 
     @classmethod
     def of(cls, packages: Sequence[LockedPackage]) -> Lock:
         """The lock of what uv resolved. Raises SourceError for a package without a digest, which cannot be proven."""
-        found, direct = {}, {}
+        found, direct, sizes = {}, {}, {}
         for package in packages:
             digests = tuple(sorted({f.hashes["sha256"] for f in package.files if "sha256" in f.hashes}))
             if not digests:
                 raise SourceError(f"no sha256 is known of {package.label}, so that its wheel cannot be checked")
             found[package.name] = (package.version, digests)
+            sizes[package.name] = max(file.size or 0 for file in package.files)
             if package.direct:
                 direct[package.name] = package.files[0].url
-        return cls(found, direct)
+        return cls(found, direct, sizes)
 
     def requirements(self) -> str:
         """As a requirements file with hashes."""
@@ -135,6 +141,11 @@ class Trees:
             os.utime(path)  # it is in use
         return path
 
+    def is_cached(self, lock: Lock, target: Target, config: IndexConfig) -> bool:
+        """Whether uv would fetch nothing to install a lock. Raises SourceError when it does not answer."""
+        answer = _run(lock, target, config, self.folder / f"{lock.digest}{_PARTIAL}none", _DRY, _DRY_SECONDS)
+        return answer.status == 0 and _WOULD_FETCH not in answer.words
+
     def prune(self, now: float) -> tuple[str, ...]:
         """Remove the trees that nobody has taken for a month, and what killed runs left of others; the trees' names."""
         if not self.folder.is_dir():
@@ -155,16 +166,27 @@ class Trees:
 
 
 def _install(lock: Lock, target: Target, config: IndexConfig, folder: Path, *, offline: bool, deadline: float) -> None:
-    with private_folder() as private:
-        arguments = ["pip", "install", "--quiet", "--target", str(folder), "--no-deps", "--no-build"]
-        arguments += ["--require-hashes", "--python", sys.executable, "--python-platform", python_platform(target)]
-        arguments += ["--python-version", ".".join(map(str, target.python))]
-        arguments += ["--requirements", str(write_private(private / "requirements.txt", lock.requirements()))]
-        arguments += config_options(private, configuration(config, os.environ))
-        answer = run_uv_alone([*arguments, *(["--offline"] if offline else [])], os.environ, deadline)
+    answer = _run(lock, target, config, folder, ["--quiet", *(["--offline"] if offline else [])], deadline)
     if answer.status:
         words = " ".join(answer.words.split())
         what = f"uv could not install the packages: {words[-600:]}"
         if is_network_failure(words):
             raise NetworkError(what, hint="run it again: what was fetched is kept")
         raise SourceError(what, hint="see whether the disk is full")
+
+
+def _run(
+    lock: Lock, target: Target, config: IndexConfig, folder: Path, options: Sequence[str], deadline: float
+) -> Answer:
+    with private_folder() as private:
+        arguments = ["pip", "install", *options, "--target", str(folder), "--no-deps", "--no-build"]
+        arguments += ["--require-hashes", "--python", sys.executable, "--python-platform", python_platform(target)]
+        arguments += ["--python-version", ".".join(map(str, target.python))]
+        arguments += ["--requirements", str(write_private(private / "requirements.txt", lock.requirements()))]
+        arguments += config_options(private, configuration(config, os.environ))
+        return run_uv_alone(arguments, os.environ, deadline)
+
+
+def nearest_folder(path: Path) -> Path:
+    """The folder itself, or the nearest one above it that exists."""
+    return next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())

@@ -35,7 +35,7 @@ from wheelproof.matrix.steps import Steps, digest_of_files
 from wheelproof.matrix.trees import Lock, Trees
 from wheelproof.matrix.trial import trial_steps, try_in_place
 
-RESOLVE, VERIFY, INSTALL, INSTALLED = "resolve", "verify", "install", "installed"
+RESOLVE, VERIFY, PREFLIGHT, INSTALL, INSTALLED = "resolve", "verify", "preflight", "install", "installed"
 FRESH_INDEX = 3600.0  # seconds for which the index is believed not to have changed
 REPORTED = (0, 1, 3)  # exit codes of a command that has written a report
 
@@ -49,7 +49,7 @@ class Task:
     contacted though only the tree names them; local files that the matrix names are read when the user ``named`` it.
     ``stops``: a cell whose torch is another build than expected ends with the import, since that alone fails it.
     ``unchanged`` is the digest of the packages of an earlier record ("" without one): a cell whose requirements still
-    resolve to these ends there.
+    resolve to these ends there. With ``plans`` it ends before anything is installed.
     """
 
     cell: Cell
@@ -66,6 +66,7 @@ class Task:
     named: bool = True
     stops: bool = True
     unchanged: str = ""
+    plans: bool = False
 
     @property
     def folder(self) -> Path:
@@ -75,7 +76,7 @@ class Task:
 
 def step_names(cell: Cell) -> tuple[str, ...]:
     """The steps of a cell, in their order."""
-    return (RESOLVE, VERIFY, INSTALL, INSTALLED, *trial_steps(cell))
+    return (RESOLVE, VERIFY, PREFLIGHT, INSTALL, INSTALLED, *trial_steps(cell))
 
 
 def compile_targets(cell: Cell) -> tuple[str, ...]:
@@ -115,6 +116,8 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
     environ = dict(os.environ) if places.indexes == configured and not places.torch else places.environment(os.environ)
     depth = ["--depth", "links"]
     steps.take(VERIFY, verifying, lambda: _judge(task, steps, VERIFY, [*target, *depth], environ), keep_for=FRESH_INDEX)
+    if task.plans:
+        return
     if steps.take(INSTALL, [], lambda: _install(task, trees, lock, places.of_a_lock, steps), keep_for=0) is None:
         return
     installed = ["--installed", "--python", str(trees.path(lock))]
@@ -146,7 +149,8 @@ def _resolve(task: Task, places: Places, steps: Steps) -> dict[str, Any]:
             what = f"no index of the cell has a nightly torch for it; the newest that they have is {newest}"
             raise SourceError(what, hint="name the index of nightly builds, by torch-index or index")
         cell = replace(cell, torch=newest)
-    return {"packages": _locked(task, places, steps, cell.requirements, pre=cell.pre).as_json()}
+    lock = _locked(task, places, steps, cell.requirements, pre=cell.pre)
+    return {"packages": lock.as_json(), "sizes": dict(lock.sizes)}
 
 
 def _locked(task: Task, places: Places, steps: Steps, requirements: Sequence[str], *, pre: bool) -> Lock:

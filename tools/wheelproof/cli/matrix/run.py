@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from wheel_checks.commands import in_words, option
 from wheel_checks.commands import run as command
 from wheel_checks.errors import UsageError
-from wheel_checks.phrases import joined
+from wheel_checks.phrases import joined, plural, summarised
 from wheelproof.cli.matrix.options import add_matrix_options, matrix_path, named_cells
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note
 from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # not for --help
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from wheel_checks.model import Unavailable
     from wheelproof.matrix.model import Cell
     from wheelproof.matrix.way import Task
 
@@ -85,9 +86,21 @@ def run(arguments: argparse.Namespace) -> int:
         named=named,
     )
     note(f"steps and logs are kept in {work}", quiet=output.quiet)
-    with CellProgress(sum(len(step_names(cell)) for cell in cells), quiet=output.quiet) as progress:
-        report = run_matrix(request, progress.begins)
+    with CellProgress(sum(len(step_names(cell)) - 1 for cell in cells), quiet=output.quiet) as progress:
+        report = run_matrix(request, progress.begins, lambda obstacles: _warn(obstacles, len(cells), output))
     return emit(report, output)
+
+
+def _warn(obstacles: Mapping[str, Unavailable], total: int, output: OutputOptions) -> None:
+    """Say which cells cannot go on here, cells with the same obstacle in one line."""
+    note(
+        f"{len(obstacles)} of {plural(total, 'cell')} cannot run here; nothing is installed for them",
+        quiet=output.quiet,
+    )
+    for obstacle in dict.fromkeys(obstacles.values()):
+        cells = summarised([cell for cell, found in obstacles.items() if found == obstacle], 3)
+        hint = f" ({obstacle.hint})" if obstacle.hint else ""
+        note(f"{cells}: {obstacle.reason}{hint}", quiet=output.quiet)
 
 
 def _refuse_what_a_tree_runs(cells: Sequence[Cell], path: Path) -> None:
