@@ -15,6 +15,7 @@ import pytest
 from tests.support.matrix import HERE, PYTHON, MatrixWorld, messages, steps_of, torch_wheel
 from wheel_checks.errors import UsageError
 from wheelproof.matrix.inside.import_modules import modules_of
+from wheelproof.matrix.inside.run_command import reports_in
 from wheelproof.matrix.model import Cell
 from wheelproof.matrix.tested import with_requirement
 from wheelproof.testing.index import simple_index
@@ -197,7 +198,7 @@ def test_the_tests_of_the_user_are_part_of_the_report(world: MatrixWorld) -> Non
     ("command", "says"),
     [
         ("ln -s /etc/passwd r.xml", "r.xml cannot be read: it is no regular file"),
-        ("mkdir r.xml", "r.xml cannot be read: it is no regular file"),
+        ("touch r1.xml && mkdir r.xml", "r.xml cannot be read: it is no regular file"),
         ("head -c 9000000 /dev/zero > r.xml", "r.xml cannot be read: it is larger than 8 MiB"),
         (
             "echo '<!DOCTYPE x><testsuite/>' > r.xml",
@@ -208,6 +209,19 @@ def test_the_tests_of_the_user_are_part_of_the_report(world: MatrixWorld) -> Non
 def test_a_report_that_is_none_proves_nothing(world: MatrixWorld, command: str, says: str) -> None:
     world.write(cpu(f'command = """{command}"""', "junit = 'r.xml'"))
     assert messages(world.run(status=3)) == [("MTX108", "error", f"the command succeeded, and {says}")]
+
+
+def test_all_reports_together_are_bounded(tmp_path: Path) -> None:
+    for number in range(70):
+        (tmp_path / f"{number:02}.xml").write_bytes(b" " * (8 << 20 if number < 5 else 1))
+    reports = reports_in(tmp_path, "*.xml")
+
+    assert [report["file"] for report in reports] == [*(f"{number:02}.xml" for number in range(64)), "*.xml"]
+    assert {report["file"]: report["fault"] for report in reports if "fault" in report} == {
+        "04.xml": "the reports have more than 32 MiB together",
+        **{f"{number:02}.xml": "the reports have more than 32 MiB together" for number in range(5, 64)},
+        "*.xml": "70 files match, and 64 are read",
+    }
 
 
 def test_what_a_matrix_runs_holds_only_where_the_user_named_it(world: MatrixWorld) -> None:

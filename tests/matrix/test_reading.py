@@ -240,6 +240,7 @@ WRONG = [
     (AXES.replace("2.10.0", "nightly"), "torch .*of x86_64-py3.11-torch-nightly and 3 more is nightly", False),
     (AXES + '[cell]\njunit = "report.xml"\n', "junit .*needs a command that writes it", False),
     (AXES + '[cell]\ncommand = "x"\njunit = "../r.xml"\n', "'../r.xml' is no file of the folder of the command", True),
+    (AXES + '[cell]\ncommand = "x"\njunit = "a**.xml"\n', "'a..\\.xml' is no file of the folder", False),
     (AXES + '[cell]\ncommand = "x"\njunit = "/r.xml"\n', "'/r.xml' is no file of the folder of the command", True),
     (
         AXES + "[cell]\nsystem-packages = ['libgl1']\n[images]\naarch64 = 'mine'\n",

@@ -125,7 +125,8 @@ def debian_package(text: str) -> str:
 
 def _inner_path(text: str) -> str:
     path = PurePosixPath(text)
-    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in text:
+    half_stars = any("**" in part and part != "**" for part in path.parts)
+    if half_stars or path.is_absolute() or ".." in path.parts or not path.parts or "\0" in text:
         raise UsageError(f"{text[:80]!r} is no file of the folder of the command", expected="one such as report.xml")
     return text
 

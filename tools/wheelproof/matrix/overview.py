@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from wheel_checks.facts.kernels.facts import Ending, SmokeDocument
-from wheel_checks.facts.matrix import CellFacts, ImportProof, compare_code
+from wheel_checks.facts.matrix import CellFacts, ImportProof, TestsRun, compare_code
 from wheel_checks.model import Overview, Report, Table, Unavailable
+from wheel_checks.phrases import plural
 
 _GOOD = (Ending.PASS, Ending.SKIP)
 
@@ -86,8 +87,16 @@ def _notes(cells: Sequence[CellFacts]) -> Iterator[str]:
             yield f"{cell.id} is known to be {cell.known}: {cell.reason}"
         for wheel in cell.tested:
             yield f"{cell.id} tests {wheel.file}, sha256 {wheel.sha256}"
+        yield from (f"{cell.id}: {_tests_phrase(tests)}" for tests in cell.tests if tests.cases)
         kept = [step for step in cell.steps if step.kept]
         if kept:
             names = ", ".join(step.name for step in kept)
             since = min(step.started for step in kept)
             yield f"{cell.id}: {names} kept from {since} on; --fresh does all again"
+
+
+def _tests_phrase(tests: TestsRun) -> str:
+    """Such as ``14 tests in report.xml, 1 failed, 2 skipped; kept as /work/.../command-1.xml``."""
+    counts = ((len(tests.failed), "failed"), (len(tests.cases) - tests.ran, "skipped"))
+    parts = [f"{plural(len(tests.cases), 'test')} in {tests.file}", *(f"{n} {what}" for n, what in counts if n)]
+    return f"{', '.join(parts)}; kept as {tests.path}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator.signals import leading_version
 from wheel_checks.facts.matrix import Build, TestsRun
-from wheel_checks.formats.junit import parse_junit
+from wheel_checks.formats.junit import MOST_CASES, parse_junit
 from wheel_checks.process import Ended
 from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
 from wheelproof.matrix.executors.base import Executor, Mount
@@ -127,8 +127,14 @@ class _Trial:
         for path in self.steps.folder.glob(f"{COMMAND}-*.xml"):  # of an earlier run
             path.unlink(missing_ok=True)
         result = self.heard(COMMAND, _RUN_COMMAND, self.cell.command, Path.cwd(), self.cell.junit)
-        reports = enumerate(result.pop("reports", ()), 1)
-        return {**result, "tests": [asdict(self._read(number, report)) for number, report in reports]}
+        tests: list[TestsRun] = []
+        for number, report in enumerate(result.pop("reports", ()), 1):
+            tests.append(self._read(number, report))
+            if sum(len(found.cases) for found in tests) > MOST_CASES:
+                tests[-1] = replace(
+                    tests[-1], cases=(), fault=f"the reports have more than {MOST_CASES:,} tests together"
+                )
+        return {**result, "tests": [asdict(found) for found in tests]}
 
     def _read(self, number: int, report: Mapping[str, str]) -> TestsRun:
         """A JUnit report, which is kept as ``command-1.xml`` next to the log. Raises SourceError."""

@@ -22,7 +22,7 @@ from typing import Any
 SCHEMA = "wheelproof.command/1"
 LAST_LINES = 15
 MOST_REPORTS = 64
-LARGEST_REPORT = 8 << 20  # bytes
+LARGEST_REPORT, LARGEST_REPORTS = 8 << 20, 32 << 20  # bytes of one, and of all
 KEPT = 16_000  # bytes of the end of the output
 _SCRIPT = "import sys; from {module} import {first}; sys.argv[0] = {name!r}; sys.exit({attribute}())"
 
@@ -47,15 +47,22 @@ def write_programs(folder: Path) -> None:
 
 def reports_in(folder: Path, pattern: str) -> list[dict[str, Any]]:
     """The files in ``folder`` that match a pattern: their names and their bytes, or why these are not there."""
-    found = []
-    for path in sorted(folder.glob(pattern))[:MOST_REPORTS] if pattern else ():
+    found, total = [], 0
+    paths = sorted(folder.glob(pattern)) if pattern else []
+    for path in paths[:MOST_REPORTS]:
         name = str(path.relative_to(folder))
         if path.is_symlink() or not path.is_file():
             found.append({"file": name, "fault": "it is no regular file"})
         elif path.stat().st_size > LARGEST_REPORT:
             found.append({"file": name, "fault": f"it is larger than {LARGEST_REPORT >> 20} MiB"})
+        elif total + path.stat().st_size > LARGEST_REPORTS:
+            found.append({"file": name, "fault": f"the reports have more than {LARGEST_REPORTS >> 20} MiB together"})
         else:
-            found.append({"file": name, "bytes": base64.b64encode(path.read_bytes()).decode("ascii")})
+            data = path.read_bytes()
+            total += len(data)
+            found.append({"file": name, "bytes": base64.b64encode(data).decode("ascii")})
+    if len(paths) > MOST_REPORTS:
+        found.append({"file": pattern, "fault": f"{len(paths)} files match, and {MOST_REPORTS} are read"})
     return found
 
 
