@@ -87,6 +87,12 @@ def test_what_pytest_writes(tmp_path: Path) -> None:
             (JUnitCase("a", "", "failed", "m"),),
             0,
         ),
+        (
+            "<testsuites><testsuite disabled='1'><testcase name='a' status='notrun' result='suppressed'/>"
+            "<testcase name='b' status='run'/></testsuite></testsuites>",
+            (JUnitCase("a", "", "skipped"), JUnitCase("b")),
+            0,
+        ),
         ("<testsuite failures='-1' errors='999999999999'/>", (), 0),
         ("<?xml version='1.0' encoding='utf-16'?><testsuite/>".encode("utf-16").decode("latin-1"), (), 0),
     ],

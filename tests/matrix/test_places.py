@@ -151,6 +151,16 @@ def test_a_folder_of_wheels(world: MatrixWorld) -> None:
     assert not steps_of(report)["resolve"]["kept"]
 
 
+def test_an_index_in_a_folder(world: MatrixWorld) -> None:
+    for name, content in simple_index(torch_wheel("cpu", version="2.13.0")).items():
+        path = world.folder / "local" / name.lstrip("/")
+        path = path / "index.html" if name.endswith("/") else path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.body)
+    world.write(f"{CPU}\nindex = 'local/simple'", torch="latest")
+    assert resolved(world.run()) == {"torch": "2.13.0"}
+
+
 def test_a_matrix_of_the_tree_names_no_place(world: MatrixWorld) -> None:
     (world.folder / "ci").mkdir()
     world.write(f"{CPU}\nfind-links = ['dist']\nenv = {{ LD_PRELOAD = '/x.so' }}").rename(

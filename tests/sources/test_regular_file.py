@@ -33,6 +33,7 @@ EXCEPTIONS = {
     "tools/wheelproof/matrix/executors/docker/first_process.py": "runs in another Python: /dev/null",
     "tools/wheelproof/matrix/executors/docker/image.py": "an archive that it made, and a list of this package",
     "tools/wheelproof/matrix/folders.py": "its own lock file, opened for writing, which never waits",
+    "tools/wheelproof/matrix/inside/run_command.py": "runs in another Python: reports of at most 8 MiB",
     "tools/wheelproof/pins/atomic.py": "files that it creates, and folders",
     **dict.fromkeys(
         (f"tools/wheelproof/pins/guard/inside/{name}.py" for name in INSIDE_THE_GUARD),

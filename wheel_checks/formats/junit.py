@@ -24,6 +24,7 @@ FAILED: Final = "failed"
 ERROR: Final = "error"
 SKIPPED: Final = "skipped"
 _OUTCOMES = {"failure": FAILED, "error": ERROR, "skipped": SKIPPED}
+_NOT_RUN = ("notrun", "disabled")  # how GoogleTest and CTest mark what they did not run, without an element
 _WORST = (PASSED, SKIPPED, ERROR, FAILED)  # of a test with several, the last of these holds
 
 
@@ -100,7 +101,8 @@ class _Reading:
             if len(self.cases) >= MOST_CASES:
                 raise FormatError(f"it has more than {MOST_CASES:,} tests")
             name, classname = (values.get(key, "")[:_LONGEST_NAME] for key in ("name", "classname"))
-            self.case = JUnitCase(name, classname, seconds=_seconds(values.get("time", "")))
+            outcome = SKIPPED if values.get("status") in _NOT_RUN else PASSED
+            self.case = JUnitCase(name, classname, outcome, seconds=_seconds(values.get("time", "")))
         elif self.case is not None and tag in _OUTCOMES and self.open[-2] == "testcase":
             self.words = values.get("message", "")[:_LONGEST]
             if _WORST.index(_OUTCOMES[tag]) > _WORST.index(self.case.outcome):

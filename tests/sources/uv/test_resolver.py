@@ -20,7 +20,13 @@ from wheel_checks.sources import uv_binary
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.trust import Address, UntrustedAddressError
 from wheel_checks.sources.uv import own_configuration
-from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution, python_platform, resolve
+from wheel_checks.sources.uv.resolver import (
+    NoSolutionError,
+    Resolution,
+    is_network_failure,
+    python_platform,
+    resolve,
+)
 from wheel_checks.targets.target import Target
 from wheelproof.testing.index import simple_index
 from wheelproof.testing.range_server import RangeServer, Resource, basic_auth, fail
@@ -323,3 +329,23 @@ def test_a_free_threaded_python_is_refused_rather_than_resolved_for_the_other() 
 def test_a_glibc_older_than_all_that_uv_knows() -> None:
     with pytest.raises(UsageError, match=r"uv cannot resolve for glibc 2\.12"):
         python_platform(Target((3, 12), "x86_64", (2, 12)))
+
+
+@pytest.mark.parametrize(
+    ("words", "is_one"),
+    [
+        ("Failed to fetch: http://x/a.whl cause: error sending request for url cause: connection closed", True),
+        ("Failed to fetch: http://x/a.whl cause: HTTP status server error (503 Service Unavailable)", True),
+        ("Failed to fetch: http://x/a.whl cause: HTTP status client error (429 Too Many Requests)", True),
+        ("Failed to fetch: http://x/a.whl cause: dns error cause: error resolving DNS", True),
+        ("Failed to fetch: http://x/a.whl cause: HTTP status client error (404 Not Found)", False),
+        ("Failed to fetch: http://x/a.whl cause: HTTP status client error (403 Forbidden)", False),
+        ("Failed to download torch==2.11.0 cause: Hash mismatch for torch==2.11.0", False),
+        ("Failed to download torch==2.11.0 cause: No space left on device (os error 28)", False),
+        ("Failed to fetch: https://x/a.whl cause: invalid peer certificate: UnknownIssuer", False),
+        ("Because torch was not found in the package registry", False),
+    ],
+)
+def test_what_the_network_failed_may_succeed_later(words: str, is_one: bool) -> None:
+    """The sentences are those of uv 0.13 for a server that did each of these."""
+    assert is_network_failure(words) is is_one

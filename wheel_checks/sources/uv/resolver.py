@@ -56,7 +56,7 @@ _WRONG_METADATA = re.compile(
     r".*?Computed:\s*(?P<found>\w+:[0-9a-f]+)"
 )
 _NETWORK = re.compile(r"Failed to fetch|Request failed|error sending request|Failed to download|HTTP status")
-_REFUSED = re.compile(r"HTTP status client error \((?!408|429)|Hash mismatch|invalid peer certificate")
+_REFUSED = re.compile(r"HTTP status client error \((?!408|429)|Hash mismatch|invalid peer certificate|No space left")
 
 
 class Platform(Protocol):
