@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.support.matrix import HERE, PYTHON, MatrixWorld, messages, steps_of, torch_wheel
+from tests.support.matrix import CELL, HERE, PYTHON, MatrixWorld, messages, steps_of, torch_wheel
 from wheel_checks.errors import UsageError
 from wheelproof.matrix.inside.import_modules import modules_of
 from wheelproof.matrix.inside.run_command import reports_in
@@ -209,6 +210,17 @@ def test_the_tests_of_the_user_are_part_of_the_report(world: MatrixWorld) -> Non
 def test_a_report_that_is_none_proves_nothing(world: MatrixWorld, command: str, says: str) -> None:
     world.write(cpu(f'command = """{command}"""', "junit = 'r.xml'"))
     assert messages(world.run(status=3)) == [("MTX108", "error", f"the command succeeded, and {says}")]
+
+
+def test_the_reports_of_a_cell_travel_with_its_record(world: MatrixWorld) -> None:
+    (world.folder / "r.xml").write_text("<testsuite><testcase name='a'/></testsuite>", encoding="utf-8")
+    world.write(cpu("command = 'cp {project}/r.xml .'", "junit = 'r.xml'"))
+    (kept,) = world.run("--records", "records")["subjects"][0]["facts"]["tests"]
+    report = json.loads((world.folder / "records" / f"{CELL}.json").read_text(encoding="utf-8"))
+
+    (tests,) = report["subjects"][0]["facts"]["tests"]
+    assert tests["path"] == f"{CELL}/command-1.xml"
+    assert (world.folder / "records" / tests["path"]).read_bytes() == Path(kept["path"]).read_bytes()
 
 
 def test_all_reports_together_are_bounded(tmp_path: Path) -> None:

@@ -249,6 +249,11 @@ WRONG = [
     ),
     (AXES + "[cell]\nsystem-packages = ['--force']\n", "'--force' is no package of Debian", True),
     (AXES + "[cell]\nindex = 'ftp://x.example'\n", "'ftp://x.example' is no place of packages", True),
+    (
+        AXES + "[cell]\nindex = 'https://me:secret@x.example/simple'\n",
+        r"'https://[^s]*x.example/simple' holds a login",
+        False,
+    ),
     (AXES + "[cell]\nfind-links = ['a b']\n", "'a b' is no place of packages", True),
     (AXES + "[cell]\nconstraints = ['numpy 3']\n", "'numpy 3' is no requirement", False),
     (AXES + "[cell]\nenv = { 'A-B' = '1' }\n", "'A-B' is no variable", True),

@@ -17,6 +17,7 @@ from wheel_checks.decode import Check, Filled, Key, Made
 from wheel_checks.errors import UsageError
 from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.formats.documents import Ratio
+from wheel_checks.formats.secrets import redact
 from wheel_checks.targets.target import OLDEST_GLIBC, parse_python
 from wheelproof.matrix.model import GPU_RUNNER, LATEST, NIGHTLY, Accelerator, Known, Smoke
 
@@ -100,6 +101,8 @@ def _place(text: str) -> str:
     matched = _PLACE.fullmatch(text)
     if matched is None or (matched[1] or "https").lower() not in {"http", "https", "file"}:
         raise UsageError(f"{text[:80]!r} is no place of packages", expected="an http, https or file URL, or a path")
+    if matched[1] and "@" in text.partition("://")[2].partition("/")[0]:
+        raise UsageError(f"{redact(text)[:80]!r} holds a login", expected="a URL without one: netrc has logins")
     return text
 
 
