@@ -1,7 +1,7 @@
 """JUnit reports, as pytest and most other runners write them: which tests ran, and which of them failed.
 
-The files are a stranger's: a document type, which could declare entities, is refused, and sizes are bounded. The format
-is Jenkins' ``junit-10.xsd``; what runners add to it is passed over.
+The files are not trusted: a document type, which could declare entities, is refused, and sizes are bounded. The format
+is Jenkins' ``junit-10.xsd``; what runners add to it is ignored.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class JUnitReport:
 
 
 def parse_junit(data: bytes) -> JUnitReport:
-    """The report in a file. Raises FormatError for what is none, and for one that is too large or too deep."""
+    """The report in a file. Raises FormatError for any other file, and for one that is too large or too deep."""
     if len(data) > LARGEST:
         raise FormatError(f"it is larger than {LARGEST >> 20} MiB")
     reading = _Reading()

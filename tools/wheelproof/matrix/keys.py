@@ -120,7 +120,7 @@ def _environment(values: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def debian_package(text: str) -> str:
-    """The name of a package of Debian. Raises UsageError for what is none."""
+    """The name of a package of Debian. Raises UsageError for any other text."""
     if not _DEBIAN.fullmatch(text):
         raise UsageError(f"{text[:80]!r} is no package of Debian", expected="one such as libgl1")
     return text
