@@ -67,7 +67,7 @@ def unmet_of(line: str, facts: Mapping[str, str | None]) -> list[Unmet]:
         ("power-limit = 1200", {"power limit": "3 x 1200 W, 1 x 900 W"}, "3 x 1200 W, 1 x 900 W"),
         ("nvlinks = 18", {"NVLinks": "3 x 18 of 18 up, 1 x 17 of 18 up"}, "3 x 18 of 18 up, 1 x 17 of 18 up"),
         ("nvlinks = 18", {"NVLinks": "1 x 17 of 18 up, 1 x unknown"}, "1 x 17 of 18 up, 1 x unknown"),
-        ("nvlink-speed = 50", {"NVLinks": "18 of 18 up at 26.6 GB/s"}, "18 of 18 up at 26.6 GB/s"),
+        ("nvlink-speed = 50", {"NVLinks": "18 of 18 up at 26.562 GB/s"}, "18 of 18 up at 26.562 GB/s"),
         ('pcie = "5 x 16"', {"PCIe": "generation 5 x 8 of 16"}, "generation 5 x 8 of 16"),
         ('pcie = "gen5 x 16"', {"PCIe": "generation 4 x 16"}, "generation 4 x 16"),
         ('infiniband = "4 x 400"', {"InfiniBand": "3 x 400 Gb/s (4X NDR)"}, "3 x 400 Gb/s (4X NDR)"),

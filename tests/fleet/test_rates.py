@@ -1,4 +1,4 @@
-"""Rates of hosts: who is slow is said where three hosts have measured, and otherwise nothing is."""
+"""Rates of hosts: who is slow is said where three hosts, or six GPUs, were measured, and otherwise nothing is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wheelproof.testing.facts import judged
 def test_without_rates_of_three_hosts_nothing_is_judged(fleet: FleetFacts) -> None:
     (result,) = judged("MTX207", fleet)
     assert result.outcome is Outcome.SKIP
-    assert result.message.startswith("no rate was measured on 3 hosts of one kind (")
+    assert result.message.startswith("no rate was measured on 3 hosts, or 6 GPUs, of one kind (")
 
 
 HEALTHY = {"copy": (4.25e12, 4.27e12), "bf16": (745e12, 806e12), "fp8": (1405e12, 1553e12)}
@@ -39,6 +39,18 @@ def test_a_gpu_whose_bandwidth_is_8_percent_low_is_named(hosts: int) -> None:
     rates[1] *= 0.92
     measured = (Measured(str(n), "GPU 0 copy", "copy", "NVIDIA H200", rate) for n, rate in enumerate(rates))
     assert [one.host for one in judge(measured, NOWHERE).slow] == ["1"]
+
+
+def test_one_gpu_of_eight_in_one_host_is_named() -> None:
+    rates = [4.25e12, 4.26e12, 4.26e12, 3.92e12, 4.27e12, 4.25e12, 4.26e12, 4.26e12]
+    measured = (Measured("a", f"GPU {n} copy", "copy", "NVIDIA H200", rate) for n, rate in enumerate(rates))
+    assert [one.fact for one in judge(measured, NOWHERE).slow] == ["GPU 3 copy"]
+
+
+def test_an_all_reduce_is_compared_between_hosts_with_the_same_gpus() -> None:
+    facts = {"GPUs": ", ".join(["NVIDIA GB200"] * 4), "rate of all-reduce": "6.5e11"}
+    (rate,) = rates_in("a", "smoke", facts)
+    assert (rate.product, rate.kind) == ("4 x NVIDIA GB200", "all-reduce")
 
 
 def test_products_are_not_compared_with_each_other() -> None:

@@ -57,7 +57,7 @@ def test_links_clocks_and_memory_of_gpus() -> None:
     gpu = {
         "nvlinks": 18,
         "nvlinks_total": 18,
-        "nvlink_speed": 50_000,
+        "nvlink_speed": 53_125,
         "nvlinks_faulty": 0,
         "fabric_state": 3,
         "fabric_cluster": "07" * 16,
@@ -77,13 +77,13 @@ def test_links_clocks_and_memory_of_gpus() -> None:
     names += ["uncorrectable ECC errors", "GSP firmware"]
     healthy_ones = comparable(with_gpus(healthy(), gpu, gpu))
     assert [healthy_ones[name] for name in names] == [
-        *("18 of 18 up at 50 GB/s", "none", f"{'07' * 16}.5", "generation 5 x 16", "1980 MHz", "nothing", "none"),
+        *("18 of 18 up at 53.125 GB/s", "none", f"{'07' * 16}.5", "generation 5 x 16", "1980 MHz", "nothing", "none"),
         *("none", "580.159.04"),
     ]
     faulty = {**gpu, "nvlinks": 17, "nvlinks_faulty": 2, "pcie_width": 8, "clock_reasons": 0x48, "rows_uncorrected": 1}
     told = comparable(with_gpus(healthy(), gpu, {**faulty, "ecc_uncorrected": 3, "fabric_cluster": ""}))
     assert [told[name] for name in names] == [
-        "1 x 18 of 18 up at 50 GB/s, 1 x 17 of 18 up at 50 GB/s",
+        "1 x 18 of 18 up at 53.125 GB/s, 1 x 17 of 18 up at 53.125 GB/s",
         "1 x none, 1 x on 2 links",
         f"1 x {'07' * 16}.5, 1 x none",
         "1 x generation 5 x 16, 1 x generation 5 x 8 of 16",

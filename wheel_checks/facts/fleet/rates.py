@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from wheel_checks.facts.fleet.topology import MOSTLY, Topology
 
 RATE = "rate of "  # what the name of a fact begins with whose text is a number, in bytes or operations a second
 ALL_REDUCE = "all-reduce"  # the one rate of a host, and not of a GPU
-FEW_HOSTS = 3  # with which rates can be compared
+FEW_HOSTS, FEW_RATES = 3, 6  # with so many hosts, or rates of GPUs on fewer, rates can be compared
 FAR, FAR_GROUP = 6.0, 3.0  # standard deviations: of one rate, and of the median of a group of hosts
 _LEAST_NOISE = 0.002  # of the rate: less is not measured
 _NORMAL = 1.4826  # the standard deviation of normal values, in median absolute deviations
@@ -108,7 +108,8 @@ def rates_in(host: str, command: str, facts: Mapping[str, str | None]) -> Iterat
                 product = gpus[index] if index < len(gpus) else gpus[0]
                 yield Measured(host, f"{command}: {fact}", words[2], product, rate)
             else:
-                yield Measured(host, f"{command}: {fact}", fact, ", ".join(gpus), rate)
+                counts = ", ".join(f"{count} x {name}" for name, count in Counter(gpus).items() if name)
+                yield Measured(host, f"{command}: {fact}", fact, counts, rate)
 
 
 def judge(measured: Iterable[Measured], topology: Topology) -> Rates:
@@ -119,7 +120,7 @@ def judge(measured: Iterable[Measured], topology: Topology) -> Rates:
     compared, slow, groups = [], [], []
     for (kind, product), pool in pools.items():
         hosts = frozenset(one.host for one in pool)
-        if len(hosts) < FEW_HOSTS:
+        if len(hosts) < FEW_HOSTS and len(pool) < FEW_RATES:
             continue
         usual = _usual(kind, product, [one.rate for one in pool], len(hosts))
         compared.append(usual)

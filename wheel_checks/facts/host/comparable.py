@@ -85,7 +85,7 @@ def _links(gpus: Sequence[NvmlGpu]) -> Iterator[tuple[str, str | None]]:
 def _nvlinks(gpu: NvmlGpu) -> str | None:
     if gpu.nvlinks is None:
         return None
-    speed = f" at {gpu.nvlink_speed / 1000:.3g} GB/s" if gpu.nvlink_speed else ""
+    speed = f" at {gpu.nvlink_speed / 1000:g} GB/s" if gpu.nvlink_speed else ""
     return f"{gpu.nvlinks} of {gpu.nvlinks_total} up{speed}"
 
 

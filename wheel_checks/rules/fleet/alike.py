@@ -9,7 +9,7 @@ from itertools import islice
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet.host_list import folded, natural
 from wheel_checks.facts.fleet.hosts import Difference, FleetFacts, by_deviating, by_kinds
-from wheel_checks.facts.fleet.rates import FEW_HOSTS, SlowGroup, SlowRate
+from wheel_checks.facts.fleet.rates import FEW_HOSTS, FEW_RATES, SlowGroup, SlowRate
 from wheel_checks.facts.fleet.report import ABSENT
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
@@ -66,7 +66,7 @@ def slower(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     rates = fleet.rates
     if not rates.compared:
         hint = "`wheelproof smoke --level full` measures rates"
-        need(Unavailable(f"no rate was measured on {FEW_HOSTS} hosts of one kind", hint))
+        need(Unavailable(f"no rate was measured on {FEW_HOSTS} hosts, or {FEW_RATES} GPUs, of one kind", hint))
     explained: set[tuple[str, str]] = set()
     every = frozenset(host.name for host in fleet.hosts)
     for hosts, groups in _by_hosts(rates.groups):
