@@ -244,6 +244,18 @@ def test_hosts_without_a_table_and_tables_without_a_host(wheelproof: Wheelproof,
     assert "the file has no table for 1 host with a report: login1" in run.out
 
 
+def test_the_first_line_names_the_nodes_that_are_not_as_expected(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    write_fleet(reports, {f"n{n}": with_driver(hgx(), "570.86.15") for n in range(3)})
+    nodes = tmp_path / "nodes.toml"
+    nodes.write_text('[[nodes]]\ndriver = ">=580"\n')
+    run = wheelproof("report", "merge", str(reports), "--expect", str(nodes))
+
+    assert run.status == 1
+    assert run.out.startswith("FAIL  3 hosts: n[0-2] are not as expected (")
+
+
 def test_a_file_that_is_not_there(wheelproof: Wheelproof, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(doctor_report("a", hgx())))
     run = wheelproof("report", "merge", str(tmp_path / "a.json"), "--expect", str(tmp_path / "none.toml"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
 from wheel_checks.facts.fleet.host_list import folded
 from wheel_checks.facts.fleet.hosts import Difference, FleetFacts, by_deviating, by_kinds
+from wheel_checks.facts.fleet.nodes import unmet_by_hosts
 from wheel_checks.facts.fleet.report import ABSENT, UNKNOWN
 from wheel_checks.facts.fleet.topology import grid
 from wheel_checks.model import CheckResult, FailOn, Outcome, Overview, Report, Severity, Subject, Table, Verdict
@@ -42,12 +43,15 @@ def _headline(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> str:
         f"{_facts_phrase(differences)}"
         for names, differences in deviating[:2]
     ]
+    unmet = unmet_by_hosts(fleet.hosts, fleet.tables).items()
+    if lacking := {name for (_, _, has), names in unmet if has is not None for name in names}:
+        parts.insert(0, f"{fleet.topology.phrase(lacking, verdicts, 3)} {_are(lacking)} not as expected")
     if len(deviating) > 2:
         parts.append(f"{len(deviating) - 2} more differences")
     if kinds := by_kinds(fleet.differences):
         parts.append(f"{len(kinds[0][0].common)} kinds of hosts, by {_facts_phrase(kinds[0])}")
     if slow := {one.host for one in fleet.rates.slow}.union(*(one.hosts for one in fleet.rates.groups)):
-        parts.append(f"{fleet.topology.phrase(slow, verdicts, 3)} {'is' if len(slow) == 1 else 'are'} slow")
+        parts.append(f"{fleet.topology.phrase(slow, verdicts, 3)} {_are(slow)} slow")
     failing = [name for name, verdict in verdicts.items() if verdict is Verdict.FAIL]
     undecided = sum(verdict is Verdict.UNDECIDED for verdict in verdicts.values())
     if failing:
@@ -62,6 +66,10 @@ def _headline(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> str:
     if in_part := sum(bool(report.left_out) for host in fleet.hosts for report in host.reports):
         parts.append(f"{plural(in_part, 'report')} taken in only in part")
     return f"{plural(len(fleet.hosts), 'host')}: {'; '.join(parts) or 'all alike, and none fails'}"
+
+
+def _are(names: Collection[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def _facts_phrase(differences: Sequence[Difference]) -> str:
