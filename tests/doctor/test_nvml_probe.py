@@ -111,6 +111,13 @@ def test_a_hang_in_a_call_about_links_costs_no_other_fact(driver: Path, monkeypa
     assert [(gpu.vbios, gpu.nvlinks) for gpu in answers.nvml.gpus] == [("96.00.A5.00.01", None)]
 
 
+def test_a_driver_that_is_slow_about_links_does_not_hang(driver: Path) -> None:
+    answer = nvml(driver, STUB_GPUS="2", STUB_SLOW="nvmlDeviceGetNvLinkState", STUB_NVLINK="1,1,50000,0")
+
+    assert (answer.end.hang, answer.code) == (False, 0)
+    assert [(gpu.vbios, gpu.nvlinks) for gpu in answer.gpus] == [("96.00.A5.00.01", 1), ("96.00.A5.00.01", None)]
+
+
 def test_what_is_not_supported_is_none_and_no_fault(driver: Path) -> None:
     answer = nvml(driver, STUB_MEMORY="unsupported", STUB_MIG="unsupported", STUB_REMAP="unsupported")
 

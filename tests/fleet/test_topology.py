@@ -72,6 +72,10 @@ def test_the_topology_of_slurm() -> None:
         ("NodeName=a CPUs=4", "says nothing of where hosts are"),
         ("SwitchName=a Nodes=n[1-", "topology.conf:1: .* brackets"),
         ("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1", "topology.conf:2: n1 is in a already"),
+        (
+            "SwitchName=a Nodes=n[0-59999]\nSwitchName=b Nodes=m[0-59999]",
+            "topology.conf:2: these are more than 100,000",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_used(text: str, reason: str) -> None:

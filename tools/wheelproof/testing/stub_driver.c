@@ -3,7 +3,8 @@
    Both
      STUB_GPUS         how many GPUs there are (1); STUB_GPU_NAME, STUB_CAPABILITY ("9.0"), STUB_MEMORY ("total,free" in
                        MiB, or "unsupported")
-     STUB_HANG         the function that never returns; STUB_CRASH the one that dies of SIGSEGV ("cuInit", "nvmlInit")
+     STUB_HANG         the function that never returns; STUB_CRASH the one that dies of SIGSEGV ("cuInit", "nvmlInit");
+                       STUB_SLOW the one that takes 4.5 seconds
    CUDA
      STUB_CUINIT       what cuInit returns; STUB_CUDA_VERSION (13000); CUDA_VISIBLE_DEVICES is honoured as CUDA does
    NVML
@@ -74,6 +75,7 @@ static void reached(const char *function) {
         fprintf(stderr, "%s waits for the GPU\n", function);
         for (;;) pause();
     }
+    if (!strcmp(text("STUB_SLOW", ""), function)) usleep(4500000);
     if (!strcmp(text("STUB_CRASH", ""), function)) {
         signal(SIGSEGV, SIG_DFL);
         raise(SIGSEGV);

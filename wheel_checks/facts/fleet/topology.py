@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.fleet.host_list import expand, folded, natural
+from wheel_checks.facts.fleet.host_list import MOST_HOSTS, expand, folded, natural
 from wheel_checks.phrases import joined
 
 MOSTLY = 0.9  # the part of a group that must be in a set for the group to be named
@@ -204,8 +204,11 @@ def _place(places: dict[str, str], value: str, hosts: str, where: str) -> None:
     except UsageError as error:
         raise UsageError(f"{where}: {error.what}", expected=error.expected, hint=error.hint) from None
     for name in names:
-        if places.setdefault(name, value) != value:
+        if name in places:
             raise UsageError(f"{where}: {name} is in {places[name]} already", expected="each host once")
+        places[name] = value
+    if len(places) > MOST_HOSTS:
+        raise UsageError(f"{where}: these are more than {MOST_HOSTS:,} hosts", expected=f"at most {MOST_HOSTS:,}")
 
 
 def _groups(places: Mapping[str, str]) -> Groups:
