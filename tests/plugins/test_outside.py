@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.outside import FORMAT, PROBE, RULES, Outside, Package, results_of
+from wheel_checks import Outcome
+from wheelproof.plugins import loading
+from wheelproof.plugins.installed import Plugin, find_plugins
+from wheelproof.plugins.loading import load_plugins
 from wheelproof.testing.wheels import WheelBuilder
 
 GOOD = (
@@ -130,6 +134,7 @@ def rule_source(*rules: tuple[str, str], kind: str = "wheel", before: str = "") 
     return f"{before}\nfrom wheel_checks import Finding, need, rule, Unavailable, WheelproofError\n{source}"
 
 
+GARBLING = "import os\nfor number in range(3, 20):\n    try: os.write(number, b'x\\n')\n    except OSError: pass"
 NAMED = "the plug-in acme (rules of acme-rules 1.0) "
 
 
@@ -144,6 +149,7 @@ class TestFaultsOfRules:
             ("raise SystemExit(0)", "cannot be imported: SystemExit: 0 (__init__.py, line 1)"),
             ("import os; os._exit(0)", "described no rule"),
             ("import os; os.abort()", "ended its process with signal 6"),
+            (GARBLING, "gave an answer that is not one of ours"),
             ("def broken(:", "cannot be imported: SyntaxError: invalid syntax"),
             ("", "registers no rule; expected functions with @wheel_checks.rule in acme_rules"),
             (rule_source(("WHL201", "return ()")), "has a rule WHL201, which has a prefix of wheelproof's own rules"),
@@ -295,6 +301,44 @@ def test_faults_of_a_probe(tmp_path: Path, source: str, sentence: str) -> None:
     host = next(subject for subject in report["subjects"] if subject["kind"] == "host")
     assert sentence in host["facts"]["probes"]["acme"]["unavailable"]
     assert report["status"] in (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b"[wheelproof.rules]\nnonsense\n", "cannot be read: entry_points.txt, line 2: 'nonsense' has no value"),
+        (b"[wheelproof.rules]\n\xff = x\n", "cannot be read: entry_points.txt, line 2: the line is not UTF-8"),
+        (b"[wheelproof.rules]\nacme = no module!\n", "names 'no module!'; expected module or module:object"),
+    ],
+)
+def test_an_entry_point_that_cannot_be_read(tmp_path: Path, text: bytes, sentence: str) -> None:
+    folder = tmp_path / "acme_rules-1.0.dist-info"
+    folder.mkdir()
+    (folder / "entry_points.txt").write_bytes(text)
+
+    (plugin,) = find_plugins([str(tmp_path)])
+
+    assert plugin.fault.startswith(sentence)
+    assert (plugin.distribution, plugin.version) == ("acme_rules", "1.0")
+
+
+def test_what_cannot_be_read_is_an_error_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Plugin("rules", "?", "", "acme-rules", "1.0", "cannot be read: entry_points.txt, line 2")
+    monkeypatch.setattr(loading, "find_plugins", lambda: (broken,))
+
+    (subject,) = load_plugins().subjects()
+
+    assert [result.outcome for result in subject.results] == [Outcome.ERROR]
+    assert "cannot be read" in subject.results[0].message
+
+
+def test_extras_of_an_entry_point_are_not_part_of_it(tmp_path: Path) -> None:
+    folder = tmp_path / "acme_rules-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.4\nName: acme-rules\nVersion: 1.0.post1\n")
+    (folder / "entry_points.txt").write_text("[wheelproof.rules]\nacme = acme.rules : RULES [gpu]\n[console]\na = b\n")
+
+    assert find_plugins([str(tmp_path)]) == (Plugin("rules", "acme", "acme.rules:RULES", "acme-rules", "1.0.post1"),)
 
 
 ENDLESS = {

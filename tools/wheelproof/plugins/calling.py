@@ -61,7 +61,10 @@ def call(plugin: Plugin, task: Task, *, deadline: float = DEADLINE) -> tuple[lis
             child.end()
     if len(output) > LARGEST:
         return [], f"gave more than {LARGEST >> 20} MiB"
-    answers = [json.loads(line) for line in output.split(b"\n")[:-1]]
+    try:
+        answers = [dict(json.loads(line)) for line in output.split(b"\n")[:-1]]
+    except (ValueError, TypeError):
+        return [], "gave an answer that is not one of ours"
     if answers and "fault" in answers[-1]:
         return answers[:-1], str(answers[-1]["fault"])
     if not in_time:

@@ -7,6 +7,7 @@ folder that wheelproof lies in. PYTHONPATH, the current folder and the environme
 from __future__ import annotations
 
 import os
+import re
 import site
 import sysconfig
 from collections.abc import Iterator
@@ -16,19 +17,24 @@ from pathlib import Path
 RULES, FORMATS, PROBES, KERNELS = "rules", "formats", "probes", "kernels"
 KINDS = (RULES, FORMATS, PROBES, KERNELS)  # entry points of the group wheelproof.KIND
 GROUP = "wheelproof."
+_VALUE = re.compile(r"(\w+(?:\.\w+)*(?: *: *\w+(?:\.\w+)*)?) *(?:\[[^\]]*\])?")  # what extras it needs is ignored
 _SECTION = f"[{GROUP}".encode()
 _LARGEST = 1 << 20  # bytes of one entry_points.txt
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Plugin:
-    """An entry point ``name = value`` of a distribution, in the group ``wheelproof.KIND``."""
+    """An entry point ``name = value`` of a distribution, in the group ``wheelproof.KIND``.
+
+    ``fault`` says why it cannot be used at all, as the end of a sentence; "" when nothing speaks against it.
+    """
 
     kind: str
     name: str
     value: str
     distribution: str
     version: str = ""
+    fault: str = ""
 
     @property
     def label(self) -> str:
@@ -74,11 +80,26 @@ def _start_of(path: str) -> bytes:
 
 
 def _of(path: str) -> Iterator[Plugin]:
-    from importlib.metadata import PathDistribution  # noqa: PLC0415  # only where a plug-in is installed
+    """The plug-ins of one distribution. Our reader never raises where that of the standard library does."""
+    from wheel_checks.formats.wheel.entry_points import parse_entry_points  # noqa: PLC0415  # few have a plug-in
 
-    distribution = PathDistribution(Path(path))
-    for point in distribution.entry_points:
+    metadata = _start_of(f"{path}/METADATA").decode(errors="replace")
+    folder = os.path.basename(path).removesuffix(".dist-info").partition("-")  # noqa: PTH119  # as above
+    name, version = (_field(field, metadata) or part for field, part in (("Name", folder[0]), ("Version", folder[2])))
+    points = parse_entry_points(_start_of(f"{path}/entry_points.txt"))
+    unreadable = [f"line {line}: {sentence}" for line, sentence in points.unreadable]
+    if unreadable:
+        yield Plugin(RULES, "?", "", name, version, f"cannot be read: entry_points.txt, {unreadable[0]}")
+        return
+    for point in points.entries:
         kind = point.group.removeprefix(GROUP)
         if point.group.startswith(GROUP) and kind in KINDS:
-            value = point.value.replace(" ", "")
-            yield Plugin(kind, point.name, value, distribution.metadata["Name"] or path, distribution.version or "")
+            match = _VALUE.fullmatch(point.value)
+            value = match[1].replace(" ", "") if match else ""
+            fault = "" if match else f"names {point.value[:200]!r}; expected module or module:object"
+            yield Plugin(kind, point.name, value, name, version, fault)
+
+
+def _field(name: str, metadata: str) -> str:
+    match = re.search(rf"^{name}:[ \t]*(\S+)", metadata, re.MULTILINE | re.IGNORECASE)
+    return match[1][:200] if match else ""

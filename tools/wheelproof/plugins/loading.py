@@ -71,10 +71,19 @@ def load_plugins(reserved: Iterable[str] = ()) -> Plugins:
     found = find_plugins()
     if not found:
         return NO_PLUGINS
-    plugins = Plugins(found)
+    plugins = Plugins(tuple(plugin for plugin in found if not plugin.fault))
+    _blame_unreadable(plugins, found)
     _refuse_collisions(plugins, {FORMATS: frozenset(reserved)})
     _describe_rules(plugins)
     return plugins
+
+
+def _blame_unreadable(plugins: Plugins, found: Iterable[Plugin]) -> None:
+    for plugin in found:
+        if plugin.fault:
+            from wheelproof.plugins.calling import fault_of
+
+            plugins.blame(plugin, fault_of(plugin, plugin.fault))
 
 
 def _refuse_collisions(plugins: Plugins, reserved: dict[str, frozenset[str]]) -> None:
@@ -135,5 +144,5 @@ def listing() -> str:
     """The plug-ins for ``--version -v``: a line each, by kind; nothing of them is imported."""
     found = find_plugins()
     width = max((len(kind) for kind in KINDS), default=0)
-    lines = [f"  {p.kind:{width}}  {p.name} = {p.value}  ({p.distribution} {p.version})\n" for p in found]
+    lines = [f"  {p.kind:{width}}  {p.name} = {p.fault or p.value}  ({p.distribution} {p.version})\n" for p in found]
     return "plug-ins:\n" + "".join(lines) if lines else "no plug-in is installed\n"
