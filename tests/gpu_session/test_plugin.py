@@ -35,6 +35,12 @@ def test_plain():
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("number", [1])
+def test_marked_by_a_marker_of_the_project(number):
+    pass
+
+
+@pytest.mark.gpu(count=1)
 def test_marked():
     pass
 
@@ -109,13 +115,13 @@ def test_without_options_tests_run_and_markers_say_what_is_missing(cuda: Project
     done = cuda.pytest()
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 passed, 1 skipped" in done.stdout
+    assert "5 passed, 1 skipped" in done.stdout
     assert "needs 2 GPUs; here is NVIDIA H200 (sm_90, 150 GB)" in done.stdout
 
 
 def test_without_a_gpu_they_are_skipped_where_nothing_was_expected(cuda: Project, cpu: Project) -> None:
     no_gpu = cuda.pytest(STUB_GPUS="0")
-    assert "1 passed, 4 skipped" in no_gpu.stdout
+    assert "2 passed, 4 skipped" in no_gpu.stdout
     assert "needs 1 GPU: torch 2.11.0+cu130 sees no GPU" in no_gpu.stdout
 
     assert "needs 1 GPU with sm_90 or newer and 40 GB: torch 2.11.0+cpu is a CPU build" in cpu.pytest().stdout
@@ -151,10 +157,10 @@ def test_a_gpu_that_is_missing(cuda: Project) -> None:
 
 def test_as_expected_the_tests_run(cuda: Project, cpu: Project) -> None:
     done = cuda.pytest("--gpu-expect", "cuda>=13,<14,H200")
-    assert "4 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
+    assert "5 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
 
     on_cpu = cpu.pytest("--gpu-expect", "cpu")
-    assert "1 passed, 4 skipped" in on_cpu.stdout, on_cpu.stdout + on_cpu.stderr
+    assert "2 passed, 4 skipped" in on_cpu.stdout, on_cpu.stdout + on_cpu.stderr
 
 
 def test_under_xdist_the_host_is_examined_once(cuda: Project) -> None:
@@ -163,7 +169,7 @@ def test_under_xdist_the_host_is_examined_once(cuda: Project) -> None:
     assert wrong.stderr.count("is a build for cuda 13.0") == 1
     assert "workers" not in wrong.stdout
 
-    assert "4 passed, 1 skipped" in cuda.pytest("-n", "2", "--gpu-expect", "cuda==13.0").stdout
+    assert "5 passed, 1 skipped" in cuda.pytest("-n", "2", "--gpu-expect", "cuda==13.0").stdout
 
 
 def test_kernels_that_cannot_run_end_the_session(cuda: Project) -> None:

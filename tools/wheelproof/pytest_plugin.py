@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MARKER = 'gpu(min_sm=90, memory="40 GB", count=2): needs so many GPUs, each of at least this capability and memory'
 
+OURS = ("min_sm", "memory", "count")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
@@ -55,9 +57,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose marker does not hold here, and say what is here."""
+    """Skip a test whose marker does not hold here, and say what is here.
+
+    Many projects have a marker gpu of their own; one that names nothing of ours is theirs.
+    """
     marker = item.get_closest_marker("gpu")
-    if marker is None:
+    if marker is None or marker.kwargs.keys().isdisjoint(OURS):
         return
     from wheelproof.gpu_session import needs_of, why_not
 
