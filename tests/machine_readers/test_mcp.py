@@ -30,6 +30,7 @@ def allowed(tmp_path: Path) -> Path:
     secret = WheelBuilder("secret").write(outside)
     (folder / "link-1.0-py3-none-any.whl").symlink_to(secret)
     (folder / "away").symlink_to(outside)
+    (folder / "loop").symlink_to(folder / "loop")
     shutil.copy(DOCS / "files/grace.json", folder)
     shutil.copy(DOCS / "files/grace.json", outside)
     return folder
@@ -118,6 +119,9 @@ def test_paths_urls_and_sizes_that_are_refused(allowed: Path) -> None:
         ("verify", {"targets": ["demo @ https://example.org/demo"]}, not_below),
         ("verify", {"targets": ["dist"] * 51}, "51 were named; expected 1 to 50"),
         ("verify", {"targets": ["dist/"], "depth": "full"}, "'full' is not a depth of this tool"),
+        ("verify", {"targets": ["loop/demo.whl"]}, not_below),
+        ("verify", {"targets": ["x" * 5000 + ".whl"]}, "xxx..."),  # its name is cut, too
+        ("verify", {"targets": ["dist\0/demo.whl"]}, not_below),
         ("stack", {"requirements": ["demo @ file:///etc/passwd"]}, "names a URL"),
         ("stack", {"requirements": ["-r /etc/passwd"]}, "is not a requirement"),
         ("stack", {"requirements": ["/etc/passwd"]}, "is not a requirement"),

@@ -7,6 +7,7 @@ are bounded. Fixes are text for the user, and nothing executes them.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
@@ -130,12 +131,11 @@ class _Places:
 
     def path(self, text: str) -> Path:
         """The real path of a file or folder. Raises UsageError for one that is not below a folder that is allowed."""
-        if "\0" in text:
-            raise UsageError("a path holds a null character", expected="a path")
         for folder in self._folders:
-            real = (folder / text).resolve()  # an absolute path stays what it is
-            if real.is_relative_to(folder) and real.exists():
-                return real
+            with contextlib.suppress(OSError, RuntimeError, ValueError):  # too long, a loop of links, a null character
+                real = (folder / text).resolve()  # an absolute path stays what it is
+                if real.is_relative_to(folder) and real.exists():
+                    return real
         raise UsageError(
             f"{text} is not below a folder that was allowed, or does not exist",
             expected=", ".join(map(str, self._folders)) or "a folder that the user allowed with --allow",
@@ -144,7 +144,7 @@ class _Places:
     def targets(self, text: str) -> list[str]:
         """What ``verify`` is to judge: a requirement, or the real paths of wheels. Raises UsageError."""
         is_path = text.endswith(".whl") or "/" in text or text in {".", ".."}
-        if not is_path and not any((folder / text).exists() for folder in self._folders if "\0" not in text):
+        if not is_path and not any(_is_there(folder / text) for folder in self._folders):
             return [requirement(text)]
         found = self.path(text)
         if not found.is_dir():
@@ -167,9 +167,15 @@ def requirement(text: str) -> str:
         raise UsageError(what, expected="for example torch==2.11.0") from None
     if parsed.url:
         raise UsageError(f"{text!r} names a URL; only the configured indexes are asked", expected="a version")
-    if Path(text).exists():
+    if _is_there(Path(text)):
         raise UsageError(f"{text!r} is also a file in the folder of the server", expected=f"{text}>=0")
     return text
+
+
+def _is_there(path: Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return path.exists()
+    return False
 
 
 def summary(report: Report) -> dict[str, Any]:
