@@ -80,7 +80,7 @@ command = "test ! -e {project}/.hang || sleep 600"
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine: a folder with the project, and caches of its own."""
+    """A machine: a folder with the project, and its own caches."""
 
     folder: Path
     index: str

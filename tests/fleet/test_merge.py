@@ -171,7 +171,7 @@ def test_a_merged_report_without_its_fleet_is_none(wheelproof: Wheelproof, tmp_p
     run = wheelproof("report", "merge", str(tmp_path))
 
     assert run.status == 3
-    assert "a.json: the report of a merge tells nothing of the fleet" in run.out
+    assert "a.json: the report of a merge says nothing of the fleet" in run.out
 
 
 def without_times(report: dict[str, Any]) -> Any:

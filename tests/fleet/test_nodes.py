@@ -1,4 +1,4 @@
-"""What nodes must be: a node that is not fails, and what its report does not tell is undecided."""
+"""What nodes must be: a node that is not fails, and what its report does not say is undecided."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def test_a_cell_of_the_other_architecture(tmp_path: Path) -> None:
         assert here.run("sh", "-c", "exit 7").status == 7
 
 
-# A run in a process of its own, which names its owner, then runs a command until something happens to it.
+# A run in its own process, which names its owner, then runs a command until something happens to it.
 LONG = """
 import signal, sys
 from pathlib import Path
@@ -264,7 +264,7 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
         assert len(executor.sweep()) >= 1
         assert executor.sweep() == []
         assert containers(f"{OWNER_LABEL}={gone}") == []
-        assert containers("somebody=else") == ["created"]
+        assert containers("someone=else") == ["created"]
     finally:
         for made in (left, ours):
             container.remove(client, made)

@@ -1,4 +1,4 @@
-"""No engine, one that forbids, one that is none, one without what a cell needs: each is told plainly."""
+"""No engine, one that forbids, one that is another program, one without what a cell needs: each is told plainly."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_socket_at_which_nobody_listens(tmp_path: Path) -> None:
 
 
 def test_a_socket_that_this_user_may_not_use(tmp_path: Path) -> None:
-    """Asked by a child that is nobody when the tests run as root, whom nothing is forbidden."""
+    """Asked by a child that is no one when the tests run as root, whom nothing is forbidden."""
     with fake_engine(tmp_path / "docker.sock", VERSION) as environ:
         (tmp_path / "docker.sock").chmod(0)
         for folder in (tmp_path, *tmp_path.parents):
@@ -107,7 +107,7 @@ def test_a_socket_that_this_user_may_not_use(tmp_path: Path) -> None:
             assert 'sudo usermod -aG docker "$USER"' in said
 
 
-@pytest.mark.parametrize("host", ["tcp://192.0.2.1:2375", "ssh://somebody@elsewhere"])
+@pytest.mark.parametrize("host", ["tcp://192.0.2.1:2375", "ssh://someone@elsewhere"])
 def test_an_engine_of_another_machine(host: str) -> None:
     with pytest.raises(EngineError, match=r"DOCKER_HOST is .*; expected unix:// and the path of a socket"):
         connect({"DOCKER_HOST": host})

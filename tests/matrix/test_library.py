@@ -28,7 +28,7 @@ BROKEN = "raise ImportError('broken on purpose')\n"
 
 @pytest.fixture
 def index() -> Iterator[RangeServer]:
-    """An index with torch, and with somebody else's project ``mine``."""
+    """An index with torch, and with a stranger's project ``mine``."""
     with RangeServer(simple_index(torch_wheel("cpu"), library("", "9.0"))) as server:
         yield server
 

@@ -234,7 +234,7 @@ WRONG = [
         False,
     ),
     (AXES + '[cell]\nkernels = ["../x"]\n', r"cell.kernels\[0\] .* is no name", True),
-    (AXES + '[cell]\npackages = ["torch==1"]\n', r"cell.packages\[0\] .* an axis of its own", False),
+    (AXES + '[cell]\npackages = ["torch==1"]\n', r"cell.packages\[0\] .* its own axis", False),
     (AXES + '[cell]\npackages = ["a b"]\n', r"cell.packages\[0\] .* 'a b' is no requirement", False),
     (AXES.replace("2.10.0", ">=2.10 or so"), "axes.torch.* .* '>=2.10 or so' is no version", False),
     (AXES.replace("2.10.0", "nightly"), "torch .*of x86_64-py3.11-torch-nightly and 3 more is nightly", False),

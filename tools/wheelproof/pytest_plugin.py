@@ -59,7 +59,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test whose marker does not hold here, and say what is here.
 
-    Many projects have a marker gpu of their own; one that names nothing of ours is theirs.
+    Many projects have their own marker gpu; one that names nothing of ours is theirs.
     """
     marker = item.get_closest_marker("gpu")
     if marker is None or marker.kwargs.keys().isdisjoint(OURS):
@@ -84,7 +84,7 @@ def accelerator() -> Accelerator:
 
 @pytest.fixture
 def gpu(accelerator: Accelerator) -> Gpu:
-    """The first GPU; a test that asks for it is skipped where there is none."""
+    """The first GPU; a test that asks for it is skipped where there isn't one."""
     if not accelerator.gpus:
         pytest.skip(f"there is no GPU: {accelerator.absence}")
     return accelerator.gpus[0]

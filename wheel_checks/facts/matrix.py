@@ -140,7 +140,7 @@ class CellFacts:
     ``resolved`` are versions by project, ``tested`` the wheels that the cell names itself, ``junit`` the pattern of the
     reports of its command, ``tests`` what is in them.
     ``wheel`` is what the wheel on the index shows, ``imported`` what the import
-    showed; ``import_error`` says why there was none. ``smoke`` holds a document for each kind of smoke test.
+    showed; ``import_error`` says why there wasn't one. ``smoke`` holds a document for each kind of smoke test.
     ``targets`` are those that the kernels are compiled for (sm_100). ``reference`` is the cell of the other machine
     that compiles the same kernels, with what it made, "" when the matrix has none.
     """

@@ -61,7 +61,7 @@ def wanted_build(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     "MTX102",
     "the world is as the matrix says",
     why="An expectation that was right when it was written hides the day on which things get better, or worse in "
-    "another way. When the world changes, somebody has to look.",
+    "another way. When the world changes, someone has to look.",
     example="the matrix says that torch for aarch64 is a CPU build, and the index has a CUDA build now",
     fix="Look at what is there now, and change `expect` in the matrix, or take it out.",
 )

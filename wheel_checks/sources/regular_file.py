@@ -36,7 +36,7 @@ def open_regular(path: str | os.PathLike[str], *, given: bool = False) -> io.Fil
 
 
 def names_file(text: str) -> bool:
-    """Whether ``text`` is the path of a file that exists, be it a pipe; a text that can be no path is none."""
+    """Whether ``text`` is the path of a file that exists, be it a pipe; a text that can be no path does not."""
     return os.path.exists(text) and not os.path.isdir(text)  # noqa: PTH110, PTH112  # Path raises for long texts
 
 

@@ -148,7 +148,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _probes(output: OutputOptions) -> Callable[[], Mapping[str, ProbedFacts | Unavailable]] | None:
-    """What asks the probes of plug-ins; None where there is none."""
+    """What asks the probes of plug-ins; None where there isn't one."""
     from wheelproof.plugins.installed import PROBES
 
     if not output.plugins.of(PROBES):

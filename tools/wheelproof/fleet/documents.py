@@ -20,7 +20,7 @@ _DECODER = json.JSONDecoder()
 
 
 def read_documents(stream: BinaryIO, *, chunk: int = CHUNK) -> Iterator[Any]:
-    """Every document of ``stream``, and in the place of what is none a FormatError that says why.
+    """Every document of ``stream``, and in the place of anything else a FormatError that says why.
 
     Behind a fault reading goes on where the next report begins. Of the stream no more is held than the document that is
     being read, and at most as much again.

@@ -19,8 +19,8 @@ STANDARD_INPUT = "standard input"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON document, or why there is none. ``source`` is its file, and which of several in it; ``label`` is what the
-    file's name says of the host ("" when it says nothing).
+    """A JSON document, or why there isn't one. ``source`` is its file, and which of several there; ``label`` what its
+    name says of the host ("" when it says nothing).
     """
 
     source: str
@@ -73,7 +73,7 @@ def read_inputs(inputs: Sequence[str], count: Callable[[int], None]) -> Iterator
 
 
 class _Counted:
-    """A stream that tells how much was read of it."""
+    """A stream that says how much was read of it."""
 
     def __init__(self, stream: BinaryIO, count: Callable[[int], None]) -> None:
         self._stream, self._count = stream, count

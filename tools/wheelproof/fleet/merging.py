@@ -23,7 +23,7 @@ from wheelproof.fleet.places import place_reader
 from wheelproof.fleet.reading import MERGE, ReportReader
 from wheelproof.reporting import OpenReport, Selection
 
-# These hold whatever rules were selected: what nobody looked at must not look like a pass
+# These hold whatever rules were selected: what no one looked at must not look like a pass
 ALWAYS = ("MTX203", "MTX204", "MTX206", "MTX209")
 
 
@@ -36,7 +36,7 @@ def merge(
 ) -> Report:
     """One subject for the fleet, with what differs, and one for each host, with its findings.
 
-    ``expected`` are the hosts that should be there (none: nobody knows), ``topology`` says where hosts are, and
+    ``expected`` are the hosts that should be there (none: no one knows), ``topology`` says where hosts are, and
     ``tables`` what they must be. Documents are read one after another, and only what is compared is kept of each.
     Raises UsageError for a rule that does not exist.
     """
@@ -109,7 +109,7 @@ def _host_subject(host: Host, deviates: Mapping[str, str], places: Mapping[str, 
 
 
 def _report_facts(report: HostReport) -> dict[str, Any]:
-    """Where a report was, and what a merge of this merge needs to tell its results from those of the others."""
+    """Where a report was, and what a merge of this merge needs to distinguish its results from those of the others."""
     told = {"headline": report.headline, "root": report.root, "findings": len(report.results)}
     return asdict(report.source) | told | {"left_out": [asdict(left_out) for left_out in report.left_out]}
 

@@ -178,7 +178,7 @@ class ReportReader:
         """What a merge before this one knew; what it compared is compared again, with all other hosts."""
         number = next((number for number, subject in enumerate(subjects) if subject.kind == FLEET), None)
         if number is None:
-            raise FormatError("the report of a merge tells nothing of the fleet")
+            raise FormatError("the report of a merge says nothing of the fleet")
         facts = _facts_of(subjects, number, _Fleet)
         return FleetFacts(
             tuple(self._merged_host(subjects, n) for n, subject in enumerate(subjects) if subject.kind == "host"),

@@ -1,4 +1,4 @@
-"""Runs the cells of a matrix, several at once, each in a process of its own, and puts together what they found."""
+"""Runs the cells of a matrix, several at once, each in its own process, and puts together what they found."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TICK = 1.0  # seconds between two looks at the deadlines
 _LAST_WORDS = 1500
 
 Heard = Callable[[Task, str], None]
-"""Is told of a cell each step that begins, and "" when the cell has ended."""
+"""Is called with each step of a cell that begins, and with "" when the cell has ended."""
 Ended = Callable[[Task, Died | None], None]
 """Is given each cell that has ended, and how when its process died."""
 Warned = Callable[[Mapping[str, Unavailable]], None]

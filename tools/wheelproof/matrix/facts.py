@@ -75,7 +75,7 @@ def cell_facts(cell: Cell, records: Mapping[str, Record], died: Died | None, sou
 
 
 def with_references(cells: Sequence[CellFacts]) -> tuple[CellFacts, ...]:
-    """Each cell beside the one of the reference machine, with the same Python and torch, that compiled most of it."""
+    """Each cell next to the one of the reference machine, with the same Python and torch, that compiled most of it."""
     return tuple(_with_reference(cell, cells) for cell in cells)
 
 

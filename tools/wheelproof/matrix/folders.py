@@ -20,7 +20,7 @@ from wheel_checks.errors import DeadlineError, SourceError, WheelproofError
 from wheel_checks.sources.http.cache import default_cache_path
 
 _PATIENCE = 90.0  # seconds that what is left of a run that was killed has to end
-_TICK = 0.2  # seconds between two looks at a lock that somebody else holds
+_TICK = 0.2  # seconds between two looks at a lock that someone else holds
 
 
 def default_cache() -> Path:

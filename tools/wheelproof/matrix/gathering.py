@@ -44,7 +44,7 @@ class Gathered:
     unreadable: dict[str, str] = field(default_factory=dict)
 
     def add(self, source: str, document: Any) -> None:
-        """Take in a document that was read at ``source``, or the FormatError that says why there is none."""
+        """Take in a document that was read at ``source``, or the FormatError that says why there isn't one."""
         try:
             records = _records(document, source)
         except FormatError as error:

@@ -95,7 +95,7 @@ def _kernels() -> str:
 
 
 def read_report(folder: Path, cell: str) -> CellRecord | None:
-    """The record of a cell; None when there is none, or it is not complete: something in it was left undecided."""
+    """The record of a cell; None if there isn't one, or it is not complete: something in it was left undecided."""
     path = folder / f"{cell}.json"
     try:
         document = parse_json(read_whole(path, LARGEST), path.name, LARGEST)

@@ -72,7 +72,7 @@ def _package(text: str) -> str:
     except InvalidRequirement:
         raise UsageError(f"{text[:80]!r} is no requirement", expected="one such as numpy or triton==3.6.0") from None
     if canonicalize_name(requirement.name) == "torch":
-        raise UsageError("torch stands on an axis of its own", expected="further packages")
+        raise UsageError("torch stands on its own axis", expected="further packages")
     return text
 
 

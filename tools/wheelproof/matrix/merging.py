@@ -146,7 +146,7 @@ def judge(
 
 
 def facts_of(record: CellRecord) -> CellFacts:
-    """What a record tells of its cell, seen alone."""
+    """What a record says of its cell, seen alone."""
     return cell_facts(record.cell, record.by_step, record.died, record.matrix.source)
 
 

@@ -146,7 +146,7 @@ class Matrix:
     cells: tuple[Cell, ...]
 
     def only(self, patterns: Sequence[str]) -> tuple[Cell, ...]:
-        """The cells whose ids match one of the globs, all when there is none. Raises UsageError for one without any."""
+        """The cells whose ids match one of the globs, all if there isn't one. Raises UsageError for one without any."""
         for pattern in patterns:
             if not any(fnmatchcase(cell.id, pattern) for cell in self.cells):
                 raise UsageError(

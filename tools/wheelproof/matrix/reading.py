@@ -1,4 +1,4 @@
-"""``ci/matrix.toml`` read into a matrix; ``matrix.schema.json`` beside this file says the same to editors."""
+"""``ci/matrix.toml`` read into a matrix; ``matrix.schema.json`` next to this file says the same to editors."""
 
 from __future__ import annotations
 

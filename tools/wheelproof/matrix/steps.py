@@ -91,7 +91,7 @@ def digest_of_files(folders: Iterable[Path]) -> str:
 
 
 def read_record(path: Path) -> Record | None:
-    """The record in a file; None when there is none, or it is not what this release writes: then it is made anew."""
+    """The record in a file; None if there isn't one, or it is not what this release writes: then it is made again."""
     try:
         values = parse_json(read_start(path, LARGEST + 1), path.name, LARGEST)
         if values.pop("schema") != SCHEMA:
@@ -153,7 +153,7 @@ class Steps:
 
     @property
     def left(self) -> float:
-        """The seconds that are left for the step. Raises DeadlineError when there are none."""
+        """The seconds that are left for the step. Raises DeadlineError when there aren't any."""
         left = min(self._left_of_cell, self._left_of_step)
         if left <= 0:
             raise self._too_late()
@@ -176,7 +176,7 @@ class Steps:
     ) -> Mapping[str, Any] | None:
         """The result of a step: that of an earlier run with the same ``inputs``, or what ``work`` gives.
 
-        A result is kept for ``keep_for`` seconds; one that tells of an "error" or is undecided is not. None when the
+        A result is kept for ``keep_for`` seconds; one that reports an "error" or is undecided is not. None when the
         step cannot be carried out: then its record says why, or that of an earlier step that took all the time. Raises
         SourceError when the folder cannot be written.
         """

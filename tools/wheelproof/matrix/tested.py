@@ -25,8 +25,8 @@ _EXPECTED = "the path, the glob or the URL of a wheel, or a requirement"
 def with_requirement(cell: Cell, folder: Path) -> Cell:
     """The cell with its ``wheel`` as a requirement; a path or a glob starts at ``folder``.
 
-    Of several wheels the one that an installer would take for the cell is meant. Raises UsageError when there is none,
-    or when the text is none of these.
+    Of several wheels the one that an installer would take for the cell is meant. Raises UsageError if there isn't one,
+    or when the text is not one of these.
     """
     return replace(cell, wheel=_requirement(cell, folder)) if cell.wheel else cell
 

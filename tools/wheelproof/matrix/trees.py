@@ -1,7 +1,7 @@
 """Trees of installed packages: what a lock installs for a platform, made by uv on this machine and shared by all runs.
 
-uv links the files from its own cache, so a tree takes little room beside that. A tree is never changed: it is made
-beside its place and renamed, and every place sees it read-only.
+uv links the files from its own cache, so a tree takes little room next to that. A tree is never changed: it is made
+next to its place and renamed, and every place sees it read-only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from wheelproof.matrix.folders import make_folder, only_writer
 from wheelproof.matrix.steps import digest
 
 UNUSED = 30 * 24 * 3600.0  # seconds after which a tree that no run has taken is removed
-ABANDONED = 24 * 3600.0  # seconds after which nobody is still writing a tree
+ABANDONED = 24 * 3600.0  # seconds after which no one is still writing a tree
 _PARTIAL = ".partial-"
 _DRY, _WOULD_FETCH = ("--dry-run", "--offline"), "Would download"  # what uv says then (uv 0.13)
 _DRY_SECONDS = 60.0
@@ -128,7 +128,7 @@ class Trees:
         started, path = time.monotonic(), self.path(lock)
         with only_writer(self.folder / f"{lock.digest}.lock", deadline):
             if not path.is_dir():
-                # A name of its own: the uv of a run that was killed may still be writing into another.
+                # Its own name: the uv of a run that was killed may still be writing into another.
                 partial = self.folder / f"{lock.digest}{_PARTIAL}{os.getpid()}"
                 left = deadline - (time.monotonic() - started)
                 if left <= 0:
@@ -147,7 +147,7 @@ class Trees:
         return answer.status == 0 and _WOULD_FETCH not in answer.words
 
     def prune(self, now: float) -> tuple[str, ...]:
-        """Remove the trees that nobody has taken for a month, and what killed runs left of others; the trees' names."""
+        """Remove the trees that no one has taken for a month, and what killed runs left of others; the trees' names."""
         if not self.folder.is_dir():
             return ()
         removed = []

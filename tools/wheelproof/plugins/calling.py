@@ -1,4 +1,4 @@
-"""Runs a plug-in in a child of its own, with a deadline: an endless loop cannot be stopped in this process."""
+"""Runs a plug-in in its own child, with a deadline: an endless loop cannot be stopped in this process."""
 
 from __future__ import annotations
 

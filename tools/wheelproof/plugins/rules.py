@@ -1,6 +1,6 @@
 """Rules of plug-ins: each is described once, and judges in a child that knows nothing of our other results.
 
-A plug-in adds results and takes none away: its answers are decoded as findings of its own rules, and whatever else
+A plug-in adds results and takes none away: its answers are decoded as the findings of its own rules, and whatever else
 happens in its child is an error of these.
 """
 

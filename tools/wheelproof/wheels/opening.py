@@ -81,7 +81,7 @@ def open_places(
 
     ``links`` opens the reader of what wheels link to; with ``whole`` it streams every library whose head and tail do
     not say enough, and what ``beside`` asks for is installed with each wheel. ``on_bytes`` takes how many bytes were
-    read. Raises UsageError for a size that is none.
+    read. Raises UsageError for a size that cannot be read.
     """
     from wheel_checks.facts.expectations import parse_size
     from wheel_checks.sources.client import HttpClient

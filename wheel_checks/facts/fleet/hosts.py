@@ -50,9 +50,9 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class FleetFacts:
-    """All hosts, in order of their names. ``expected`` are the names that were asked for (none: nobody said).
+    """All hosts, in order of their names. ``expected`` are the names that were asked for (none: no one said).
 
-    ``unexpected`` are the hosts that were not, where somebody said. ``repeated`` are reports that a newer one of the
+    ``unexpected`` are the hosts that were not, where someone said. ``repeated`` are reports that a newer one of the
     same command about the same host replaced. ``named_places`` say where hosts are, ``tables`` what they must be.
     """
 

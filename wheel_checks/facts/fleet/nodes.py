@@ -34,7 +34,7 @@ _MAKERS = {"NVIDIA": "cuda", "AMD": "rocm", "Intel": "xpu"}
 
 
 class Unmet(NamedTuple):
-    """A requirement that a host does not meet, or may not: ``has`` is what it has, None where nothing tells that."""
+    """A requirement that a host does not meet, or may not: ``has`` is what it has, None where nothing says that."""
 
     what: str
     expected: str

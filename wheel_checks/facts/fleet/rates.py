@@ -176,7 +176,7 @@ def _slow_groups(pool: Sequence[Measured], usual: Usual, topology: Topology) -> 
 
 
 def _number(text: str) -> float:
-    """The rate that ``text`` says; 0 for what is none, as another machine may write it."""
+    """The rate that ``text`` says; 0 for anything else, as another machine may write it."""
     try:
         rate = float(text)
     except ValueError:

@@ -38,7 +38,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """What one report tells of a host.
+    """What one report says of a host.
 
     ``facts`` are compared: one short text per name, None for one that could not be read; a fact that other hosts have
     and this one lacks is not there. ``results`` are the findings, and the checks that could not be made; ``root`` is

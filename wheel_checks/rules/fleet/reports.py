@@ -20,15 +20,15 @@ _PARTS, _EVIDENCE_PARTS = 8, 200  # of a set of hosts
 @rule(
     "MTX203",
     "every expected host reported",
-    why="The host that is broken most is the one that cannot even run the doctor: without a list of names nobody "
+    why="The host that is broken most is the one that cannot even run the doctor: without a list of names no one "
     "misses it.",
     example="73 hosts were expected, and node-9 gave no report",
     fix="Look at the host itself: is it up, can the scheduler start anything there, is wheelproof installed?",
 )
 def missing(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
-    """Which of the expected hosts gave no report (undecided), and which gave one that nobody expected (a warning)."""
+    """Which of the expected hosts gave no report (undecided), and which gave one that no one expected (a warning)."""
     if not fleet.expected:
-        need(Unavailable("nobody said which hosts are expected", "--expect-hosts names them"))
+        need(Unavailable("no one said which hosts are expected", "--expect-hosts names them"))
     if absent := fleet.missing:
         yield Finding(
             f"{len(absent)} of {len(fleet.expected)} expected hosts gave no report: {folded(absent, _PARTS)}",
@@ -54,7 +54,7 @@ def missing(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     fix="Bring the node in line, or drain it; where the file is out of date, mend the file.",
 )
 def not_as_expected(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
-    """What nodes do not meet, one finding for the same shortfall; undecided where their reports do not tell."""
+    """What nodes do not meet, one finding for the same shortfall; undecided where their reports do not say."""
     if not fleet.tables:
         need(Unavailable("no expectations of nodes were given", "--expect FILE gives them"))
     names = [host.name for host in fleet.hosts]
@@ -80,7 +80,7 @@ def not_as_expected(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "MTX204",
     "every input is a report",
-    why="A report that was cut off or cannot be read is a host that nobody has looked at.",
+    why="A report that was cut off or cannot be read is a host that no one has looked at.",
     example="node-9.json ends in the middle: its node lost power while it wrote",
     fix="Make the report again: `wheelproof doctor --format json --output FILE`.",
 )
@@ -120,7 +120,7 @@ def repeated(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     fix="Make smaller reports: of fewer subjects, or of fewer rules (`--select`).",
 )
 def taken_in_whole(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
-    """What was left out of a report. It is as grave as the gravest of it can be; undecided when nobody knows."""
+    """What was left out of a report. It is as grave as the gravest of it can be; undecided when no one knows."""
     for host in fleet.hosts:
         for report in host.reports:
             for left_out in report.left_out:

@@ -311,5 +311,5 @@ def _failure(answer: Answer, folder: Path) -> SourceError | UsageError:
 
 
 def is_network_failure(words: str) -> bool:
-    """Whether uv's words say that a server did not answer, failed, or broke off; an answer such as 404 is none."""
+    """Whether uv's words say that a server did not answer, failed, or broke off; 404 does not count."""
     return bool(_NETWORK.search(words)) and not _REFUSED.search(words)

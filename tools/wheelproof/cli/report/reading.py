@@ -9,7 +9,7 @@ from wheel_checks.model import Report
 
 
 def read_reports(paths: Sequence[str]) -> list[Report]:
-    """The reports in files, folders and standard input. Raises FormatError for what is none, NotFoundError."""
+    """The reports in files, folders and standard input. Raises FormatError for anything else, NotFoundError."""
     from wheel_checks.formats.secrets import redacted
     from wheel_checks.report.json_reading import read_report
     from wheelproof.fleet.inputs import find_inputs, read_inputs

@@ -96,7 +96,7 @@ class VenvExecutor:
 
 @functools.cache
 def find_python(version: str) -> str | None:
-    """The path of an interpreter of this version, as uv finds it; None when there is none. Nothing is downloaded."""
+    """The path of an interpreter of this version, as uv finds it; None if there isn't one. Nothing is downloaded."""
     options = ("--no-python-downloads", "--no-project", "--no-config", "--system")
     answer = run_uv(["python", "find", *options, version], os.environ, _PATIENCE)
     return answer.output.strip() or None if answer.status == 0 else None

@@ -1,7 +1,7 @@
 """Runs a command of the shell in the place of a cell and says on standard output, as one JSON object, how it ended.
 
 Its arguments are the command, the folder of the project, which ``{project}`` stands for, and the pattern of the JUnit
-reports that it writes in its folder ("" when there are none): their bytes are part of the answer. ``python`` is the
+reports that it writes in its folder ("" when there aren't any): their bytes are part of the answer. ``python`` is the
 interpreter of the cell, and the scripts of what is installed (``pytest``) can be called by name. Runs under that
 interpreter, from CPython 3.8 on, with the standard library alone. What the command writes goes to standard error.
 """

@@ -13,7 +13,7 @@ _PROGRAM = f'"{_WHEELPROOF}/bin/wheelproof"'
 
 
 def write(plan: Plan) -> str:
-    """The workflow: a job for each cell on a runner of its own platform, then the merge."""
+    """The workflow: a job for each cell on a runner of its platform, then the merge."""
     read = {"contents": "read"}
     document: dict[str, Any] = {
         "name": "matrix",

@@ -35,7 +35,7 @@ set -- {cells}
 shift "$JOB_COMPLETION_INDEX"
 status=0
 {run} || status=$?
-# What the cell found is in its report: a pod fails, and is tried again, only when there is none
+# What the cell found is in its report: a pod fails, and is tried again, only if there isn't one
 [ "$status" -le 1 ] || [ -e {records}/"$1".json ] || exit "$status"
 """
 
@@ -86,7 +86,7 @@ def _job(plan: Plan, name: str, cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def _merge(plan: Plan) -> dict[str, Any]:
-    """The Job that waits, suspended, until somebody knows that the others are done."""
+    """The Job that waits, suspended, until someone knows that the others are done."""
     merge = plan.merge(program=_PROGRAM, matrix=_MATRIX, records=_RECORDS)
     # A finding is no failure of the pod: its log is the report
     script = "\n".join(["set -eu", *in_venv(_WHEELPROOF, plan.install), f"{merge} || [ $? -ne 2 ]", ""])

@@ -70,14 +70,14 @@ class Plan:
 
 
 def minutes(cell: Cell) -> int:
-    """What a job may take: the deadline of the cell, which tells more when it passes, and what is around it."""
+    """What a job may take: the deadline of the cell, which says more when it passes, and what is around it."""
     return max(1, -(-round(cell.deadline) // 60)) + MARGIN
 
 
 def container_image(cell: Cell) -> str:
     """An image in which the cell and wheelproof can run: its own, else that of its Python.
 
-    Raises UsageError when there is none.
+    Raises UsageError if there isn't one.
     """
     if cell.image:
         return cell.image

@@ -91,8 +91,8 @@ def no_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "H02",
     "Python's headers are there",
-    why="The helper that Triton compiles includes Python.h. The Python of a distribution has it in a package of its "
-    "own; those of uv and conda bring it along.",
+    why="The helper that Triton compiles includes Python.h. The Python of a distribution has it in a "
+    "separate package; those of uv and conda bring it along.",
     example="fatal error: Python.h: No such file or directory",
     fix="Install the headers of this Python, or take a Python that has them.",
     sources="sglang PR18644, tabbyAPI PR456",

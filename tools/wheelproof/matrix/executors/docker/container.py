@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # the SDK is an extra, and takes a third of a second to impor
 FIRST_PROCESS = Path(__file__).with_name("first_process.py")
 FIRST_PROCESS_INSIDE = "/wheelproof-first-process.py"
 KILLED = 137  # 128 + SIGKILL
-GRACE = 30.0  # seconds after the deadline in which the first process ends the container, should nobody else
+GRACE = 30.0  # seconds after the deadline in which the first process ends the container, should no one else
 _STDOUT, _STDERR = 1, 2  # as the engine numbers the streams
 
 
@@ -105,7 +105,7 @@ def run(
     log: Path,
     deadline: float,
 ) -> Ended:
-    """Run ``command`` in a container of its own, which is gone afterwards, however this ends.
+    """Run ``command`` in its own container, which is gone afterwards, however this ends.
 
     Standard output goes to ``output``, standard error is appended to ``log``, of each as much as the limits allow.
     Raises EngineError when the engine cannot run it, and OSError when a file cannot be written.
@@ -177,7 +177,7 @@ def frames(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def _hang_up(connection: socket.socket) -> None:
-    """End the connection for the engine, too: it would wait for somebody to read before it removes the container."""
+    """End the connection for the engine, too: it would wait for someone to read before it removes the container."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 

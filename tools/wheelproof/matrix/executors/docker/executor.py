@@ -83,7 +83,7 @@ class DockerExecutor:
 
     @functools.cached_property
     def client(self) -> APIClient:
-        """The engine. Raises EngineError when there is none, each time that it is asked for."""
+        """The engine. Raises EngineError if there isn't one, each time that it is asked for."""
         return connect(self.environ)
 
     def obstacle(self, cell: Cell) -> Unavailable | None:

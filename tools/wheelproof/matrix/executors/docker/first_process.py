@@ -17,7 +17,7 @@ import sys
 import time
 
 TOO_SLOW = 124  # as of timeout(1)
-LEFT_ALONE = 125  # nobody waits for the command any more
+LEFT_ALONE = 125  # no one waits for the command any more
 CANNOT_START = 127  # as of a shell
 
 

@@ -1,0 +1,113 @@
+"""Holds the words of the project to those of its field: how often habits of ours occur, against well-kept packages.
+
+usage: python ci/plain_english.py [--lines]
+
+Counts each habit of ``ci/plain_english.toml`` in 100,000 words of what people read: documentation, and the docstrings,
+comments and messages of the code and its tests. ``--lines`` names each place. Code in backticks and between the braces
+of an f-string does not count. The exit code is 1 when a habit is more than ``TIMES`` as frequent as in the packages of
+the table, else 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = Path(__file__).with_suffix(".toml")
+TIMES = 3
+RARE = 0.2  # what counts as the rate of a word that the packages never have: ours are as many words as theirs
+FOLDERS = (
+    "tools",
+    "wheel_checks",
+    "kernels_smoke",
+    "docs",
+    "tests",
+    "ci",
+    "benchmarks",
+    "docker",
+    "README.md",
+    "CHANGELOG.md",
+)
+# Words of others: logs, requirements, and the texts that a table finds in them; and this table of habits.
+FOREIGN = (
+    "tests/data",
+    "wheel_checks/data/log_texts",
+    "ci/plain_english",
+    "ci/kernel_faults",
+    "tests/ci/test_plain_english.py",
+)
+_CODE = re.compile(r"``[^`]*``|`[^`\n]*`")
+_FORMATTED = re.compile(r"^[rRbBuU]*[fF]")
+_WORD = re.compile(r"[A-Za-z][A-Za-z']*")
+Line = tuple[str, int, str]
+
+
+def main() -> int:
+    """Count, print a table, and compare."""
+    parser = argparse.ArgumentParser(description="Count the habits of ci/plain_english.toml in our text.")
+    parser.add_argument("--lines", action="store_true", help="name each place")
+    arguments = parser.parse_args()
+    lines = list(text())
+    words = sum(len(_WORD.findall(line)) for _, _, line in lines)
+    print(f"{words:,} words; occurrences in 100,000 of them")
+    failed = 0
+    for habit in tomllib.loads(TABLE.read_text(encoding="utf-8"))["habit"]:
+        pattern = re.compile(habit["pattern"])  # case counts: None is a value of Python
+        found = [(path, number, line) for path, number, line in lines if pattern.search(line)]
+        rate, limit = 100_000 * sum(len(pattern.findall(line)) for *_, line in found) / words, most(habit["peers"])
+        failed += rate > limit
+        verdict = "" if rate <= limit else f"   too many; write: {habit['write']}"
+        print(f"  {habit['name']:<12} {rate:6.1f}   at most {limit:4.1f}, peers {habit['peers']:.1f}{verdict}")
+        if arguments.lines:
+            print("".join(f"    {path}:{number}: {line.strip()}\n" for path, number, line in found), end="")
+    return int(failed > 0)
+
+
+def most(peers: float) -> float:
+    """The rate that is allowed, from that of the peers."""
+    return TIMES * max(peers, RARE)
+
+
+def text() -> Iterator[Line]:
+    """The lines that people read: file, number, and the line without code."""
+    for name in FOLDERS:
+        top = ROOT / name
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            inside = path.relative_to(ROOT).as_posix()
+            if path.suffix not in (".md", ".py", ".toml") or inside.startswith(FOREIGN) or "/." in inside:
+                continue
+            written = path.read_text(encoding="utf-8")
+            for number, line in prose(written) if path.suffix == ".py" else enumerate(written.splitlines(), 1):
+                yield inside, number, _CODE.sub("", line)
+
+
+def prose(source: str) -> Iterator[tuple[int, str]]:
+    """The lines of the strings and comments of Python code, with their numbers."""
+    middle = getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)  # since Python 3.12 an f-string is several tokens
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in (tokenize.STRING, tokenize.COMMENT, middle):
+            string = token.string
+            if _FORMATTED.match(string) and token.type == tokenize.STRING:
+                string = _without_expressions(string)
+            yield from enumerate(string.splitlines(), token.start[0])
+
+
+def _without_expressions(string: str) -> str:
+    """An f-string without what is between its braces, but for the line ends there."""
+    depth, kept = 0, []
+    for character in string.replace("{{", "").replace("}}", ""):
+        depth += character == "{"
+        kept.append(character if depth == 0 or character == "\n" else "")
+        depth -= character == "}" and depth > 0
+    return "".join(kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""The words of the project are counted where people read them, and not in code."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ci.plain_english import most, prose
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [
+        ("told = 1  # nobody is told\n", ["nobody", "told"]),
+        ('def tell() -> None:\n    """Tells\n    anew."""\n', ["Tells", "anew"]),
+        ('print(f"{told}, beside {told:>3}")\n', ["beside"]),
+        ("beside = told\n", []),
+    ],
+)
+def test_strings_and_comments_are_read_and_code_is_not(source: str, seen: list[str]) -> None:
+    text = " ".join(line for _, line in prose(source))
+    assert re.findall(r"nobody|told|Tells|anew|beside", text) == seen
+
+
+def test_a_line_has_its_number() -> None:
+    assert [number for number, _ in prose('a = 1\n"""b\nc"""\n')] == [2, 3]
+
+
+def test_a_word_that_the_packages_never_have_may_be_rare() -> None:
+    assert 0 < most(0) < most(1) == 3
