@@ -27,6 +27,7 @@ from wheel_checks import Evidence, Finding, Severity, need, rule
     why="Our index serves nothing else.",
     example="demo-1.0-py3-none-any.whl",
     fix="Rename the project.",
+    sources=["https://example.org/policy"],
 )
 def has_our_prefix(wheel, expectations):
     """The distribution's name begins with acme."""

@@ -70,6 +70,7 @@ class TestRules:
         assert page.startswith("ACME001: wheels have our prefix\nwarning, judges every wheel, ")
         assert "a rule of acme-rules" in page
         assert "Our index serves nothing else." in page
+        assert "https://example.org/policy" in page
         assert "| ACME002 | error | wheels are small |" in good.wheelproof("rules", "--format", "markdown").stdout
         assert good.wheelproof("rules", "acme0", "--no-plugins").returncode == 2
 

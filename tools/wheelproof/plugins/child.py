@@ -57,10 +57,10 @@ def main() -> int:
 def _describe(task: Task) -> Iterator[dict[str, Any]]:
     """What each rule says about itself; of a format or a probe only that it can be loaded."""
     rules = _load_rules(task.value)
-    yield {"rules": [{name: str(getattr(rule, name)) for name in _DESCRIBED} for rule in rules.values()]}
-
-
-_DESCRIBED = ("id", "title", "kind", "severity", "why", "example", "fix", "audience")
+    texts = ("id", "title", "kind", "severity", "why", "example", "fix", "audience", "tested")
+    said = ({name: str(getattr(rule, name)) for name in texts} for rule in rules.values())
+    sources = ([str(source) for source in rule.sources] for rule in rules.values())
+    yield {"rules": [{**one, "sources": found} for one, found in zip(said, sources, strict=True)]}
 
 
 def _check(task: Task) -> Iterator[dict[str, Any]]:

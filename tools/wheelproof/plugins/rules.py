@@ -39,6 +39,8 @@ class _Described:
     example: str
     fix: str
     audience: Audience
+    sources: tuple[str, ...] = ()
+    tested: str = ""
 
 
 def read_rules(plugin: Plugin) -> tuple[Rule, ...]:
@@ -75,7 +77,9 @@ def _rule(one: _Described, plugin: Plugin, asking: _Asking) -> Rule:
             one.fix,
             check,
             one.audience,
-            plugin.distribution,
+            plugin=plugin.distribution,
+            sources=one.sources,
+            tested=one.tested,
         )
     raise fault_of(plugin, what)
 
