@@ -51,6 +51,7 @@ def test_a_change_is_seen(project: Path, change: Callable[[Path], object]) -> No
         lambda project: (project / "records" / "cell.json").write_text("{}"),
         lambda project: (project / "env" / "bin.py").write_text(""),
         lambda project: os.mkfifo(project / "src" / "pipe"),
+        lambda project: (project / "wheelproof-17_3.log").touch(),
     ],
 )
 def test_what_is_no_part_of_it_is_not_read(project: Path, change: Callable[[Path], object]) -> None:

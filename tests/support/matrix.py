@@ -118,6 +118,8 @@ _SPENT = {"bytes_read", "requests"}  # what a cache holds already is not read ag
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, dict) and value.get("label") == "log":
+        return "the path of a log"
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items() if key not in _TIMES | _SPENT}
     return [_plain(item) for item in value] if isinstance(value, list) else value

@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 
 from wheel_checks.errors import FormatError, SourceError
@@ -29,6 +30,7 @@ from wheelproof.reporting import Selection
 
 MOST_FILES, MOST_BYTES = 20_000, 256 << 20  # of a project that a command may read
 _NOT_READ = ("__pycache__", "build", "node_modules")  # what builds and tests leave behind
+_OUR_LOGS = "wheelproof-*.log"  # of the tasks of an array
 
 
 def inputs_of(cell: Cell, selection: Selection, written: Sequence[Path] = ()) -> str:
@@ -69,7 +71,7 @@ def _files(folder: Path, without: Sequence[Path]) -> Iterator[Path]:
         links = [name for name in folders if (here / name).is_symlink()]
         folders[:] = sorted(name for name in folders if name not in links and _is_part(here / name, device, without))
         for path in (here / name for name in sorted([*files, *links]) if not name.startswith(".")):
-            if path.is_file() or path.is_symlink():
+            if (path.is_file() or path.is_symlink()) and not fnmatch(path.name, _OUR_LOGS):
                 yield path
 
 
