@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wheelproof.matrix.executors.docker.emulation import obstacle
+from wheelproof.matrix.executors.docker.emulation import obstacle, quick_cpu
 
 # As the kernel writes it (Documentation/admin-guide/binfmt-misc.rst); the magic is that of Debian's qemu-user-static.
 ENTRY = """\
@@ -70,3 +70,23 @@ def test_entries_that_are_no_elf_emulators_do_not_matter(tmp_path: Path) -> None
     (tmp_path / "binfmt_misc" / "python3.11").write_text("enabled\ninterpreter /usr/bin/python3\nextension .pyc\n")
     (tmp_path / "binfmt_misc" / "odd").write_bytes(b"\xff\xfe")
     assert obstacle("aarch64", "x86_64", tmp_path / "binfmt_misc") is None
+
+
+@pytest.mark.parametrize(
+    ("machine", "host", "says", "variables"),
+    [
+        ("aarch64", "x86_64", "qemu-aarch64 version 7.2.22 (Debian 1:7.2)", {"QEMU_CPU": "max,pauth=off"}),
+        ("aarch64", "x86_64", "qemu-aarch64 version 5.2.0 (Debian 1:5.2)", {}),  # refuses a property that it lacks
+        ("aarch64", "x86_64", "something else", {}),
+        ("aarch64", "aarch64", "qemu-aarch64 version 7.2.22", {}),
+        ("x86_64", "aarch64", "qemu-aarch64 version 7.2.22", {}),
+    ],
+)
+def test_pointer_authentication_is_not_emulated(
+    tmp_path: Path, machine: str, host: str, says: str, variables: dict[str, str]
+) -> None:
+    program = tmp_path / "qemu-aarch64-static"
+    program.write_text(f"#!/bin/sh\necho '{says}'\n", encoding="utf-8")
+    program.chmod(0o755)
+    assert quick_cpu(machine, host, {"PATH": str(tmp_path)}) == variables
+    assert quick_cpu(machine, host, {"PATH": "/nowhere"}) == {}

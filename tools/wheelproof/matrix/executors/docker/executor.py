@@ -37,6 +37,7 @@ class DockerPlace:
 
     client: APIClient
     specification: container.Specification
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def python(self) -> str:
@@ -61,7 +62,7 @@ class DockerPlace:
                 self.client,
                 self.specification,
                 command,
-                environ=ENVIRON | dict(environ),
+                environ=ENVIRON | dict(self.environ) | dict(environ),
                 output=output,
                 log=log,
                 deadline=deadline,
@@ -115,6 +116,7 @@ class DockerExecutor:
                 gpu=cell.needs_gpu,
                 network=self.network,
             ),
+            emulation.quick_cpu(cell.platform, platform.machine(), self.environ),
         )
 
     def sweep(self) -> Sequence[str]:
