@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from functools import cache
-from importlib.resources import files
+
+from wheel_checks.data import load
 
 _ISSUE = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?)(?: PR|#)(?P<number>[0-9]+)")
 
@@ -15,12 +14,5 @@ def address_of(source: str) -> str:
     found = _ISSUE.fullmatch(source)
     if not found:
         return ""
-    repository = found["name"] if "/" in found["name"] else _repositories().get(found["name"], "")
+    repository = found["name"] if "/" in found["name"] else load("repositories")["repositories"].get(found["name"], "")
     return f"https://github.com/{repository}/issues/{found['number']}" if repository else ""
-
-
-@cache
-def _repositories() -> dict[str, str]:
-    text = files("wheel_checks.data").joinpath("repositories.toml").read_text(encoding="utf-8")
-    names: dict[str, str] = tomllib.loads(text)["repositories"]
-    return names

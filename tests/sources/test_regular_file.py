@@ -34,10 +34,17 @@ EXCEPTIONS = {
     "tools/wheelproof/matrix/executors/docker/image.py": "an archive that it made, and a list of this package",
     "tools/wheelproof/matrix/folders.py": "its own lock file, opened for writing, which never waits",
     "tools/wheelproof/matrix/inside/run_command.py": "runs in another Python: reports of at most 8 MiB",
+    "tools/wheelproof/cli/schema.py": "a resource of the package",
+    "tools/wheelproof/new/writing.py": "resources of the package",
     "tools/wheelproof/pins/atomic.py": "files that it creates, and folders",
     **dict.fromkeys(
         (f"tools/wheelproof/pins/guard/inside/{name}.py" for name in INSIDE_THE_GUARD),
         "runs in another Python, in an environment of the user",
+    ),
+    "tools/wheelproof/plugins/installed.py": "entry points of wheelproof's own environment, whose files it also imports",
+    **dict.fromkeys(
+        (f"tools/wheelproof/testing/{name}.py" for name in ("compiling", "range_server", "stub_driver")),
+        "runs in tests: files that these create",
     ),
     "wheel_checks/data/__init__.py": "a resource of the package",
     "wheel_checks/facts/links/torch_exports.py": "a resource of the package",
