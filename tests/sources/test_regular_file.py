@@ -41,7 +41,7 @@ EXCEPTIONS = {
         (f"tools/wheelproof/pins/guard/inside/{name}.py" for name in INSIDE_THE_GUARD),
         "runs in another Python, in an environment of the user",
     ),
-    "tools/wheelproof/plugins/installed.py": "entry points of wheelproof's own environment, whose files it also imports",
+    "tools/wheelproof/plugins/installed.py": "entry points of its own environment, whose code it imports",
     **dict.fromkeys(
         (f"tools/wheelproof/testing/{name}.py" for name in ("compiling", "range_server", "stub_driver")),
         "runs in tests: files that these create",
