@@ -102,13 +102,13 @@ CASES = [
         "MTX209",
         "two nodes without the driver that was expected",
         lambda: FleetFacts(hosts(a=3, b=2), tables=read_nodes(b'[[nodes]]\nfacts = { driver = "a" }\n', "nodes.toml")),
-        ("n3, n4: driver is b, and expected is a",),
+        ("n3, n4: driver b, expected a",),
     ),
     Case(
         "MTX209",
         "a fact that no report tells",
         lambda: FleetFacts(hosts(a=3), tables=read_nodes(b"[[nodes]]\nnvlinks = 18\n", "nodes.toml")),
-        ("n[0-2]: NVLinks is unknown, and expected is 18 up",),
+        ("n[0-2]: NVLinks unknown, expected 18 up",),
         undecided=True,
     ),
     Case(

@@ -64,9 +64,9 @@ def not_as_expected(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
             hint = Fix(
                 f"Make a report that tells it: `wheelproof {'smoke --level full' if 'rate' in what else 'doctor'}`."
             )
-            yield Finding(f"{who} is unknown, and expected is {expected}", fix=hint, undecided=True)
+            yield Finding(f"{who} unknown, expected {expected}", fix=hint, undecided=True)
         else:
-            yield Finding(f"{who} is {has}, and expected is {expected}", fix=Fix("Bring it in line, or drain it."))
+            yield Finding(f"{who} {has}, expected {expected}", fix=Fix("Bring it in line, or drain it."))
     for number, table in enumerate(fleet.tables, 1):
         if not table.hosts and not any(map(table.concerns, names)):
             yield Finding(f"no host with a report is one of table {number} of the file ({table.who})", undecided=True)
