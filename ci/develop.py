@@ -78,7 +78,7 @@ def set_up(constraints: str) -> None:
     """Make ``.venv`` hold what ``constraints`` pins, and wheelproof itself, editable. Quick when it does already."""
     pins = ROOT / "ci" / constraints
     digest = hashlib.sha256(f"{ROOT} {sys.version}".encode())
-    for path in (pins, ROOT / "pyproject.toml", ROOT / "tools/wheelproof/__init__.py"):  # the last has the version
+    for path in (pins, ROOT / "pyproject.toml", ROOT / "tools/wheelproof/version.py"):  # the last has the version
         digest.update(path.read_bytes())
     stamp = VENV / f"{constraints}.installed"
     if stamp.exists() and stamp.read_text() == digest.hexdigest() and _works():

@@ -15,10 +15,10 @@ import yaml
 
 from ci import lanes, update_plans
 from tests.support.patience import PATIENCE
-from wheelproof import __version__
 from wheelproof.cli.matrix.group import SUBCOMMANDS
 from wheelproof.cli.options import make_parser
 from wheelproof.matrix.reading import read_matrix
+from wheelproof.version import __version__
 
 FOLDER = Path(__file__).parents[2] / "docs" / "adopting"
 

@@ -6,6 +6,7 @@ CHANGELOG.md. A name that has gone, or an argument that a caller must now give, 
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import enum
 import importlib
@@ -59,7 +60,8 @@ def test_importing_a_package_loads_nothing_else_of_ours(module: str) -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
-    assert loaded.strip() == str([module] if "." not in module else ["wheelproof", module])
+    ours = set() if module == "wheel_checks" else {"wheelproof", "wheelproof.version"}
+    assert set(ast.literal_eval(loaded)) == ours | {module}
 
 
 def test_a_name_that_is_not_there() -> None:

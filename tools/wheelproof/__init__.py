@@ -5,12 +5,13 @@ The names in ``__all__`` are the public API (``docs/api.md``), imported when the
 rely on.
 """
 
+from wheelproof.version import __version__
+
 TYPE_CHECKING = False  # as in typing, which takes longer to import than --help does
 
 if TYPE_CHECKING:
     from wheelproof.api import stack, verify
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "stack", "verify"]
 
 if not TYPE_CHECKING:  # a checker of types sees the import above, and no name that is not there

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wheel_checks.report import FORMATS
-from wheelproof import __version__
 from wheelproof.cli.main import COMMANDS
 from wheelproof.cli.options import CommandParser, ListAction, make_parser
 from wheelproof.cli.rights import Effect, right_of
 from wheelproof.manual.model import Argument, Command, Kind, Manual, Option, Values
+from wheelproof.version import __version__
 
 FILE, FOLDER, FREE = Values(Kind.FILE), Values(Kind.FOLDER), Values()
 RULES, GPUS, CPUS = (Values(Kind.WORD, shared=name) for name in ("rules", "gpus", "cpus"))

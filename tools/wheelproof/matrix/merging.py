@@ -13,7 +13,6 @@ from pathlib import Path
 
 from wheel_checks.facts.matrix import CellFacts
 from wheel_checks.model import Report, Subject
-from wheelproof import __version__
 from wheelproof.matrix.cells import Heard, Warned, nothing, run_cells
 from wheelproof.matrix.facts import cell_facts, read_records, with_references
 from wheelproof.matrix.folders import make_folder
@@ -24,6 +23,7 @@ from wheelproof.matrix.report import KIND, WRONG_BUILD, make_report
 from wheelproof.matrix.steps import Died, Record
 from wheelproof.matrix.way import RESOLVE, Task
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
+from wheelproof.version import __version__
 
 COMMAND = "matrix run"
 
