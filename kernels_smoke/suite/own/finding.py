@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kernels_smoke.suite.jobs import Options
 
 PROBE = "kernels"  # what the probes of sources begin with: "kernels /x/file.py"
+PLUGIN = 10.0  # seconds for the import of an entry point, as for every plug-in of wheelproof
 IMPORTING = 2.0  # times the patience with a kernel; a large package takes half a minute from a cold file system
 
 
@@ -29,10 +30,11 @@ class Found:
 
 @dataclass
 class _Source:
-    """A source, what it is called, and what came of it."""
+    """A source, what it is called, what came of it, and whether an entry point names it."""
 
     source: str
     label: str
+    is_plugin: bool = False
     record: dict[str, Any] = field(default_factory=dict)
 
 
@@ -58,9 +60,9 @@ def find(options: Options, crew: Crew, document: Document) -> Found:
 
 def _plugins(options: Options, crew: Crew, document: Document, known: set[str]) -> list[_Source]:
     """The sources that entry points name, but those that are ``known``."""
-    listed = _Source("", "entry points")
+    listed = _Source("", "entry points", is_plugin=True)
     crew.run([_job(listed, options, document, "own.tasks:plugins")], at_once=1)
-    found = [_Source(source, f"{label} ({source})") for source, label in listed.record.get("found", ())]
+    found = [_Source(source, f"{label} ({source})", is_plugin=True) for source, label in listed.record.get("found", ())]
     if not found and listed.record:
         message = "no installed package has an entry point of the group wheelproof.kernels"
         document.add(record(f"{PROBE} of plugins", Answer("skip", message)))
@@ -68,18 +70,22 @@ def _plugins(options: Options, crew: Crew, document: Document, known: set[str]) 
 
 
 def _job(each: _Source, options: Options, document: Document, task: str = "own.tasks:find") -> Job:
+    patience = options.patience * IMPORTING
+    if each.is_plugin:
+        patience = min(PLUGIN, patience)
+
     def on_record(said: dict[str, Any]) -> None:
         each.record = said
 
     def on_end(end: End) -> Iterator[Job]:
         if not each.record:
-            seconds = f"{options.patience * IMPORTING * options.slowness:g} s"
+            seconds = f"{patience * options.slowness:g} s"
             how = f"its import did not end within {seconds}" if end.hang else f"its import: {end.describe()}"
             _say(document, each, "error", f"{each.label}: {how}", end.words)
         return iter(())
 
     arguments = {"source": each.source} if each.source else {}
-    return Job(task, arguments, options.patience * IMPORTING, on_record, on_end)
+    return Job(task, arguments, patience, on_record, on_end)
 
 
 def _accept(each: _Source, entries: dict[str, Entry], document: Document) -> bool:

@@ -138,6 +138,34 @@ def test_entry_points_are_read_only_when_plugins_are_wanted(tmp_path: Path) -> N
 
 
 @pytest.mark.kernels
+def test_a_faulty_plugin_is_named_in_time_and_the_others_still_run(tmp_path: Path) -> None:
+    broken = ("endless", "raising", "exiting", "ours")
+    for name in broken:
+        (tmp_path / f"{name}.py").write_text(BROKEN[name][0])
+    shutil.copy(FILE, tmp_path / "plugged.py")
+    names = ["plugged", *broken]
+    (tmp_path / "mine-1.0.dist-info").mkdir()
+    (tmp_path / "mine-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    points = "".join(f"{name} = {name}\n" for name in names)
+    (tmp_path / "mine-1.0.dist-info/entry_points.txt").write_text(f"[wheelproof.kernels]\n{points}")
+    place = {"PYTHONPATH": f"{FILE.parents[3]}{os.pathsep}{tmp_path}"}
+    code, document = smoke("--device", "interpret", "--only", "right", "--plugins", "--patience", "2", **place)
+
+    label = "entry point {0} of mine ({0})"
+    found = {name: probe for name, probe in probes(document).items() if name.startswith("kernels entry point")}
+    assert {name: probe["outcome"] for name, probe in found.items()} == {
+        f"kernels {label.format(name)}": "pass" if name == "plugged" else "error" for name in names
+    }
+    said = {name: found[f"kernels {label.format(name)}"]["message"] for name in names}
+    assert said["endless"] == f"{label.format('endless')}: its import did not end within 4 s"
+    assert "raising cannot be imported: ZeroDivisionError: division by zero" in said["raising"]
+    assert said["exiting"].startswith(f"{label.format('exiting')}: its import: it ended with exit code 0")
+    assert said["ours"].endswith("has a kernel scaled_mm, which is the name of one of wheelproof; none of it is run")
+    assert code == 3
+    assert [record["outcome"] for record in document["cases"]] == ["pass"]
+
+
+@pytest.mark.kernels
 def test_mutants_are_made_of_what_is_launched_and_scored() -> None:
     names = "right,not_triton,launches_nothing,spoils"
     code, document = smoke("--device", "interpret", "--kernels", str(FILE), "--only", names, "--mutants")
