@@ -52,7 +52,6 @@ def verify(
     seconds, ``plugins=False`` leaves out the rules of other installed packages. A target that cannot be read is a
     subject of the report with an error, and the verdict is undecided.
 
-
     Raises UsageError for an argument that means nothing, and WheelproofError for a configuration that cannot be read.
     """
     from wheelproof.verifying.wheels import verify as judge
