@@ -214,4 +214,4 @@ def test_the_plugin_costs_nothing_when_it_is_not_used() -> None:
     program = f"{load}; print(set(sys.modules) - before)"
     loaded = subprocess.check_output([sys.executable, "-c", program], text=True)
 
-    assert set(re.findall(r"'([\w.]+)'", loaded)) <= {"wheelproof", "wheelproof.pytest_plugin"}
+    assert set(re.findall(r"'([\w.]+)'", loaded)) <= {"wheelproof", "wheelproof.version", "wheelproof.pytest_plugin"}

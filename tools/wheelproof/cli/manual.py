@@ -27,6 +27,7 @@ METAVARS = {
     "PACKAGE": FILE,
     "PATH|VERSION": FILE,
     "REF|FILE": FILE,
+    "PATTERN|FILE": FILE,
     "FILE.py|MODULE": FILE,
     "FOLDER": FOLDER,
     "FORMAT=FILE": Values(Kind.WORD, FORMATS, suffix="="),
@@ -38,6 +39,7 @@ METAVARS = {
     **dict.fromkeys(
         ("EXTRA", "FOLDERS", "GLOB", "GROUP", "HOST", "HOSTS", "LABEL", "N", "NAME", "NAME==VERSION", "SECONDS"), FREE
     ),
+    **dict.fromkeys(("ID", "KEY=LABEL", "TEXT"), FREE),
     **dict.fromkeys(("REQUIREMENT", "SIZE", "SONAME", "SPEC", "URL", "VERSION", "WHAT"), FREE),
 }
 
