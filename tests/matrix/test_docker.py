@@ -258,7 +258,7 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     gone = "00000000-0000-0000-0000-000000000000/1/1/1"
     image = image_of(NATIVE)
     left = client.create_container(image, ["true"], labels={OWNER_LABEL: gone})["Id"]
-    ours = client.create_container(image, ["true"], labels={"somebody": "else"})["Id"]
+    ours = client.create_container(image, ["true"], labels={"someone": "else"})["Id"]
     try:
         executor = DockerExecutor()
         assert len(executor.sweep()) >= 1

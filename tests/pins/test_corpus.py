@@ -34,7 +34,7 @@ CODES = {
     "match-runtime + exclude: build env resolves torch from the index": "match-runtime",
     "dependency-metadata of flash-attn lists torch (policy: keep)": "dependency-metadata",
     "poetry.lock now stale": "stale-lock",
-    'conda-provided torch cannot be "existing pip torch": env is created again, so report rather than rewrite by '
+    'conda-provided torch cannot be "existing pip torch": env is created anew, so report rather than rewrite by '
     "default": "conda",
     "TORCH name resolved dynamically: reported, not edited": "dynamic",
 }

@@ -253,7 +253,7 @@ def test_processes_share_a_cache_and_its_making(path: Path, spoilt: bool) -> Non
     for number in range(3):
         assert cache.read("https://example.org/x", "", FileIdentity(9), number * 100, 20) == bytes([number]) * 20
     cache.close()
-    assert b"".join(messages).count(b"made anew") == spoilt
+    assert b"".join(messages).count(b"made again") == spoilt
 
 
 @pytest.fixture

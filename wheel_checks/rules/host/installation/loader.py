@@ -101,8 +101,8 @@ def _uses_apt(facts: HostFacts) -> bool:
     layer=Layer.FILES,
     explains=("torch:import",),
     why="Libraries that are built for static thread-local storage, such as libgomp on aarch64, need a share of a small "
-    "block that every process has. A program that opens many libraries before torch has used it up. (That "
-    "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 helps with glibc 2.32 and later is inferred.)",
+    "block that every process has. A program that opens many libraries before torch has used it up. "
+    "That GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 helps with glibc 2.32 and later is inferred.",
     example="libgomp-d22c30c5.so.1.0.0: cannot allocate memory in static TLS block",
     fix="Import torch first, or load that very library at the start by LD_PRELOAD.",
     sources="DALI PR5519, xgboost#8488, LightGBM#6509",

@@ -146,7 +146,7 @@ def ignored_variable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "H07",
     "the driver loads what Triton's ptxas makes",
     why="A driver loads machine code that the assembler of its own major version of CUDA made. From Hopper on, Triton "
-    "3.9 takes one of CUDA 13, whatever CUDA torch was built for. (Inferred for 3.9; reported for older ones.)",
+    "3.9 takes one of CUDA 13, whatever CUDA torch was built for. Inferred for 3.9, reported for older ones.",
     example="RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
     fix="Install a newer driver, or name a ptxas of the driver's major version.",
     sources="triton#4172, triton#2971, pytorch#119054",
