@@ -98,8 +98,8 @@ def _or_note(facts: HostFacts) -> Severity:
     "H16",
     "one distribution owns triton/",
     why="triton, pytorch-triton and their builds for other GPUs all install the folder triton/. The one that was "
-    "installed later has overwritten files of the other, and removing one breaks both. This is inferred: the mechanism is "
-    "that of the libraries of NVIDIA's that share paths.",
+    "installed later has overwritten files of the other, and removing one breaks both. This is inferred: the mechanism "
+    "is that of the libraries of NVIDIA's that share paths.",
     example="triton 3.6.0 and pytorch-triton-rocm 3.5.1 are both installed",
     fix="Uninstall all of them, then install the one that torch requires.",
     sources="the mechanism of sglang PR31035",
