@@ -12,7 +12,7 @@ from wheel_checks.references import address_of
         ("pytorch#168065", "https://github.com/pytorch/pytorch/issues/168065"),
         ("sglang PR31035", "https://github.com/sgl-project/sglang/issues/31035"),
         ("NVIDIA/NV-Kernels PR591", "https://github.com/NVIDIA/NV-Kernels/issues/591"),
-        ("nobody-knows-it#1", ""),
+        ("not-in-the-table#1", ""),
         ("ld.so(8)", ""),
         ("bitsandbytes PR1941 and #1930", ""),
     ],

@@ -144,7 +144,7 @@ def test_a_rule_of_the_program_itself_judges_in_its_process(tmp_path: Path, monk
 
 
 def test_an_interrupt_reaches_the_caller_and_leaves_no_child() -> None:
-    """SIGINT while a child of the library runs is KeyboardInterrupt in the caller's code, as in any of its own."""
+    """SIGINT while a child of the library runs is KeyboardInterrupt in the caller's code, as anywhere else."""
     program = """
 import os, signal, sys, threading
 from wheel_checks.interrupts import left_alone

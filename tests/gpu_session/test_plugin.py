@@ -1,4 +1,4 @@
-"""The pytest plug-in in a project of its own, whose Python has a small torch that asks a driver of stubs."""
+"""The pytest plug-in in a small project, whose Python has a small torch that asks a driver of stubs."""
 
 from __future__ import annotations
 

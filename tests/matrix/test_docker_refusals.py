@@ -1,4 +1,4 @@
-"""No engine, one that forbids, one that is another program, one without what a cell needs: each is told plainly."""
+"""No engine, one that forbids, one that is another program, one without what a cell needs: each gets a sentence."""
 
 from __future__ import annotations
 

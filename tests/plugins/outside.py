@@ -125,7 +125,7 @@ class Outside:
         uv("pip", "install", "--offline", "--quiet", "--no-deps", "--python", str(self.python), *wheels)
 
     def wheelproof(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run the command in a folder of its own."""
+        """Run the command in its own folder."""
         command = [str(self.python), "-m", "wheelproof", *arguments]
         environment = {**os.environ, **variables}
         return subprocess.run(

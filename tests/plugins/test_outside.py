@@ -176,7 +176,7 @@ class TestFaultsOfRules:
             ("ACME001", "yield Finding('found')"),
             ("ACME002", "raise KeyError('nope')"),
             ("ACME003", "yield 'text'"),
-            ("ACME004", "need(Unavailable('nobody asked'))\n    yield"),
+            ("ACME004", "need(Unavailable('not asked'))\n    yield"),
             ("ACME005", "raise WheelproofError('too far', hint='go on')"),
             ("ACME006", "return None"),
             ("ACME007", "while True: pass"),
@@ -192,7 +192,7 @@ class TestFaultsOfRules:
         assert said["ACME001"][0] == ("fail", "found")
         assert said["ACME002"][0] == ("error", f"{no_check}KeyError: 'nope' (__init__.py, line 8)")
         assert said["ACME003"][0] == ("error", f"{no_check}it gave a str; expected a wheel_checks.Finding")
-        assert said["ACME004"][0] == ("skip", "nobody asked")
+        assert said["ACME004"][0] == ("skip", "not asked")
         assert said["ACME005"][0] == ("error", "too far")
         assert said["ACME006"][0][0] == "error"
         assert said["ACME007"][0] == ("error", f"{no_check}did not end within 10 s")

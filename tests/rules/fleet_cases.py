@@ -106,7 +106,7 @@ CASES = [
     ),
     Case(
         "MTX209",
-        "a fact that no report tells",
+        "a fact that no report has",
         lambda: FleetFacts(hosts(a=3), tables=read_nodes(b"[[nodes]]\nnvlinks = 18\n", "nodes.toml")),
         ("n[0-2]: NVLinks unknown, expected 18 up",),
         undecided=True,

@@ -15,6 +15,7 @@ from wheel_checks.facts.fleet.hosts import Difference, FleetFacts, Unreadable, d
 from wheel_checks.facts.fleet.nodes import Nodes
 from wheel_checks.facts.fleet.report import Host, HostReport, ReportSource
 from wheel_checks.model import Report, Subject
+from wheel_checks.phrases import plural
 from wheel_checks.rules.fleet import KIND
 from wheel_checks.runner import run_rules
 from wheelproof.fleet.inputs import Document
@@ -46,7 +47,9 @@ def merge(
     fleet = gather(documents, [*expected, *sorted(named, key=natural)])
     fleet = replace(fleet, named_places=places([host.name for host in fleet.hosts]), tables=tuple(tables))
     hosts = _host_subjects(fleet, selection)
-    told = Subject("fleet", KIND, f"{len(hosts):,} hosts", _fleet_facts(fleet), run_rules(rules, fleet, Expectations()))
+    told = Subject(
+        "fleet", KIND, plural(len(hosts), "host"), _fleet_facts(fleet), run_rules(rules, fleet, Expectations())
+    )
     return opened.close((told, *hosts), selection, overview=overview(fleet, hosts, selection.fail_on))
 
 

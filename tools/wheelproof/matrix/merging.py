@@ -79,7 +79,7 @@ class Request:
 
 
 def run_matrix(request: Request, heard: Heard = nothing, warned: Warned = nothing) -> Report:
-    """Run the cells and judge them. ``heard`` is told each step that begins, and "" when a cell has ended, ``warned``
+    """Run the cells and judge them. ``heard`` gets each step that begins, and "" when a cell has ended, ``warned``
     what stands in the way of cells before anything is installed.
 
     Raises UsageError for a rule prefix that means nothing, WheelproofError when another run uses the work folder, and

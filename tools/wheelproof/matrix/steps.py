@@ -135,7 +135,7 @@ class Died:
 class Steps:
     """The steps of one cell in its folder. ``run`` names this run, ``fresh`` does again what an earlier one did.
 
-    ``heard`` is told the name of each step as it begins. All together may take ``deadline`` seconds from ``started``,
+    ``heard`` gets the name of each step as it begins. All together may take ``deadline`` seconds from ``started``,
     each ``timeout`` of them (None: all) from ``begun``. A step that the network failed is tried again ``retries``
     times. ``failed`` are the steps that could not be carried out.
     """

@@ -87,7 +87,7 @@ def compile_targets(cell: Cell) -> tuple[str, ...]:
 def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _step: None) -> None:
     """Take a cell as far as it comes; every step leaves a record. Raises SourceError when none can be written.
 
-    ``heard`` is told the name of each step as it begins.
+    ``heard`` gets the name of each step as it begins.
     """
     cell, trees = task.cell, Trees(task.cache / "trees")
     steps = Steps(make_folder(task.folder), task.run, task.deadline, task.fresh, heard, cell.timeout, cell.retries)

@@ -182,7 +182,7 @@ def _of_doctor(facts: Mapping[str, str | None], table: Nodes) -> Iterator[Unmet]
 
 
 def _simple(table: Nodes) -> Iterator[tuple[str, str, str, Callable[[str], bool | None]]]:
-    """What is asked, the words for what is expected ("" when nothing is), the fact that tells, and whether it does."""
+    """What is asked, what is expected in words ("" for nothing), the fact that decides, and whether it is met."""
     yield "machine", table.machine or "", "machine", lambda text: text == table.machine
     yield "page size", _kib(table.page_size), "page size", lambda text: _size_in(text) == table.page_size
     yield "memory", _kib(table.memory, "at least "), "memory", lambda text: _least(_size_in(text), table.memory)
@@ -209,7 +209,7 @@ def _pieces(text: str) -> list[tuple[int, str]]:
 
 
 def _of_gpus(has: str | None, wanted: HostExpectation) -> Iterator[Unmet]:
-    unknown = has is None or (has == ABSENT and wanted.accelerator in {"rocm", "xpu"})  # NVIDIA's alone are told
+    unknown = has is None or (has == ABSENT and wanted.accelerator in {"rocm", "xpu"})  # only NVIDIA's are reported
     seen: list[SeenGpu] = []
     for count, name in [] if has is None or has == ABSENT else _pieces(has):
         maker = next((kind for maker, kind in _MAKERS.items() if name.startswith(maker)), "cuda" if ":" in name else "")

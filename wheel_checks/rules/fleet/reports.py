@@ -62,7 +62,7 @@ def not_as_expected(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
         who = f"{fleet.topology.phrase(hosts, names)}: {what}"
         if has is None:
             hint = Fix(
-                f"Make a report that tells it: `wheelproof {'smoke --level full' if 'rate' in what else 'doctor'}`."
+                f"Make a report that has it: `wheelproof {'smoke --level full' if 'rate' in what else 'doctor'}`."
             )
             yield Finding(f"{who} unknown, expected {expected}", fix=hint, undecided=True)
         else:
@@ -103,7 +103,7 @@ def repeated(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     """Reports that gave way to a newer one of the same host and command."""
     newer = {(host.name, r.source.command): r.source for host in fleet.hosts for r in host.reports}
     for name, report in fleet.repeated:
-        kept = newer.get((name, report.command))  # a host of which only an earlier merge told may have none
+        kept = newer.get((name, report.command))  # a host that only an earlier merge knew may have none
         counts = (Evidence("counts", kept.started, kept.source),) if kept else ()
         yield Finding(
             f"{name} has several reports of `wheelproof {report.command}`, and only the newest counts",

@@ -172,7 +172,7 @@ def fabric(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
 
 
 def health(nvml: Nvml, index: int) -> dict[str, Any]:
-    """What else NVML tells of one GPU; asked last, since the more is asked the more can hang."""
+    """What else NVML reports of one GPU; asked last, since the more is asked the more can hang."""
     handle = ctypes.c_void_p()
     if nvml.code("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle)):
         return {}
