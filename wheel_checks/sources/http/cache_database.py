@@ -1,8 +1,9 @@
 """The sqlite file under the byte cache. It never raises: a cache that cannot be used is a cache that holds nothing.
 
-Several processes may use one file. WAL lets readers and a writer work side by side; creating and rebuilding happen
-under a lock file, so that no process removes what another has just made. Waiting for other processes is bounded for the
-whole run. A folder that another user may write to is not used: what stands in it could be anything.
+Several processes may use one file. WAL lets readers and a writer work side by side; opening, creating and rebuilding
+happen under a lock file, so that no process removes what another has just made or is opening. Waiting for other
+processes is bounded for the whole run. A folder that another user may write to is not used: what stands in it could be
+anything.
 """
 
 from __future__ import annotations
@@ -124,11 +125,12 @@ class CacheDatabase:
 
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_folder(self._path.parent)
-        with contextlib.suppress(sqlite3.DatabaseError):
+        # without the lock, a file that another process removes now would be read with the log (-wal) of its successor
+        with self._hold(fcntl.LOCK_SH), contextlib.suppress(sqlite3.DatabaseError):
             connection = self._connect()
             if connection is not None:
                 return connection
-        with self._exclusive():
+        with self._hold(fcntl.LOCK_EX):
             try:
                 connection = self._connect()  # another process may have made it meanwhile
             except sqlite3.OperationalError:
@@ -182,7 +184,7 @@ class CacheDatabase:
     def _rebuild(self, reason: str) -> bool:
         """Remove a database in which damage showed. True when a new one can be made at the next use."""
         try:
-            with self._exclusive():
+            with self._hold(fcntl.LOCK_EX):
                 self._remove(reason)
         except OSError:
             return False
@@ -194,13 +196,13 @@ class CacheDatabase:
             Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Held by one process at a time; the operating system frees it when the process ends."""
+    def _hold(self, lock: int) -> Iterator[None]:
+        """Hold the lock file, shared (LOCK_SH) or alone (LOCK_EX); the system frees it when a process ends."""
         fd = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             while True:
                 try:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    fcntl.flock(fd, lock | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
                     if not self._wait():
@@ -214,7 +216,8 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
     """True when another process holds a lock, for now."""
     import sqlite3
 
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    waits = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)  # the last: a race for the log
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in waits
 
 
 def _check_folder(folder: Path) -> None:
