@@ -10,8 +10,8 @@ import pytest
 from tests.stack.test_declared import CONFIG, TARGET, written
 from wheel_checks.errors import UsageError
 from wheel_checks.sources.trust import NO_TRUST
+from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
 from wheelproof.stacks.inputs import parse_inputs
-from wheelproof.wheels.declared_model import Chosen
 from wheelproof.wheels.handing import hand_over
 
 PROJECT = """
@@ -40,14 +40,16 @@ explicit = true
 @pytest.mark.parametrize(
     ("chosen", "requirements", "pinned"),
     [
-        (Chosen(), ["numpy"], {}),
-        (Chosen(("gpu",)), ["numpy", "torch==2.9.1", "triton"], {"torch": "https://mine.example/cuda"}),
-        (Chosen(("cpu",)), ["numpy", "torch==2.9.1"], {"torch": "https://mine.example/cpu"}),
-        (Chosen(groups=("dev",)), ["numpy", "pytest", "ruff"], {}),
-        (Chosen(groups=("lint",)), ["numpy", "ruff"], {}),
+        (ExtrasAndGroups(), ["numpy"], {}),
+        (ExtrasAndGroups(("gpu",)), ["numpy", "torch==2.9.1", "triton"], {"torch": "https://mine.example/cuda"}),
+        (ExtrasAndGroups(("cpu",)), ["numpy", "torch==2.9.1"], {"torch": "https://mine.example/cpu"}),
+        (ExtrasAndGroups(groups=("dev",)), ["numpy", "pytest", "ruff"], {}),
+        (ExtrasAndGroups(groups=("lint",)), ["numpy", "ruff"], {}),
     ],
 )
-def test_extras_and_groups(tmp_path: Path, chosen: Chosen, requirements: list[str], pinned: dict[str, str]) -> None:
+def test_extras_and_groups(
+    tmp_path: Path, chosen: ExtrasAndGroups, requirements: list[str], pinned: dict[str, str]
+) -> None:
     asked = parse_inputs([str(written(tmp_path, PROJECT, "pyproject.toml"))], [], chosen)
     config = replace(CONFIG, trust=NO_TRUST.with_places(["https://mine.example"]))
     given = hand_over(asked, TARGET, config)
@@ -57,23 +59,27 @@ def test_extras_and_groups(tmp_path: Path, chosen: Chosen, requirements: list[st
 
 
 def test_every_extra(tmp_path: Path) -> None:
-    asked = parse_inputs([str(written(tmp_path, PROJECT, "pyproject.toml"))], [], Chosen(every=True))
+    asked = parse_inputs([str(written(tmp_path, PROJECT, "pyproject.toml"))], [], ExtrasAndGroups(all_extras=True))
     assert sorted(line.name for line in asked.declared.lines) == ["numpy", "torch", "torch", "triton"]
 
 
 @pytest.mark.parametrize(
     ("name", "chosen", "what"),
     [
-        ("pyproject.toml", Chosen(("tpu",)), "pyproject.toml has no extra 'tpu'; expected one of these: cpu, gpu"),
         (
             "pyproject.toml",
-            Chosen(groups=("gpu",)),
+            ExtrasAndGroups(("tpu",)),
+            "pyproject.toml has no extra 'tpu'; expected one of these: cpu, gpu",
+        ),
+        (
+            "pyproject.toml",
+            ExtrasAndGroups(groups=("gpu",)),
             "pyproject.toml has no group 'gpu'; expected one of these: dev, lint",
         ),
-        ("requirements.txt", Chosen(("gpu",)), "an extra or a group was named, and no project is judged"),
+        ("requirements.txt", ExtrasAndGroups(("gpu",)), "an extra or a group was named, and no project is judged"),
     ],
 )
-def test_extras_and_groups_that_do_not_exist(tmp_path: Path, name: str, chosen: Chosen, what: str) -> None:
+def test_extras_and_groups_that_do_not_exist(tmp_path: Path, name: str, chosen: ExtrasAndGroups, what: str) -> None:
     text = PROJECT if name == "pyproject.toml" else "torch\n"
     with pytest.raises(UsageError) as raised:
         parse_inputs([str(written(tmp_path, text, name))], [], chosen)

@@ -10,8 +10,9 @@ import pytest
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.formats.lock.model import Lock
 from wheel_checks.formats.lock.reading import format_by_content, read_lock
+from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
 from wheel_checks.targets.lock_markers import Conditions
-from wheel_checks.targets.locked import LockChoice, Selected, covered_targets, select, validated
+from wheel_checks.targets.locked import Selected, covered_targets, select, validated
 from wheel_checks.targets.target import parse_targets
 
 LOCKS = Path(__file__).parents[1] / "data" / "locks"
@@ -196,7 +197,7 @@ def lock_of(name: str, text: str = "") -> Lock:
 
 def chosen(lock: Lock, machine: str = "x86_64", python: str = "3.12", **choice: Any) -> Selected:
     (target,) = parse_targets([machine], [python])
-    return select(lock, target, validated(lock, LockChoice(**choice), "the lock"))
+    return select(lock, target, validated(lock, ExtrasAndGroups(**choice), "the lock"))
 
 
 def labels(selected: Selected) -> list[str]:
@@ -243,7 +244,7 @@ def test_a_lock_for_some_environments_is_for_no_other() -> None:
     lock = lock_of("environments.uv.lock")
     assert labels(chosen(lock)) == ["markupsafe 3.0.2"]
     assert "none of its environments is aarch64 with Python 3.12" in chosen(lock, "aarch64").outside
-    assert [t.machine for t in covered_targets(lock, parse_targets(["all"], ["3.12"]), LockChoice())] == ["x86_64"]
+    assert [t.machine for t in covered_targets(lock, parse_targets(["all"], ["3.12"]), ExtrasAndGroups())] == ["x86_64"]
 
 
 def test_a_python_out_of_the_bounds_of_the_lock() -> None:

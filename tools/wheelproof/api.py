@@ -99,28 +99,22 @@ def stack(
 
     Raises UsageError for an argument that means nothing, and WheelproofError for a configuration that cannot be read.
     """
-    from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT
-    from wheel_checks.targets.locked import LockChoice
-    from wheel_checks.targets.target import parse_targets
-    from wheelproof.stacks.inputs import parse_inputs
-    from wheelproof.stacks.locks import find_lock, read_request, targets_of
+    from wheel_checks.targets.extras_and_groups import NO_EXTRAS
     from wheelproof.stacks.report import judge_stack
-    from wheelproof.stacks.request import StackRequest
+    from wheelproof.stacks.request import read_request
 
-    packages, files = _texts(package), _texts(requirement)
-    gpus, drivers, pythons = _gpus(gpu), _texts(driver), _texts(python)
+    gpus, drivers = _gpus(gpu), _texts(driver)
     machines = machines_of(gpus, drivers, None, _texts(platform))
-    platforms = platforms_of(_texts(platform), gpus, machines)
-    path = find_lock(packages, files)
-    lock = read_request(path, LockChoice()) if path else None
-    request = StackRequest(
-        lock.asked if lock else parse_inputs(packages, files),
-        targets_of(lock, platforms, pythons) if lock else parse_targets(platforms, pythons),
-        tuple(product.name for product in gpus),
-        offline=offline,
-        timeout=deadline or DEFAULT_TIMEOUT,
+    request = read_request(
+        _texts(package),
+        _texts(requirement),
+        NO_EXTRAS,
+        platforms_of(_texts(platform), gpus, machines),
+        _texts(python),
+        gpus=tuple(product.name for product in gpus),
         machines=machines,
-        lock=lock,
+        offline=offline,
+        timeout=deadline,
     )
     expectations = Expectations(gpus=gpus, drivers=drivers, of_torch=_expected(expect))
     judgement = Judgement(expectations, _selection(select, ignore, fail_on, plugins=plugins), _depth(depth))

@@ -29,6 +29,7 @@ from wheel_checks.formats.lock.model import (
 )
 from wheel_checks.parsing import version_or_none
 from wheel_checks.phrases import joined, summarised
+from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
 from wheel_checks.targets.lock_markers import Conditions, python_fits
 from wheel_checks.targets.target import Target
 
@@ -37,15 +38,6 @@ _PDM_PLATFORMS = {"linux": "x86_64"}  # pdm's short name (dep-logic, tags/platfo
 _MOST_ROUNDS = 10
 _PYTHON = "python"  # of conda
 _NAMED = 8
-
-
-@dataclass(frozen=True, slots=True)
-class LockChoice:
-    """What the user chose of a lock: normalised names of extras and groups."""
-
-    extras: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    all_extras: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +55,7 @@ class Selected:
     notes: tuple[str, ...] = ()
 
 
-def validated(lock: Lock, choice: LockChoice, name: str) -> LockChoice:
+def validated(lock: Lock, choice: ExtrasAndGroups, name: str) -> ExtrasAndGroups:
     """The choice with normalised names, and every extra where all are asked for.
 
     Raises UsageError for an extra or a group that the lock ``name`` does not have, and for a choice that it declares to
@@ -87,7 +79,7 @@ def validated(lock: Lock, choice: LockChoice, name: str) -> LockChoice:
         groups, extras = (*groups, *extras), ()
     if lock.format == PIXI and len(groups) > 1:
         raise UsageError("several environments of pixi were named", expected="one --group for pixi.lock")
-    return LockChoice(extras, tuple(dict.fromkeys(groups)))
+    return ExtrasAndGroups(extras, tuple(dict.fromkeys(groups)))
 
 
 def _require_no_conflict(lock: Lock, extras: Sequence[str], groups: Sequence[str], name: str) -> None:
@@ -106,13 +98,13 @@ def _require_no_conflict(lock: Lock, extras: Sequence[str], groups: Sequence[str
             raise UsageError(f"{name} declares {joined(chosen)} to be in conflict", expected="one of them")
 
 
-def covered_targets(lock: Lock, targets: Iterable[Target], choice: LockChoice) -> tuple[Target, ...]:
+def covered_targets(lock: Lock, targets: Iterable[Target], choice: ExtrasAndGroups) -> tuple[Target, ...]:
     """Those of the targets that the lock is for; all of them where it is for none."""
     every = tuple(targets)
     return tuple(target for target in every if not _outside(lock, target, choice)) or every
 
 
-def python_of(lock: Lock, choice: LockChoice) -> str:
+def python_of(lock: Lock, choice: ExtrasAndGroups) -> str:
     """The Python that an environment of pixi has, such as "3.13", "" for another format, or when it is not known."""
     if lock.format != PIXI:
         return ""
@@ -125,7 +117,7 @@ def python_of(lock: Lock, choice: LockChoice) -> str:
     return ""
 
 
-def select(lock: Lock, target: Target, choice: LockChoice) -> Selected:
+def select(lock: Lock, target: Target, choice: ExtrasAndGroups) -> Selected:
     """The packages that ``target`` gets; ``choice`` was :func:`validated`.
 
     Raises FormatError for a marker that cannot be evaluated.
@@ -155,7 +147,7 @@ def _told_apart(packages: Sequence[LockedPackage]) -> Iterator[LockedPackage]:
         yield replace(package, name=f"{package.name} (conda)") if twice else package
 
 
-def _outside(lock: Lock, target: Target, choice: LockChoice) -> str:
+def _outside(lock: Lock, target: Target, choice: ExtrasAndGroups) -> str:
     """Why the lock is not for the target."""
     python = f"{target.python[0]}.{target.python[1]}"
     if lock.format == PIXI:
@@ -175,7 +167,7 @@ def _of_pdm(name: str, machine: str) -> bool:
     return _PDM_PLATFORMS.get(name) == machine or (name.startswith(("manylinux", "linux")) and name.endswith(machine))
 
 
-def _outside_pixi(lock: Lock, target: Target, choice: LockChoice, python: str) -> str:
+def _outside_pixi(lock: Lock, target: Target, choice: ExtrasAndGroups, python: str) -> str:
     name = choice.groups[0] if choice.groups else lock.default_groups[0]
     platform = _CONDA_PLATFORMS[target.machine]
     found = lock.chosen.get(name)
@@ -192,7 +184,7 @@ def _outside_pixi(lock: Lock, target: Target, choice: LockChoice, python: str) -
     return ""
 
 
-def _by_groups(lock: Lock, target: Target, choice: LockChoice) -> Selected:
+def _by_groups(lock: Lock, target: Target, choice: ExtrasAndGroups) -> Selected:
     """Poetry from 2.1 on, pdm with inherited metadata: each package says where it belongs to."""
     groups = frozenset(map(canonicalize_name, (*lock.default_groups, *choice.groups)))
     conditions = Conditions(target, frozenset(choice.extras), groups)
@@ -231,7 +223,7 @@ def _preferred(one: LockedPackage, other: LockedPackage, target: Target) -> Lock
 class _Walk:
     """Follows the edges of a lock that is a graph."""
 
-    def __init__(self, lock: Lock, target: Target, choice: LockChoice) -> None:
+    def __init__(self, lock: Lock, target: Target, choice: ExtrasAndGroups) -> None:
         self.lock, self.target, self.choice = lock, target, choice
         self.by_name: dict[str, list[LockedPackage]] = {}
         for package in lock.packages:

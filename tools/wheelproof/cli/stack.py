@@ -66,16 +66,12 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.expectations import Expectations, parse_expectation
     from wheel_checks.facts.gpu.targets import parse_gpus
     from wheel_checks.facts.wheel.depth import Depth
-    from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT
-    from wheel_checks.targets.locked import LockChoice
-    from wheel_checks.targets.target import parse_targets, this_machine
+    from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
+    from wheel_checks.targets.target import this_machine
     from wheelproof.stacks.against import compare_reports
-    from wheelproof.stacks.inputs import parse_inputs
-    from wheelproof.stacks.locks import find_lock, read_request, targets_of
     from wheelproof.stacks.other_side import opened_other
     from wheelproof.stacks.report import judge_stack
-    from wheelproof.stacks.request import StackRequest
-    from wheelproof.wheels.declared_model import Chosen
+    from wheelproof.stacks.request import StackRequest, read_request
     from wheelproof.wheels.described import machines_of, platforms_of
     from wheelproof.wheels.model import Judgement
 
@@ -83,19 +79,18 @@ def run(arguments: argparse.Namespace) -> int:
     gpus = parse_gpus(",".join(arguments.gpu)) if arguments.gpu else ()
     machines = machines_of(gpus, arguments.driver, arguments.cpu, arguments.platform)
     platforms = platforms_of(arguments.platform, gpus, machines)
-    path = find_lock(arguments.packages, arguments.requirement)
-    chosen = Chosen(tuple(arguments.extra), tuple(arguments.group), arguments.all_extras)
-    choice = LockChoice(tuple(arguments.extra), tuple(arguments.group), arguments.all_extras)
-    lock = read_request(path, choice) if path else None
-    request = StackRequest(
-        lock.asked if lock else parse_inputs(arguments.packages, arguments.requirement, chosen),
-        targets_of(lock, platforms, arguments.python) if lock else parse_targets(platforms, arguments.python),
-        tuple(gpu.name for gpu in gpus),
-        arguments.pre,
-        output.offline,
-        arguments.deadline or DEFAULT_TIMEOUT,
-        machines,
-        lock,
+    chosen = ExtrasAndGroups(tuple(arguments.extra), tuple(arguments.group), arguments.all_extras)
+    request = read_request(
+        arguments.packages,
+        arguments.requirement,
+        chosen,
+        platforms,
+        arguments.python,
+        gpus=tuple(gpu.name for gpu in gpus),
+        machines=machines,
+        offline=output.offline,
+        timeout=arguments.deadline,
+        pre=arguments.pre,
     )
     if arguments.against is None and arguments.fail_on_change:
         raise UsageError("--fail-on-change compares, and nothing to compare with was named", expected="--against")
@@ -110,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_read=max_read(arguments),
     )
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
-    assumed = "" if lock or (platforms and arguments.python) else this_machine().note
+    assumed = "" if request.lock or (platforms and arguments.python) else this_machine().note
     with open_sources(arguments, output, assumed=assumed, links=links, whole=whole) as opened:
 
         def judge(request: StackRequest) -> Report:
@@ -118,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         if arguments.against is None:
             return emit(judge(request), output)
-        with opened_other(request, arguments.against, chosen, choice) as other:
+        with opened_other(request, arguments.against, chosen) as other:
             before = judge(other) if other else None
         report = compare_reports(
             before, judge(request), request.targets, arguments.against, judgement, fails=arguments.fail_on_change

@@ -7,11 +7,26 @@ from pathlib import Path
 
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
+from wheel_checks.targets.extras_and_groups import NO_EXTRAS, ExtrasAndGroups
+from wheelproof.stacks.locks import LockRequest, find_lock, read_lock_request
 from wheelproof.wheels.asked import Asked, parse_asked
-from wheelproof.wheels.declared_model import NOTHING_CHOSEN, Chosen
 
 
-def parse_inputs(texts: Sequence[str], requirement_files: Sequence[str], chosen: Chosen = NOTHING_CHOSEN) -> Asked:
+def read_inputs(
+    texts: Sequence[str], requirement_files: Sequence[str], chosen: ExtrasAndGroups = NO_EXTRAS
+) -> tuple[Asked, LockRequest | None]:
+    """What the arguments and ``-r`` files ask for, and the lock file when they name one.
+
+    Raises what :func:`parse_inputs` and reading a lock raise.
+    """
+    path = find_lock(texts, requirement_files)
+    if path is None:
+        return parse_inputs(texts, requirement_files, chosen), None
+    lock = read_lock_request(path, chosen)
+    return lock.asked, lock
+
+
+def parse_inputs(texts: Sequence[str], requirement_files: Sequence[str], chosen: ExtrasAndGroups = NO_EXTRAS) -> Asked:
     """What the arguments (requirements, wheels, ``pyproject.toml``) and ``-r`` files ask for.
 
     Raises UsageError for what is not one of these, for a file that cannot be read, and for extras and groups where no
@@ -27,7 +42,7 @@ def parse_inputs(texts: Sequence[str], requirement_files: Sequence[str], chosen:
             files.append(path)
         else:
             requirements.append(text)
-    if (chosen.names or chosen.every) and not any(path.suffix == ".toml" for path in files):
+    if (chosen.names or chosen.all_extras) and not any(path.suffix == ".toml" for path in files):
         what = "an extra or a group was named, and no project is judged"
         raise UsageError(what, expected="pyproject.toml or a lock file", hint="of a package: 'name[extra]'")
     return parse_asked(

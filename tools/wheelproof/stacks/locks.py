@@ -12,8 +12,9 @@ from wheel_checks.formats.lock.model import Lock
 from wheel_checks.formats.lock.reading import format_by_content, format_by_name, read_lock
 from wheel_checks.formats.lock.tables import MAX_SIZE
 from wheel_checks.sources.regular_file import read_start
+from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
 from wheel_checks.targets.lock_markers import python_fits
-from wheel_checks.targets.locked import LockChoice, covered_targets, python_of, validated
+from wheel_checks.targets.locked import covered_targets, python_of, validated
 from wheel_checks.targets.target import Target, parse_targets, this_machine
 from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.declared_model import Declared
@@ -32,7 +33,7 @@ class LockRequest:
 
     path: Path
     lock: Lock
-    choice: LockChoice
+    choice: ExtrasAndGroups
     digest: str
     named: tuple[str, ...] = ()
 
@@ -67,7 +68,7 @@ def _is_lock(path: Path) -> bool:
         return False
 
 
-def read_request(path: Path, choice: LockChoice) -> LockRequest:
+def read_lock_request(path: Path, choice: ExtrasAndGroups) -> LockRequest:
     """The lock and what was chosen of it. Raises UsageError and FormatError, each with one sentence."""
     try:
         data = read_start(path, MAX_SIZE + 1, given=True)
@@ -76,7 +77,7 @@ def read_request(path: Path, choice: LockChoice) -> LockRequest:
         raise UsageError(f"the lock {path} cannot be read: {reason}") from error
     lock = read_lock(data, path)
     digest = hashlib.blake2b(data, digest_size=20).hexdigest()
-    return LockRequest(path, lock, validated(lock, choice, path.name), digest, (*choice.extras, *choice.groups))
+    return LockRequest(path, lock, validated(lock, choice, path.name), digest, choice.names)
 
 
 def targets_of(request: LockRequest, platforms: Sequence[str], pythons: Sequence[str]) -> tuple[Target, ...]:

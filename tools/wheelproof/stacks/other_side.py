@@ -13,20 +13,16 @@ from wheel_checks.formats.requirements_lines import logical_lines, setting
 from wheel_checks.sources.git_files import CommitFiles
 from wheel_checks.sources.requirement_files import LARGEST, MOST
 from wheel_checks.sources.scratch_folder import scratch_folder
-from wheel_checks.targets.locked import LockChoice
-from wheelproof.stacks.inputs import parse_inputs
-from wheelproof.stacks.locks import find_lock, read_request
+from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
+from wheelproof.stacks.inputs import read_inputs
 from wheelproof.stacks.request import StackRequest
-from wheelproof.wheels.declared_model import Chosen
 
 LARGEST_LOCK = 64 << 20  # bytes, as git gives them; reading the lock has its own bound
 _INCLUDES = ("-r", "--requirement", "-c", "--constraint")
 
 
 @contextmanager
-def opened_other(
-    request: StackRequest, against: str, chosen: Chosen, choice: LockChoice
-) -> Iterator[StackRequest | None]:
+def opened_other(request: StackRequest, against: str, chosen: ExtrasAndGroups) -> Iterator[StackRequest | None]:
     """The request for the other side, for the same targets; None where the commit has no such file.
 
     Raises UsageError where not one file alone is judged, and what reading the other file raises.
@@ -38,9 +34,8 @@ def opened_other(
         if path is None:
             yield None
             return
-        is_lock = find_lock([str(path)], [])
-        lock = read_request(path, choice) if is_lock else None
-        yield replace(request, asked=lock.asked if lock else parse_inputs([], [str(path)], chosen), lock=lock)
+        other, lock = read_inputs([], [str(path)], chosen)
+        yield replace(request, asked=other, lock=lock)
 
 
 @contextmanager

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT
-from wheel_checks.targets.target import Target
-from wheelproof.stacks.locks import LockRequest
+from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
+from wheel_checks.targets.target import Target, parse_targets
+from wheelproof.stacks.inputs import read_inputs
+from wheelproof.stacks.locks import LockRequest, targets_of
 from wheelproof.wheels.asked import Asked
 
 if TYPE_CHECKING:  # few packages have variants, and few runs follow links
@@ -30,3 +33,25 @@ class StackRequest:
     timeout: float = DEFAULT_TIMEOUT
     machines: tuple[Machine, ...] = ()
     lock: LockRequest | None = None
+
+
+def read_request(
+    texts: Sequence[str],
+    requirement_files: Sequence[str],
+    chosen: ExtrasAndGroups,
+    platforms: Sequence[str],
+    pythons: Sequence[str],
+    *,
+    gpus: tuple[str, ...],
+    machines: tuple[Machine, ...],
+    offline: bool,
+    timeout: float | None,
+    pre: bool = False,
+) -> StackRequest:
+    """The request for what a user names. Without a target: this machine, or the targets that a lock covers.
+
+    Raises UsageError and FormatError, each with one sentence.
+    """
+    asked, lock = read_inputs(texts, requirement_files, chosen)
+    targets = targets_of(lock, platforms, pythons) if lock else parse_targets(platforms, pythons)
+    return StackRequest(asked, targets, gpus, pre, offline, timeout or DEFAULT_TIMEOUT, machines, lock)

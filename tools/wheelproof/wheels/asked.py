@@ -11,8 +11,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from wheel_checks.errors import UsageError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.phrases import summarised
+from wheel_checks.targets.extras_and_groups import NO_EXTRAS, ExtrasAndGroups
 from wheelproof.wheels.declared import read_declared
-from wheelproof.wheels.declared_model import NOTHING_CHOSEN, Chosen, Declared, Typed, TypedKind
+from wheelproof.wheels.declared_model import Declared, Typed, TypedKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def parse_asked(
     requirements: Sequence[str],
     files: Sequence[Path],
     *,
-    chosen: Chosen = NOTHING_CHOSEN,
+    chosen: ExtrasAndGroups = NO_EXTRAS,
     typed: Sequence[Typed] = (),
     folder: Path = Path(),
     example: str = "vllm==0.20.0 or -r requirements.txt",

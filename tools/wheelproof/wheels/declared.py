@@ -24,15 +24,8 @@ from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.regular_file import real_path
 from wheel_checks.sources.requirement_files import MOST, read_requirements_file
 from wheel_checks.sources.trust import REPOSITORY, Address, UntrustedAddressError, is_inside, tree_of
-from wheelproof.wheels.declared_model import (
-    NOTHING_CHOSEN,
-    Chosen,
-    Declared,
-    Line,
-    Project,
-    Typed,
-    TypedKind,
-)
+from wheel_checks.targets.extras_and_groups import NO_EXTRAS, ExtrasAndGroups
+from wheelproof.wheels.declared_model import Declared, Line, Project, Typed, TypedKind
 from wheelproof.wheels.declared_project import read_groups, read_project
 
 _HASH = re.compile(r"--hash[=\s]\s*(\S+)")
@@ -50,7 +43,7 @@ _IGNORED = {
 
 
 def read_declared(
-    paths: Sequence[Path], chosen: Chosen = NOTHING_CHOSEN, typed: Sequence[Typed] = (), folder: Path = Path()
+    paths: Sequence[Path], chosen: ExtrasAndGroups = NO_EXTRAS, typed: Sequence[Typed] = (), folder: Path = Path()
 ) -> Declared:
     """What ``paths`` (requirements files, pyproject.toml) and the files that they include ask for.
 
@@ -86,7 +79,7 @@ class _Text:
 class _Reading:
     """``front`` are the files and projects that are still to be read, however deep they are nested."""
 
-    chosen: Chosen
+    chosen: ExtrasAndGroups
     found: Declared = field(default_factory=Declared)
     seen: set[tuple[Path, object]] = field(default_factory=set)
     front: list[Callable[[], None]] = field(default_factory=list)
@@ -238,7 +231,7 @@ class _Reading:
             except (WheelproofError, UnicodeDecodeError) as error:
                 self.found.faults.append(f"{where} names a project: {error}")
             else:
-                wanted = Chosen(tuple(filter(None, extras)))
+                wanted = ExtrasAndGroups(tuple(filter(None, extras)))
                 self.front.append(lambda: self._project(place / "pyproject.toml", text, tree, wanted, where))
 
     def _add(self, folder: Path, tree: Path, line: Line, local: str = "") -> None:
@@ -261,7 +254,7 @@ class _Reading:
         else:
             self._outside(where, value, tree, "name that folder yourself if it is meant: --find-links FOLDER")
 
-    def _project(self, path: Path, text: str, tree: Path, chosen: Chosen, asked_at: str = "") -> None:
+    def _project(self, path: Path, text: str, tree: Path, chosen: ExtrasAndGroups, asked_at: str = "") -> None:
         """The requirements of a project, and with ``asked_at``, where it is asked for, the project itself."""
         if self._is_done(path, (chosen, bool(asked_at))):
             return

@@ -45,23 +45,6 @@ class Line:
         return str(canonicalize_name(self.requirement.name))
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The extras and dependency groups of the projects that the user names; ``every`` is every extra."""
-
-    extras: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    every: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The extras and groups that were named."""
-        return (*self.extras, *self.groups)
-
-
-NOTHING_CHOSEN = Chosen()
-
-
 class TypedKind(StrEnum):
     """What a user names on the command line of an installer besides requirements."""
 

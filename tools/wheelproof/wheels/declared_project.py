@@ -18,7 +18,8 @@ from wheel_checks.errors import UsageError
 from wheel_checks.formats.toml_lines import Lines
 from wheel_checks.phrases import summarised
 from wheel_checks.sources.trust import REPOSITORY, Address
-from wheelproof.wheels.declared_model import Chosen, Line, UvSource
+from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
+from wheelproof.wheels.declared_model import Line, UvSource
 
 _NAMED = 20  # extras or groups in one sentence
 
@@ -39,7 +40,7 @@ class ProjectRequirements:
     faults: list[str] = field(default_factory=list)
 
 
-def read_project(path: Path, text: str, chosen: Chosen, *, strict: bool = True) -> ProjectRequirements:
+def read_project(path: Path, text: str, chosen: ExtrasAndGroups, *, strict: bool = True) -> ProjectRequirements:
     """The requirements of the project at ``path``, whose text is given, with those of its extras and groups.
 
     Where that is ``strict``, UsageError is raised for an extra or a group that it does not have: pip only warns.
@@ -148,13 +149,13 @@ def _texts(project: Mapping[str, Any], name: str, extras: Sequence[str]) -> Iter
                 yield where, text
 
 
-def _extras(path: Path, project: Mapping[str, Any], chosen: Chosen, *, strict: bool) -> tuple[str, ...]:
+def _extras(path: Path, project: Mapping[str, Any], chosen: ExtrasAndGroups, *, strict: bool) -> tuple[str, ...]:
     """The extras that count. Raises UsageError for one that the project does not have."""
     optional = project.get("optional-dependencies")
     known = {str(canonicalize_name(key)) for key in optional} if isinstance(optional, dict) else set()
     if strict and "optional-dependencies" not in (project.get("dynamic") or ()):
         _require_known(path, "extra", chosen.extras, known)
-    return tuple(sorted(known)) if chosen.every else chosen.extras
+    return tuple(sorted(known)) if chosen.all_extras else chosen.extras
 
 
 def _require_known(path: Path, kind: str, names: Sequence[str], known: Collection[str]) -> None:

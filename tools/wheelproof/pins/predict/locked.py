@@ -15,7 +15,8 @@ from wheel_checks.formats.lock.model import PROJECT
 from wheel_checks.formats.lock.reading import read_lock
 from wheel_checks.parsing import version_or_none
 from wheel_checks.sources.requirement_files import read_requirements_file
-from wheel_checks.targets.locked import LockChoice, select, validated
+from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
+from wheel_checks.targets.locked import select, validated
 from wheelproof.pins.installers import UV, DryRun
 from wheelproof.pins.predict.model import PredictRequest
 from wheelproof.pins.predict.plan import Planned
@@ -30,7 +31,7 @@ def plan_lock(step: Step, request: PredictRequest) -> Planned:
     if not path.is_file():
         raise UsageError(f"there is no {path}", expected="the lock file of the project")
     lock = read_lock(read_requirements_file(path), path)
-    selected = select(lock, request.place.target, validated(lock, LockChoice(), path.name))
+    selected = select(lock, request.place.target, validated(lock, ExtrasAndGroups(), path.name))
     if selected.outside:
         raise SourceError(f"{path.name} is not for {request.place.target.label}: {selected.outside}")
     seen = request.place.seen_by(UV if UV in step.installers else "")
