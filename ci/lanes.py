@@ -31,6 +31,8 @@ HEAVY = {
     "slurm": "slurm",
 }
 UNIT = f"not ({' or '.join(HEAVY.values())})"
+# One process more than CI has cores, since online tests wait for the index; long tests at the end are shared out again.
+AT_ONCE = ("-n", "3", "--dist", "worksteal")
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def test_lanes(engine_obstacle: str) -> list[Lane]:
         *wheel_lanes(),
         *kernel_lanes(),
         *matrix_lanes(engine_obstacle),
-        ("pytest", lambda: tool("pytest", "-n", "2", *color)),
+        ("pytest", lambda: tool("pytest", *AT_ONCE, *color)),
     ]
 
 
@@ -127,7 +129,7 @@ def heavy_lanes(names: Sequence[str], engine_obstacle: str) -> list[Lane]:
     lanes: list[Lane] = []
     for name in names or HEAVY:
         lanes += kernel_lanes() if name == "kernels" else matrix_lanes(engine_obstacle) if name == "matrix" else []
-        lanes.append((f"tests of {name}", partial(tool, "pytest", "-n", "2", "-m", HEAVY[name])))
+        lanes.append((f"tests of {name}", partial(tool, "pytest", *AT_ONCE, "-m", HEAVY[name])))
     return lanes
 
 
