@@ -1,36 +1,42 @@
-"""The report for people at a terminal or in a log. The only module that imports rich."""
+"""The report for people at a terminal or in a log: on a screen as much as it holds, else all of it."""
 
 from __future__ import annotations
 
-import io
-import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TextIO
 
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from wheel_checks.model import CheckResult, Outcome, Overview, Report, Subject, Verdict
+from wheel_checks.model import Outcome, Overview, Report, Subject, Verdict
 from wheel_checks.phrases import plural
 from wheel_checks.report import wording
 from wheel_checks.report.causes import causes, problems_of
-from wheel_checks.report.wording import neutral
+from wheel_checks.report.links import is_screen
+from wheel_checks.report.screen import first_screen, rows_of
+from wheel_checks.report.terminal import (
+    LABEL_STYLES,
+    ReportConsole,
+    answers,
+    captured,
+    console_for,
+    folded,
+    grid,
+    indented,
+    own_table,
+    problem,
+    prose,
+    rule_id,
+    subjects_table,
+    verdict,
+)
 
-_VERDICT_STYLES = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
-_LABEL_STYLES = {
-    "error": "bold red",
-    "warning": "yellow",
-    "note": "cyan",
-    "not checked": "bold magenta",
-    "passed": "green",
-}
-_UNLIMITED = 100_000
-_LINES = 18  # of findings and statements, below the answer and the verdict: what fits on a screen
+_LINES = 18  # of findings and statements, below the answer and the verdict, in a log
 _EVIDENCE = 3  # values that are shown of each cause
+_SMALLEST = 24  # lines of a terminal
 
 
 def render(
@@ -41,67 +47,32 @@ def render(
     width: int | None = None,
     quiet: bool = False,
     verbose: int = 0,
-    answered: bool = False,
+    after: Sequence[str] = (),
 ) -> None:
     """Write the report for people: the answers, the verdict, then what is wrong, the evidence, and the fix.
 
     ``color`` None means: when ``stream`` is a terminal and NO_COLOR is unset or empty. ``width`` None means the
     terminal's own; elsewhere lines are not wrapped, so that a log can be searched. ``quiet`` leaves the answers and
-    the verdict line; ``verbose`` 1 adds skipped and passed checks and all findings, 2 the facts. ``answered`` says that
-    the answers have been written already.
+    the verdict line; ``verbose`` 1 adds skipped and passed checks and all findings, 2 the facts. ``after`` are further
+    lines for the end. On a screen that is too small for all of it the worst is shown, and what ``verbose`` adds is
+    counted.
     """
     console = console_for(stream, color=color, width=width)
-    with console.capture() as capture:
-        for line in () if answered else wording.answer_lines(report):
-            console.print(Text(line, style=_VERDICT_STYLES[report.verdict]), soft_wrap=True)
-        _verdict(console, report)
+    with captured(console) as lines:
+        answers(console, report)
+        verdict(console, report)
         if not quiet:
             _body(console, report, verbose)
-    # Columns are padded to their width; a log does not need that.
-    wording.write(stream, "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+    if not quiet:
+        lines += after
+    if not quiet and not verbose and is_screen(stream):
+        room = max(shutil.get_terminal_size().lines, _SMALLEST) - 1  # the next prompt takes a line
+        if rows_of(lines, console.width) > room:
+            lines = first_screen(console, report, room, after)
+    wording.write(stream, "".join(f"{line}\n" for line in lines))
 
 
-def console_for(stream: TextIO, *, color: bool | None = None, width: int | None = None) -> Console:
-    """A console whose output is captured and then written to ``stream``; see :func:`render` for the options."""
-    terminal = stream.isatty()
-    if color is None:
-        color = terminal and not os.environ.get("NO_COLOR")
-    if width is None:
-        width = shutil.get_terminal_size().columns if terminal else _UNLIMITED
-    return Console(
-        file=io.StringIO(),
-        force_terminal=color,
-        no_color=not color,
-        color_system="standard" if color else None,
-        width=max(width, 40),
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-
-
-def _verdict(console: Console, report: Report) -> None:
-    line = Text()
-    line.append(report.verdict.value.upper(), style=_VERDICT_STYLES[report.verdict])
-    silenced = f", {phrase}" if (phrase := wording.silenced_phrase(report)) else ""
-    if report.overview:
-        line.append(f"  {neutral(report.overview.headline)}", style="bold")
-        if report.answers:
-            line.append(f": {wording.counts_phrase(wording.concerning(report.subjects))}")
-        line.append(silenced)
-        line.append(f" ({wording.cost_phrase(report)})", style="dim")
-        console.print(line, soft_wrap=True)
-        return
-    line.append(f"  {wording.judged_phrase(report)}", style="bold")
-    if len(report.subjects) == 1 and report.subjects[0].headline:
-        line.append(f", {neutral(report.subjects[0].headline)}")
-    line.append(f": {wording.counts_phrase(wording.concerning(report.subjects))}{silenced}")
-    line.append(f" ({wording.cost_phrase(report)})", style="dim")
-    console.print(line, soft_wrap=True)
-
-
-def _body(console: Console, report: Report, verbose: int) -> None:
+def _body(console: ReportConsole, report: Report, verbose: int) -> None:
     """Of many subjects those that do not pass come first, then the table of all, then what else is worth a word.
 
     A report with its own overview has that behind the subjects that have findings. Where there are answers, the
@@ -114,22 +85,22 @@ def _body(console: Console, report: Report, verbose: int) -> None:
             _own_overview(console, report.overview)
         else:
             console.print()
-            console.print(_overview(report))
+            console.print(subjects_table(report, shown))
         _left_out(console, report)
         return
     if report.overview:
-        told = [subject for subject in shown if subject.kind not in report.overview.summed_up or verbose]
-        _subjects(console, [subject for subject in told if verbose or wording.problems(subject)], verbose)
+        listed = [subject for subject in shown if subject.kind not in report.overview.summed_up or verbose]
+        _subjects(console, [subject for subject in listed if verbose or wording.problems(subject)], verbose)
         _own_overview(console, report.overview)
         if report.answers:
             console.print()
-            console.print(_overview(report))
+            console.print(subjects_table(report, shown))
         return
     if len(shown) > wording.MANY:
         worst = [subject for subject in shown if report.verdict_of(subject) is not Verdict.PASS]
         _subjects(console, worst, verbose)
         console.print()
-        console.print(_overview(report))
+        console.print(subjects_table(report, shown))
         shown = tuple(s for s in shown if s not in worst and (verbose or wording.problems(s)))
     _subjects(console, shown, verbose)
     if not verbose:
@@ -155,7 +126,7 @@ def _causes(console: Console, report: Report) -> None:
         if left < 0 and number:
             console.print(Text(f"  and {plural(len(found) - number, 'more finding')}; -v shows all", style="dim"))
             break
-        _problem(console, replace(result, evidence=evidence), about="" if is_host else cause.about)
+        problem(console, replace(result, evidence=evidence), about="" if is_host else cause.about)
     if notes := len(every) - len(found):
         console.print(Text(f"  {plural(notes, 'note')}: -v shows {'it' if notes == 1 else 'them'}", style="dim"))
 
@@ -163,7 +134,7 @@ def _causes(console: Console, report: Report) -> None:
 def _left_out(console: Console, report: Report) -> None:
     if phrase := wording.publisher_phrase(report):
         console.print()
-        console.print(Text(f"{phrase}: -v shows them", style="dim"), soft_wrap=True)
+        prose(console, f"{phrase}: -v shows them", style="dim")
 
 
 def _subjects(console: Console, subjects: Iterable[Subject], verbose: int) -> None:
@@ -174,113 +145,34 @@ def _subjects(console: Console, subjects: Iterable[Subject], verbose: int) -> No
 
 def _own_overview(console: Console, overview: Overview) -> None:
     for statement in overview.statements:
-        console.print(Text(f"  {neutral(statement)}"), soft_wrap=True)
+        indented(console, statement)
     for data in overview.tables:
-        table = _table()
-        for column in data.columns:
-            justify: JustifyMethod = "right" if column in data.numbers else "left"
-            table.add_column(Text(neutral(column)), justify=justify, overflow="fold")
-        for row in data.rows:
-            table.add_row(*(_folded(cell) for cell in row))
         console.print()
-        console.print(Text(neutral(data.title), style="bold"), soft_wrap=True)
-        console.print(table)
+        own_table(console, data)
     if overview.notes:
         console.print()
     for note in overview.notes:
-        console.print(Text(neutral(note)), soft_wrap=True)
-
-
-def _table() -> Table:
-    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-
-
-def _overview(report: Report) -> Table:
-    table = _table()
-    table.add_column("file", overflow="fold")
-    table.add_column("version", overflow="fold")
-    table.add_column("accelerator", overflow="fold")
-    table.add_column("size", justify="right", overflow="fold")
-    gpus = [wording.gpu_label(subject) for subject in report.subjects]
-    if any(gpus):
-        table.add_column("GPUs", overflow="fold")
-    indexes = [wording.fact(subject, "index") for subject in report.subjects]
-    several = len(set(filter(None, indexes))) > 1
-    if several:
-        table.add_column("index", overflow="fold")
-    table.add_column("verdict", overflow="fold")
-    for subject, runs, index in zip(report.subjects, gpus, indexes, strict=True):
-        verdict = report.verdict_of(subject)
-        table.add_row(
-            Text(neutral(subject.id)),
-            Text(wording.fact(subject, "version")),
-            Text(wording.accelerator_label(subject)),
-            wording.size_label(subject),
-            *([Text(runs)] if any(gpus) else []),
-            *([Text(index)] if several else []),
-            Text(verdict.value.upper(), style=_VERDICT_STYLES[verdict]),
-        )
-    return table
+        prose(console, note)
 
 
 def _subject(console: Console, subject: Subject, verbose: int) -> None:
-    console.print(Text(neutral(subject.id), style="bold"), soft_wrap=True)
-    if subject.headline:
-        console.print(Padding(Text(neutral(subject.headline), overflow="fold"), (0, 0, 0, 2)))
-    for line in filter(None, (*wording.gpu_lines(subject), wording.archive_line(subject))):
-        console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2)))
+    prose(console, subject.id, style="bold")
+    for line in filter(None, (subject.headline, *wording.gpu_lines(subject), wording.archive_line(subject))):
+        indented(console, line)
     for cause in causes((subject, result) for result in wording.problems(subject, everything=verbose > 0)):
-        _problem(console, cause.shown, for_others=not subject.concerns_reader(cause.first))
+        problem(console, cause.shown, for_others=not subject.concerns_reader(cause.first))
     others = wording.worst_first(r for r in subject.results if r.outcome in (Outcome.SKIP, Outcome.PASS))
     if verbose and others:
-        table = _grid(3)
+        table = grid(3)
         for result in others:
             label = wording.label_of(result)
-            style = _LABEL_STYLES.get(label, "dim")
-            table.add_row(Text(label, style=style), Text(neutral(result.rule)), _folded(result.message))
+            style = LABEL_STYLES.get(label, "dim")
+            table.add_row(Text(label, style=style), rule_id(console, result.rule), folded(result.message))
         console.print(Padding(table, (0, 0, 0, 2)))
     elif others:
         console.print(Text(f"  {wording.counts_phrase(others)}", style="dim"))
     if verbose > 1:
-        table = _grid(2)
+        table = grid(2)
         for name, value in wording.flat_facts(subject.facts):
-            table.add_row(Text(f"{name}:", style="dim"), _folded(value))
+            table.add_row(Text(f"{name}:", style="dim"), folded(value))
         console.print(Padding(table, (0, 0, 0, 2)))
-
-
-def _problem(console: Console, result: CheckResult, about: str = "", *, for_others: bool = False) -> None:
-    label = wording.label_of(result)
-    table = _grid(3)
-    names_it = not about or result.message.startswith(about)
-    message = _folded(result.message if names_it else f"{about}: {result.message}")
-    if for_others:
-        message.append("  for the publisher", style="dim")
-    place = wording.place_of(result)
-    if place and place not in result.message:
-        message.append(f"  {place}", style="dim")
-    table.add_row(Text(label, style=_LABEL_STYLES[label]), Text(neutral(result.rule)), message)
-    console.print(Padding(table, (0, 0, 0, 2)))
-    if result.evidence:
-        table = _grid(2)
-        for evidence in result.evidence:
-            value = _folded(evidence.value)
-            if evidence.source:
-                value.append(f"  {neutral(evidence.source)}", style="dim")
-            table.add_row(Text(f"{neutral(evidence.label)}:"), value)
-        console.print(Padding(table, (0, 0, 0, 6)))
-    if result.fix:
-        console.print(Padding(_folded(f"fix: {result.fix.summary}"), (0, 0, 0, 6)))
-        for line, for_shell in wording.fix_lines(result.fix):
-            console.print(Text(f"        {line}", style="green" if for_shell else ""), soft_wrap=True)
-
-
-def _folded(text: str) -> Text:
-    return Text(neutral(text), overflow="fold")
-
-
-def _grid(columns: int) -> Table:
-    """Columns without lines; every column but the last keeps its width."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for index in range(columns):
-        table.add_column(no_wrap=index < columns - 1, overflow="fold")
-    return table

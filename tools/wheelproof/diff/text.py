@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wheel_checks.phrases import and_more, shortened
 from wheel_checks.report import wording
-from wheel_checks.report.text import console_for
+from wheel_checks.report.terminal import console_for
 from wheel_checks.report.wording import neutral
 from wheelproof.diff.rows import Table
 
