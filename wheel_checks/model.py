@@ -282,14 +282,27 @@ class Answer:
 class Table:
     """Text in rows, under the headings ``columns``; ``numbers`` are the headings of columns that hold numbers.
 
-    ``marked`` are the cells that stand out, by row and column from 0; their text says so, too, for who sees no colour.
+    ``states`` are the cells that have a colour where there are colours, by row and column from 0; their text says the
+    same.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: frozenset[str] = frozenset()
-    marked: frozenset[tuple[int, int]] = frozenset()
+    states: Mapping[tuple[int, int], Verdict | Severity] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap(Table):
+    """A table of signs: ``signs`` has the meaning of each. A page shows ``heading``, with the signs in a legend.
+
+    ``subjects`` are the ids of the subjects that cells are about, by row and column from 0.
+    """
+
+    heading: str = ""
+    signs: Mapping[str, str] = field(default_factory=dict)
+    subjects: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +320,8 @@ class Overview:
     ``headline`` says what was judged and how it went; ``notes`` are sentences for the end. The JSON format leaves all
     of it out: what stands here is among the facts of the subjects. ``summed_up`` are the kinds of subjects that it
     covers already: there may be thousands, and formats for people do not list each. ``statements`` are sentences
-    that come before the tables.
+    that come before the tables. ``maps`` are tables that only a page shows, since they are too large for other formats
+    or have in colours what the tables say.
     """
 
     headline: str
@@ -316,6 +330,7 @@ class Overview:
     notes: tuple[str, ...] = ()
     summed_up: frozenset[str] = frozenset()
     statements: tuple[str, ...] = ()
+    maps: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from tests.rules.fleet_cases import hosts, timed
 from wheel_checks.facts.fleet.hosts import FleetFacts
 from wheel_checks.facts.fleet.rates import Measured, judge, rates_in
 from wheel_checks.facts.fleet.topology import NOWHERE
-from wheel_checks.model import Outcome
+from wheel_checks.model import Outcome, Severity
+from wheelproof.fleet.maps import rate_table
 from wheelproof.testing.facts import judged
 
 
@@ -70,3 +71,10 @@ def test_gpus_of_two_products_in_one_host() -> None:
         ("NVIDIA L4", "copy"),
         ("NVIDIA H200", "copy"),
     ]
+
+
+def test_the_rates_of_slow_hosts_are_a_table_with_a_mark_for_what_is_slow() -> None:
+    (table,) = rate_table(timed(4.25, 4.26, 4.27, 3.92))
+    assert table.rows == (("n3", "! 92.1", "92.1"),), "products vary more than copies"
+    assert table.states == {(0, 1): Severity.WARNING}
+    assert not list(rate_table(timed(4.25, 4.26, 4.27, 4.26)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -178,4 +179,21 @@ def test_racks_and_trays_are_a_map(wheelproof: Wheelproof, tmp_path: Path) -> No
     assert rack1.split() == ["1", "!", "!", "!", "!"]
     assert rack2.split() == ["2", ".", ".", ".", "."]
     page = wheelproof("report", "merge", fleet(tmp_path), "--format", "html").out
-    assert page.count('<td class="warning marked">!</td>') == 4
+    assert len(re.findall(r'<a class="warning" href="#s\d" title="rack1-tray0\d: few have this">!</a>', page)) == 4
+    assert len(re.findall(r'<a class="pass" href="#s\d+" title="[^"]+: neither">\.</a>', page)) == 20
+
+
+def test_many_hosts_of_unknown_places_are_a_map_by_name_in_the_page_alone(
+    wheelproof: Wheelproof, tmp_path: Path
+) -> None:
+    usual = doctor_report("NAME", hgx())
+    for n in range(120):
+        facts = doctor_report("NAME", with_driver(hgx(), "570.86.15")) if n == 77 else usual
+        (tmp_path / f"{n}.json").write_text(json.dumps(facts).replace("NAME", f"node-{n:03}"))
+    page = wheelproof("report", "merge", str(tmp_path), "--format", "html").out
+    [table] = re.findall(r'<table class="heat map">.*?</table>', page, re.DOTALL)
+
+    assert re.findall(r'<th scope="row">([^<]*)</th>', table) == ["node-000", "node-050", "node-100"]
+    assert table.count('class="cell"') == 150
+    assert re.findall(r'class="warning" href="[^"]*" title="([^"]*)">!', table) == ["node-077: few have this"]
+    assert "Hosts in the order of their names" not in wheelproof("report", "merge", str(tmp_path)).out

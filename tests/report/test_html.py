@@ -126,8 +126,8 @@ def test_every_problem_is_a_line_above_that_leads_to_it_and_those_beyond_twenty_
     page = page_of(reports.report(reports.wheel(results=tuple(failed))))
     [section] = by_class(page, "section", "findings")
     assert len(list(section.iter("li"))) == 31
-    [folded] = section.iter("details")
-    assert (text_of(folded.find("summary")), len(list(folded.iter("li")))) == ("and 11 more", 11)
+    [more] = section.iter("label")
+    assert (text_of(more), len(list(by_class(section, "li", "rest")))) == ("and 11 more", 11)
     places = {element.get("id"): element for element in by_class(page, "section", "problem")}
     for line in section.iter("li"):
         [link] = line.iter("a")
@@ -137,10 +137,30 @@ def test_every_problem_is_a_line_above_that_leads_to_it_and_those_beyond_twenty_
 
 def test_what_is_shown_can_be_chosen_without_a_script() -> None:
     page = page_of(reports.mixed())
-    chosen = {str(box.get("id")) for box in page.iter("input")}
+    chosen = {str(box.get("id")) for box in page.iter("input") if box.get("type") == "checkbox"}
     assert chosen == {"show-error", "show-crash", "show-warning", "show-passing"}
     [style] = page.iter("style")
     assert all(f"#{name}:not(:checked)" in str(style.text) for name in chosen)
+
+
+def test_each_rule_that_found_something_can_be_chosen_alone() -> None:
+    page = page_of(reports.mixed())
+    rules = [label for label in page.iter("label") if label.findall("input[@type='radio']")]
+    assert [text_of(label) for label in rules] == ["all rules", "WHL101 (1)", "WHL301 (1)", "WHL501 (1)", "WHL601 (1)"]
+    [style] = page.iter("style")
+    assert str(style.text).count("body:has(#only-") == 4
+    [table] = by_class(page, "table", "subjects")
+    rows = [str(row.get("class")) for row in table.iter("tr")][1:]
+    assert rows == ["row-fail r1 r0", "row-undecided r3", "row-pass r2"]
+
+
+def test_what_other_people_call_a_rule_does_not_get_into_the_style_sheet() -> None:
+    names = ["}</style>", "a b", 'x"y', "r0"]
+    failed = [reports.result(name, Outcome.FAIL, f"fault of {name}") for name in names]
+    page = page_of(reports.report(reports.wheel(results=tuple(failed))))
+    [style] = page.iter("style")
+    assert not [name for name in names[:3] if f"{name})" in str(style.text) or f"{name}:" in str(style.text)]
+    assert {line.get("class") for line in by_class(page, "li", "error")} == {f"error r{n}" for n in range(4)}
 
 
 def test_every_header_has_a_scope_and_every_symbol_a_name() -> None:

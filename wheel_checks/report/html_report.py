@@ -5,18 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from itertools import groupby
 from typing import TextIO
 
-from wheel_checks.model import CheckResult, Outcome, Overview, Picture, Report, Subject, Table, Verdict
-from wheel_checks.phrases import shortened
+from wheel_checks.model import CheckResult, HeatMap, Outcome, Overview, Picture, Report, Subject, Verdict
 from wheel_checks.report import wording
 from wheel_checks.report.causes import Cause, causes, problems_of
-from wheel_checks.report.overview import quiet_phrase, quiet_rules, speaking_rules, worst_subjects
-from wheel_checks.report.wording import neutral
+from wheel_checks.report.html_tables import table_of, text_of
+from wheel_checks.report.overview import cell_map, quiet_phrase, quiet_rules, speaking_rules, worst_subjects
 
 # What a cell of the table shows: class, symbol, meaning. The symbol says what the colour shows.
 _CELLS = {
@@ -28,7 +28,8 @@ _CELLS = {
     "passed": ("pass", "✓", "passed"),
 }
 
-_FIRST = 20  # findings that are not folded
+_FIRST = 20  # findings that are shown at once
+_CHOICES = 30  # rules that can be chosen
 _MOST = 500  # subjects of a kind that the overview sums up
 
 
@@ -44,33 +45,38 @@ def render(report: Report, stream: TextIO) -> None:
         for number, subject in enumerate(shown.subjects)
         for index, result in enumerate(wording.problems(subject))
     }
+    links = {subject.id: f"#s{number}" for number, subject in enumerate(shown.subjects)}
+    tables = [*cell_map(report), *overview.maps, *overview.tables]
+    tables.sort(key=lambda table: not isinstance(table, HeatMap))
+    choices = _choices(found)
     left_out = len(report.subjects) - len(shown.subjects)
     body = [
         _banner(report),
         "<main>",
-        _findings(found, anchors),
+        _findings(found, anchors, choices),
         *(f"<p>{text_of(statement)}</p>" for statement in overview.statements),
         *map(_picture, overview.pictures),
-        *map(_table, overview.tables),
-        _subjects_table(shown, anchors),
+        *(table_of(table, f"table-{number}", links) for number, table in enumerate(tables)),
+        _subjects_table(shown, anchors, choices),
         _quiet(shown),
         "<h2>Details</h2>" * bool(shown.subjects),
-        *(_subject(shown, subject, number) for number, subject in enumerate(shown.subjects)),
+        *(_subject(shown, subject, number, choices) for number, subject in enumerate(shown.subjects)),
         f"<p>{left_out:,} more are left out; the json format holds everything.</p>" * bool(left_out),
         *(f"<p>{text_of(note)}</p>" for note in overview.notes),
         "</main>",
         f"<footer>wheelproof {text_of(report.version)}, report of {text_of(report.started)}</footer>",
     ]
-    write_page(title, body, stream, pictures=bool(overview.pictures))
+    write_page(title, body, stream, pictures=bool(overview.pictures), style=_style_of(choices))
 
 
-def write_page(title: str, body: Iterable[str], stream: TextIO, *, pictures: bool = False) -> None:
+def write_page(title: str, body: Iterable[str], stream: TextIO, *, pictures: bool = False, style: str = "") -> None:
     """Write a page with this ``body``, whose parts are HTML.
 
     The text is ASCII with character references, so that no encoding of ``stream`` can spoil it. The content security
     policy allows nothing but the page's own style sheet, by its hash, and pictures that are part of the page.
+    ``style`` is what this page needs besides the style sheet of all.
     """
-    style = files("wheel_checks.report").joinpath("report.css").read_text(encoding="ascii")
+    style = files("wheel_checks.report").joinpath("report.css").read_text(encoding="ascii") + style
     digest = base64.b64encode(hashlib.sha256(style.encode("ascii")).digest()).decode("ascii")
     images = "img-src data:; " if pictures else ""
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; {images}base-uri 'none'; form-action 'none'"
@@ -97,11 +103,6 @@ def _shown(report: Report, summed_up: frozenset[str]) -> Report:
     return replace(report, subjects=tuple(subjects))
 
 
-def text_of(text: str) -> str:
-    """Text of anybody's as HTML shows it, in one line and of bounded length."""
-    return html.escape(shortened(neutral(text)))
-
-
 def _banner(report: Report) -> str:
     verdict = report.verdict.value
     judged = text_of(", ".join(filter(None, (wording.judged_phrase(report), wording.silenced_phrase(report)))))
@@ -125,62 +126,67 @@ def _picture(picture: Picture) -> str:
     )
 
 
-def _table(table: Table) -> str:
-    numbers = [' class="number"' if column in table.numbers else "" for column in table.columns]
-    mark = ' class="warning marked"'
-    head = "".join(
-        f'<th scope="col"{css}>{text_of(column)}</th>' for column, css in zip(table.columns, numbers, strict=True)
-    )
-    rows = "\n".join(
-        "<tr>"
-        + "".join(
-            f"<td{mark if (number, column) in table.marked else css}>{text_of(cell)}</td>"
-            for column, (cell, css) in enumerate(zip(row, numbers, strict=True))
-        )
-        + "</tr>"
-        for number, row in enumerate(table.rows)
-    )
-    title = text_of(table.title)
-    return (
-        f'<h2>{title}</h2>\n<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n'
-        f'<table class="plain">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>'
+def _choices(found: Iterable[Cause]) -> dict[str, str]:
+    """The class of each rule that can be chosen: those that found most problems, in the order of their ids."""
+    counts = Counter(cause.first.rule for cause in found)
+    return {rule: f"r{number}" for number, rule in enumerate(sorted(dict(counts.most_common(_CHOICES))))}
+
+
+def _style_of(choices: Mapping[str, str]) -> str:
+    """Hides what does not concern the rule that is chosen. The classes are ours, whatever a rule is called."""
+    what = ":is(.findings li, .subjects tbody tr, .subject)"
+    return "".join(
+        f"body:has(#only-{css}:checked) {what}:not(.{css}) {{ display: none; }}\n" for css in choices.values()
     )
 
 
-def _findings(found: Sequence[Cause], anchors: Mapping[int, str]) -> str:
-    """The problems, one line each, which lead to their evidence; those beyond ``_FIRST`` are folded."""
+def _findings(found: Sequence[Cause], anchors: Mapping[int, str], choices: Mapping[str, str]) -> str:
+    """The problems, one line each, which lead to their evidence. The first ``_FIRST`` are shown, others on request."""
     if not found:
         return ""
-    lines = [_finding(cause, anchors) for cause in found]
+    lines = [_finding(cause, anchors, choices, number) for number, cause in enumerate(found)]
     more = len(lines) - _FIRST
-    rest = (
-        f"<details><summary>and {more:,} more</summary>\n<ol>\n{''.join(lines[_FIRST:])}</ol></details>\n"
-        if more > 0
-        else ""
-    )
+    rest = f'<label><input type="checkbox" id="show-rest"> and {more:,} more</label>' if more > 0 else ""
     kinds = dict.fromkeys(wording.label_of(cause.first) for cause in found)
-    filters = "".join(
-        f'<label class="{_CELLS[kind][0]}"><input type="checkbox" id="show-{_CELLS[kind][0]}" checked> {kind}</label>'
+    by_kind = "".join(
+        f'<label class="{_CELLS[kind][0]}"><input type="checkbox" class="kind" id="show-{_CELLS[kind][0]}" checked> '
+        f"{kind}</label>"
         for kind in kinds
     )
-    shown = f'<p class="filters">Show {filters}</p>\n' if len(kinds) > 1 else ""
-    first = "".join(lines[:_FIRST])
-    return f'<section class="findings" aria-label="Findings">\n<ol>\n{first}</ol>\n{rest}{shown}</section>'
+    counts = Counter(cause.first.rule for cause in found)
+    by_rule = "".join(
+        f'<label><input type="radio" name="rule" class="only" id="only-{css}"> '
+        f'<span class="rule">{text_of(rule)}</span> ({counts[rule]:,})</label>'
+        for rule, css in choices.items()
+    )
+    if unlisted := len(counts) - len(choices):
+        by_rule += f"<span>and {unlisted:,} more rules</span>"
+    every = '<label><input type="radio" name="rule" checked> all rules</label>'
+    filters = [rest, f"Show {by_kind}" if len(kinds) > 1 else "", f"{every}{by_rule}" if len(counts) > 1 else ""]
+    shown = "".join(f'<p class="filters">{text}</p>\n' for text in filters if text)
+    return f'<section class="findings" aria-label="Findings">\n<ol>\n{"".join(lines)}</ol>\n{shown}</section>'
 
 
-def _finding(cause: Cause, anchors: Mapping[int, str]) -> str:
+def _finding(cause: Cause, anchors: Mapping[int, str], choices: Mapping[str, str], number: int) -> str:
     css, symbol, meaning = _CELLS[wording.label_of(cause.first)]
     message = cause.shown.message
     about = "" if message.startswith(cause.about) else f"{cause.about}: "
     text = text_of(f"{about}{message}")
+    classes = " ".join(filter(None, (css, choices.get(cause.first.rule), "rest" if number >= _FIRST else "")))
     return (
-        f'<li class="{css}"><a href="#{anchors[id(cause.first)]}" title="{text}">'
+        f'<li class="{classes}"><a href="#{anchors[id(cause.first)]}" title="{text}">'
         f'<b class="{css}" role="img" aria-label="{meaning}">{symbol}</b> '
         f'<span class="rule">{text_of(cause.first.rule)}</span> {text}</a></li>\n'
     )
 
 
-def _subjects_table(report: Report, anchors: Mapping[int, str]) -> str:
+def _classes(verdict: Verdict, subject: Subject, choices: Mapping[str, str]) -> str:
+    """What the filters know of a subject: its verdict, and the rules that found a problem of it."""
+    rules = {result.rule: None for result in wording.problems(subject)}
+    return " ".join([f"row-{verdict}", *(choices[rule] for rule in rules if rule in choices)])
+
+
+def _subjects_table(report: Report, anchors: Mapping[int, str], choices: Mapping[str, str]) -> str:
     """The subjects by the rules that found something; a cell shows the worst result of its rule and leads to it."""
     if not report.subjects:
         return "<p>There was nothing to judge.</p>"
@@ -189,7 +195,9 @@ def _subjects_table(report: Report, anchors: Mapping[int, str]) -> str:
         f'<th scope="col" class="rule"><abbr title="{text_of(title)}">{text_of(rule)}</abbr></th>'
         for rule, title in rules.items()
     )
-    rows = "\n".join(_row(report, subject, number, rules, anchors) for number, subject in enumerate(report.subjects))
+    rows = "\n".join(
+        _row(report, subject, number, rules, anchors, choices) for number, subject in enumerate(report.subjects)
+    )
     used = {wording.label_of(result) for result in wording.all_results(report) if result.rule in rules}
     legend = "".join(
         f'<li><b class="{css}">{symbol}</b> {meaning}</li>'
@@ -204,22 +212,30 @@ def _subjects_table(report: Report, anchors: Mapping[int, str]) -> str:
     )
     return (
         f'<h2 id="overview">Subjects{" by rules" * bool(rules)}</h2>\n{hides}'
-        '<div class="scroll" tabindex="0" role="region" aria-labelledby="overview">\n<table class="heat">\n'
+        '<div class="scroll" tabindex="0" role="region" aria-labelledby="overview">\n<table class="heat subjects">\n'
         f'<thead><tr><th scope="col">subject</th><th scope="col">verdict</th>{head}</tr></thead>\n'
         f"<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
         + (f'\n<ul class="legend" aria-label="Legend">{legend}</ul>' if legend else "")
     )
 
 
-def _row(report: Report, subject: Subject, number: int, rules: Iterable[str], anchors: Mapping[int, str]) -> str:
+def _row(
+    report: Report,
+    subject: Subject,
+    number: int,
+    rules: Iterable[str],
+    anchors: Mapping[int, str],
+    choices: Mapping[str, str],
+) -> str:
     worst: dict[str, CheckResult] = {}
     for result in wording.worst_first(subject.results):
         worst.setdefault(result.rule, result)
     cells = "".join(_cell(worst.get(rule), anchors) for rule in rules)
     about = " · ".join(part for part in (subject.headline, wording.size_label(subject)) if part)
-    verdict = report.verdict_of(subject).value
+    verdict = report.verdict_of(subject)
     return (
-        f'<tr class="row-{verdict}"><th scope="row"><a class="file" href="#s{number}">{text_of(subject.id)}</a>'
+        f'<tr class="{_classes(verdict, subject, choices)}">'
+        f'<th scope="row"><a class="file" href="#s{number}">{text_of(subject.id)}</a>'
         f'<span class="about">{text_of(about)}</span></th>'
         f'<td><span class="badge {verdict}">{verdict}</span></td>{cells}</tr>'
     )
@@ -256,12 +272,12 @@ def _quiet(report: Report) -> str:
     )
 
 
-def _subject(report: Report, subject: Subject, number: int) -> str:
-    verdict = report.verdict_of(subject).value
+def _subject(report: Report, subject: Subject, number: int, choices: Mapping[str, str]) -> str:
+    verdict = report.verdict_of(subject)
     problems = wording.problems(subject)
     unfolded = " open" if problems and len(report.subjects) <= wording.MANY else ""
     return (
-        f'<details class="subject row-{verdict}" id="s{number}"{unfolded}>\n'
+        f'<details class="subject {_classes(verdict, subject, choices)}" id="s{number}"{unfolded}>\n'
         f'<summary><span class="badge {verdict}">{verdict}</span> <span class="file">{text_of(subject.id)}</span> '
         f'<span class="counts">{text_of(subject.headline)}{": " if subject.headline else ""}'
         f'{text_of(wording.counts_phrase(subject.results))}</span></summary>\n<div class="body">\n'

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from wheel_checks.model import Outcome, Report, Subject, Verdict
+from wheel_checks.model import HeatMap, Outcome, Report, Severity, Subject, Verdict
 from wheel_checks.phrases import plural
+from wheel_checks.report import wording
 from wheel_checks.report.causes import Cause, causes, problems_of
 
+CELL = "cell"  # the kind of a subject that is a cell of a matrix
 _ORDER = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
+_SIGNS: dict[Verdict | Severity, str] = {
+    Verdict.FAIL: "✗",
+    Verdict.UNDECIDED: "?",
+    Severity.ERROR: "!",
+    Severity.WARNING: "!",
+    Severity.NOTE: "i",
+    Verdict.PASS: "✓",
+}
+_MEANINGS = {"✗": "fails", "?": "undecided", "!": "passes with findings", "i": "passes with notes", "✓": "passes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +81,53 @@ def quiet_phrase(rules: list[QuietRule]) -> str:
     if left := len(rules) - passing:
         parts.append(f"{plural(left, 'rule') if not parts else left} {'was' if left == 1 else 'were'} skipped")
     return ", ".join(parts)
+
+
+def cell_map(report: Report) -> list[HeatMap]:
+    """The cells of a matrix, if there are any: platforms and Pythons by torch and the names that end the ids."""
+    cells = [subject for subject in report.subjects if subject.kind == CELL]
+    rows: dict[str, dict[str, Subject]] = {}
+    columns: dict[str, None] = {}
+    for cell in sorted(cells, key=lambda cell: wording.version_key(_fact(cell, "python"))):
+        platform, python, torch = (_fact(cell, name) for name in ("platform", "python", "torch"))
+        name = cell.id.removeprefix(f"{platform}-py{python}-torch{torch}").lstrip("-")
+        column = f"torch {torch} {name}".rstrip()
+        columns[column] = None
+        rows.setdefault(f"{platform}, Python {python}", {})[column] = cell
+    if not cells:
+        return []
+    states = {cell.id: _state(report, cell) for cell in cells}
+    placed = {
+        (row, number): by_column[column]
+        for row, by_column in enumerate(rows.values())
+        for number, column in enumerate(columns, 1)
+        if column in by_column
+    }
+    heading = "Platforms and Pythons by torch"
+    return [
+        HeatMap(
+            heading,
+            ("platform", *columns),
+            tuple(
+                (name, *(_SIGNS[states[by_column[c].id]] if c in by_column else "" for c in columns))
+                for name, by_column in rows.items()
+            ),
+            states={place: states[cell.id] for place, cell in placed.items()},
+            heading=heading,
+            signs=_MEANINGS,
+            subjects={place: cell.id for place, cell in placed.items()},
+        )
+    ]
+
+
+def _fact(cell: Subject, name: str) -> str:
+    return str(cell.facts.get(name, ""))
+
+
+def _state(report: Report, subject: Subject) -> Verdict | Severity:
+    """The verdict, or the worst finding of a subject that passes nevertheless."""
+    verdict = report.verdict_of(subject)
+    severities = [result.severity for result in wording.problems(subject)]
+    if verdict is not Verdict.PASS or not severities:
+        return verdict
+    return max(severities, key=lambda severity: severity.rank)

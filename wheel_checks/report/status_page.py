@@ -5,16 +5,17 @@ It is one file without scripts, requests or pictures, for any place that serves 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from wheel_checks.model import CheckResult, Report, Subject
+from wheel_checks.model import CheckResult, Report
 from wheel_checks.phrases import plural
 from wheel_checks.report import wording
 from wheel_checks.report.badge import message_of
-from wheel_checks.report.html_report import problem_section, text_of, write_page
+from wheel_checks.report.html_report import problem_section, write_page
+from wheel_checks.report.html_tables import table_of, text_of
+from wheel_checks.report.overview import cell_map
 
-CELL = "cell"  # the kind of a subject that is a cell of a matrix
 _MOST = 500  # findings of one report
 _SYMBOLS = {"pass": "✓", "fail": "✗", "undecided": "?"}
 
@@ -51,9 +52,8 @@ def _sections(report: Report, number: int) -> Iterator[str]:
     yield f"<p>{text_of(wording.judged_phrase(report))}: {text_of(counts)}</p>"
     yield from (f'<p class="answer">{text_of(line)}</p>' for line in wording.answer_lines(report))
     shown, left_out = _shown(report)
-    cells = [subject for subject in report.subjects if subject.kind == CELL]
-    if cells:
-        yield _grid(report, cells, number, {report.subjects[place].id: place for place in shown})
+    links = {report.subjects[place].id: f"#r{number}-{place}" for place in shown}
+    yield from (table_of(cells, f"g{number}", links) for cells in cell_map(report))
     for place, problems in shown.items():
         subject = report.subjects[place]
         sections = "".join(problem_section(result, f"r{number}-{place}-{n}") for n, result in enumerate(problems))
@@ -78,48 +78,3 @@ def _shown(report: Report) -> tuple[dict[int, list[CheckResult]], int]:
         left_out += len(problems[left:])
         left -= len(problems[:left])
     return shown, left_out
-
-
-def _grid(report: Report, cells: Sequence[Subject], number: int, places: Mapping[str, int]) -> str:
-    """Platforms and torch versions by Pythons; cells that have a name share the place of their combination.
-
-    ``places`` are those of the cells whose findings are shown.
-    """
-    pythons = sorted({_fact(cell, "python") for cell in cells}, key=_natural)
-    rows: dict[tuple[str, str], dict[str, list[Subject]]] = {}
-    for cell in cells:
-        place = rows.setdefault((_fact(cell, "platform"), _fact(cell, "torch")), {})
-        place.setdefault(_fact(cell, "python"), []).append(cell)
-    lines = []
-    for (platform, torch), by_python in rows.items():
-        shown = ("".join(_cell(report, c, number, places) for c in by_python.get(python, ())) for python in pythons)
-        head = f'<th scope="row">{text_of(platform)}, torch {text_of(torch)}</th>'
-        lines.append(f"<tr>{head}{''.join(f'<td>{text}</td>' for text in shown)}</tr>")
-    head = "".join(f'<th scope="col">Python {text_of(python)}</th>' for python in pythons)
-    label = f"g{number}"
-    return (
-        f'<h3 id="{label}">Cells</h3>\n<div class="scroll" tabindex="0" role="region" aria-labelledby="{label}">\n'
-        f'<table class="plain">\n<thead><tr><th scope="col">platform</th>{head}</tr></thead>\n<tbody>\n'
-        + "\n".join(lines)
-        + "\n</tbody>\n</table>\n</div>"
-    )
-
-
-def _cell(report: Report, cell: Subject, number: int, places: Mapping[str, int]) -> str:
-    """The verdict of a cell, with the name that is the end of its id; it leads to the findings, where there are any."""
-    verdict = report.verdict_of(cell)
-    usual = "-".join((_fact(cell, "platform"), f"py{_fact(cell, 'python')}", f"torch{_fact(cell, 'torch')}"))
-    name = cell.id.removeprefix(usual).lstrip("-")
-    shown = _badge(verdict, f"{name}: {verdict}" if name else "")
-    title = f' title="{text_of(cell.id)}"'
-    if cell.id in places:
-        return f'<a href="#r{number}-{places[cell.id]}"{title}>{shown}</a> '
-    return f"<span{title}>{shown}</span> "
-
-
-def _fact(cell: Subject, name: str) -> str:
-    return str(cell.facts.get(name, ""))
-
-
-def _natural(version: str) -> tuple[list[int], str]:
-    return [int(part) if part.isascii() and part.isdigit() else 0 for part in version.rstrip("t").split(".")], version

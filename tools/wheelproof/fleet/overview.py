@@ -10,14 +10,13 @@ from wheel_checks.facts.fleet.host_list import folded
 from wheel_checks.facts.fleet.hosts import Difference, FleetFacts, by_deviating, by_kinds
 from wheel_checks.facts.fleet.nodes import unmet_by_hosts
 from wheel_checks.facts.fleet.report import ABSENT, UNKNOWN
-from wheel_checks.facts.fleet.topology import grid
 from wheel_checks.model import CheckResult, FailOn, Outcome, Overview, Report, Severity, Subject, Table, Verdict
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.report.wording import fix_lines
+from wheelproof.fleet.maps import name_map, place_map, rate_table
 
 MARK = "! "  # before a value that few hosts have
 _MOST_COLUMNS, _MOST_ROWS, _MOST_CAUSES, _PARTS = 12, 200, 100, 6
-_MOST_GRID = 72  # columns of the map of places
 
 
 def overview(fleet: FleetFacts, hosts: Sequence[Subject], fail_on: FailOn) -> Overview:
@@ -27,12 +26,13 @@ def overview(fleet: FleetFacts, hosts: Sequence[Subject], fail_on: FailOn) -> Ov
     causes = _causes(fleet, hosts)
     tables = [
         *_host_table(fleet, hosts, verdicts),
-        *_map(fleet, hosts, verdicts),
+        *place_map(fleet, verdicts),
         *_cause_table(causes),
         *_shared_table(fleet),
     ]
+    maps = (*name_map(fleet, verdicts), *rate_table(fleet))
     headline, notes = _headline(fleet, verdicts), tuple(_notes(fleet))
-    return Overview(headline, tuple(tables), notes=notes, summed_up=frozenset({"host"}))
+    return Overview(headline, tuple(tables), notes=notes, summed_up=frozenset({"host"}), maps=maps)
 
 
 def _headline(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> str:
@@ -125,39 +125,18 @@ def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[s
     marks = {cells: sum(cell.startswith(MARK) for cell in cells) for cells in profiles}
     ordered = sorted(profiles, key=lambda cells: (-marks[cells], -worth[cells[0]], len(profiles[cells])))
     rows = [(folded(profiles[cells], 3), f"{len(profiles[cells]):,}", *cells) for cells in ordered[:_MOST_ROWS]]
-    marked = frozenset(
-        (row, column) for row, cells in enumerate(rows) for column, cell in enumerate(cells) if cell.startswith(MARK)
-    )
+    states: dict[tuple[int, int], Verdict | Severity] = {
+        (row, column): Severity.WARNING
+        for row, cells in enumerate(rows)
+        for column, cell in enumerate(cells)
+        if cell.startswith(MARK)
+    }
+    states |= {(row, 2): Verdict(cells[2]) for row, cells in enumerate(rows)}
     columns = ("host", "hosts", "verdict", "cause", *(difference.fact for difference in differences))
     more = f"; {len(ordered) - _MOST_ROWS:,} more rows are left out" if len(ordered) > _MOST_ROWS else ""
     yield Table(
-        f"Hosts by what differs ({MARK}few have this{more})", columns, tuple(rows), frozenset({"hosts"}), marked
+        f"Hosts by what differs ({MARK}few have this{more})", columns, tuple(rows), frozenset({"hosts"}), states
     )
-
-
-def _map(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[str, Verdict]) -> Iterator[Table]:
-    """The hosts by place, where two dimensions of the topology give each host a cell: racks as rows, trays as columns.
-
-    Only what is wrong has a mark, so that what is wrong at one place shows as a line or a block.
-    """
-    deviating = frozenset[str]().union(*(difference.deviating for difference in fleet.differences))
-    slow = {one.host for one in fleet.rates.slow}.union(*(one.hosts for one in fleet.rates.groups))
-
-    def cell(host: str) -> str:
-        verdict = verdicts[host]
-        if verdict is not Verdict.PASS:
-            return "x" if verdict is Verdict.FAIL else "?"
-        return "!" if host in deviating else "s" if host in slow else "."
-
-    found = grid(fleet.named_places, [host.id for host in hosts], cell)
-    if not found or len(found[2]) > _MOST_GRID:
-        return
-    row_name, column_name, columns, lines = found
-    rows = tuple((name, *cells) for name, cells in islice(lines.items(), _MOST_ROWS))
-    marked = frozenset((r, c) for r, row in enumerate(rows) for c, text in enumerate(row) if c and text in set("x?!s"))
-    more = f"; {len(lines) - len(rows):,} more rows are left out" if len(lines) > len(rows) else ""
-    title = f"Hosts by {row_name} and {column_name} (x fails, ? undecided, ! few have this, s slow, . neither{more})"
-    yield Table(title, (row_name, *(f"{column_name} {name}" for name in columns)), rows, frozenset(), marked)
 
 
 def _values(difference: Difference) -> dict[str, str]:

@@ -23,14 +23,15 @@ def headline(cell: CellFacts) -> str:
 
 def overview(report: Report, cells: Sequence[CellFacts]) -> Overview:
     """The table of cells, the table of steps, and what is known or kept."""
-    verdicts = {subject.id: str(report.verdict_of(subject)) for subject in report.subjects}
+    verdicts = {subject.id: report.verdict_of(subject) for subject in report.subjects}
     passed = sum(verdict == "pass" for verdict in verdicts.values())
     told = f"{passed} of {len(cells)} cells pass" if passed < len(cells) else f"all {len(cells)} cells pass"
     columns = ("cell", "torch", "GPU code", "imported on", "kernels", "machine code", "seconds", "verdict")
-    rows = tuple((*_row(cell), verdicts[cell.id]) for cell in cells)
+    rows = tuple((*_row(cell), str(verdicts[cell.id])) for cell in cells)
+    states = {(number, len(columns) - 1): verdicts[cell.id] for number, cell in enumerate(cells)}
     names = tuple(dict.fromkeys(step.name for cell in cells for step in cell.steps))
     tables = (
-        Table("Cells", columns, rows, frozenset({"seconds"})),
+        Table("Cells", columns, rows, frozenset({"seconds"}), states),
         Table("Seconds of each step", ("cell", *names), tuple(_step_row(cell, names) for cell in cells)),
     )
     return Overview(told, tables, notes=tuple(_notes(cells)))

@@ -197,8 +197,9 @@ def _table(changes: StackChanges, target: Target) -> Table:
     rows = tuple(map(_row, changes.changes[:_MOST_ROWS]))
     left = len(changes.changes) - len(rows)
     title = f"{target.label}: {_counted(changes)}" + (f", of which {left} are not listed" if left else "")
-    marked = frozenset((number, 3) for number, change in enumerate(changes.changes[:_MOST_ROWS]) if change.worse)
-    return Table(title, ("package", "before", "after", "accelerator", "cuda"), rows, marked=marked)
+    worse = (number for number, change in enumerate(changes.changes[:_MOST_ROWS]) if change.worse)
+    states = {(number, 3): Severity.WARNING for number in worse}
+    return Table(title, ("package", "before", "after", "accelerator", "cuda"), rows, states=states)
 
 
 def _row(change: PackageChange) -> tuple[str, ...]:

@@ -101,7 +101,8 @@ def _table(shown: ShownStack, fail_on: FailOn) -> Table:
     counted += [f"{rest} without one"] if (rest := len(shown.packages) - len(notable)) else []
     title = f"{shown.stack.facts.get('target', shown.stack.id)}: {plural(len(shown.packages), 'package')}"
     title += f", of which {joined(counted)} are not listed (-v lists them)" if counted else ""
-    return Table(title, ("package", "version", "built for", "GPU code", "verdict"), rows)
+    states = {(number, 4): verdicts[id(subject)] for number, subject in enumerate(notable[:_MOST_ROWS])}
+    return Table(title, ("package", "version", "built for", "GPU code", "verdict"), rows, states=states)
 
 
 def _statements(shown: ShownStack, several: bool) -> list[str]:

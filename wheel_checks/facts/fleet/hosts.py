@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from wheel_checks.facts.fleet.nodes import Nodes
-from wheel_checks.facts.fleet.rates import Rates, is_rate, judge, rates_in
+from wheel_checks.facts.fleet.rates import Measured, Rates, is_rate, judge, rates_in
 from wheel_checks.facts.fleet.report import ABSENT, DOCTOR, DOMAIN, GPUS, UNKNOWN, Facts, Host, ReportSource
 from wheel_checks.facts.fleet.topology import MOSTLY, NOWHERE, Topology
 
@@ -85,12 +85,17 @@ class FleetFacts:
         every = values_of(self.hosts)
         return {fact: values for fact, values in every.items() if fact != DOMAIN and not is_rate(fact)}
 
+    @property
+    def measured(self) -> Iterator[Measured]:
+        """The rates of all hosts."""
+        for host in self.hosts:
+            for report in host.reports:
+                yield from rates_in(host.name, report.source.command, report.facts or {})
+
     @cached_property
     def rates(self) -> Rates:
         """Which rates are lower than those of other hosts."""
-        every = [(host.name, report) for host in self.hosts for report in host.reports if report.facts]
-        measured = (one for name, report in every for one in rates_in(name, report.source.command, report.facts or {}))
-        return judge(measured, self.topology)
+        return judge(self.measured, self.topology)
 
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
