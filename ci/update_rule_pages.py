@@ -9,23 +9,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from wheel_checks.catalogue import all_rules
-from wheelproof.cli.rules import markdown_list, markdown_page
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rules"
-INDEX = """\
-# The rules
+from ci.reference.rules import pages  # noqa: E402  # found by the line above
+from wheel_checks.catalogue import all_rules  # noqa: E402  # as above
 
-Made by `ci/update_rule_pages.py` from what each rule says about itself; `wheelproof rules` shows the same.
-
-"""
-
-
-def pages() -> dict[str, str]:
-    """The text of every page by its file name."""
-    rules = all_rules()
-    index = {"README.md": INDEX + markdown_list(rules, link="{}.md")}
-    return index | {f"{rule.id}.md": markdown_page(rule) for rule in rules}
+FOLDER = ROOT / "docs" / "rules"
 
 
 def main() -> int:
@@ -33,7 +23,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    wanted = pages()
+    wanted = pages(all_rules())
     present = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
     stale = sorted(name for name in wanted.keys() | present.keys() if wanted.get(name) != present.get(name))
     if check:

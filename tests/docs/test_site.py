@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tests.docs.conftest import build
 from tests.support.patience import PATIENCE
 from wheel_checks.catalogue import all_rules
 from wheelproof.cli.manual import read_manual
@@ -42,35 +42,6 @@ class Page(HTMLParser):
         rels = set((attributes.get("rel") or "").split())
         if tag in LOADING and (tag != "link" or rels & LOADED_RELS):
             self.loaded.append(target)
-
-
-def build(config: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Build a site as the lane "documentation" of ``ci/develop.py`` does."""
-    command = [
-        sys.executable,
-        "-m",
-        "mkdocs",
-        "build",
-        "--strict",
-        "--config-file",
-        str(config),
-        "--site-dir",
-        str(folder),
-    ]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
-    )
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built without a warning."""
-    folder = tmp_path_factory.mktemp("site")
-    done = build(ROOT / "mkdocs.yml", folder)
-    assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr
-    return folder
 
 
 @pytest.fixture(scope="module")

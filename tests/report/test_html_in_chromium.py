@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import html
-import json
-import re
-import shutil
 import struct
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +11,11 @@ from typing import Any
 import pytest
 
 from tests.support import reports
-from tests.support.patience import PATIENCE
+from tests.support.chromium import chromium, read_result
 from tests.support.rendering import rendered
 from wheel_checks.model import Report
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+pytestmark = pytest.mark.browser
 
 # Runs in a page around the report: the report itself forbids scripts, its frame may still be looked into from outside.
 PROBE = """
@@ -43,19 +37,6 @@ document.querySelector("#result").textContent = JSON.stringify({
 """
 
 
-def chromium(tmp_path: Path, page: str, *options: str) -> tuple[str, str]:
-    """The DOM after loading ``page``, and the lines that it wrote to the console."""
-    assert CHROMIUM is not None
-    file = tmp_path / "page.html"
-    file.write_text(page, encoding="utf-8")
-    quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-    quiet += ["--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND"]
-    command = [CHROMIUM, "--headless", "--no-sandbox", *quiet, f"--user-data-dir={tmp_path / 'profile'}"]
-    command += ["--enable-logging=stderr", "--dump-dom", *options, file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE, check=True)
-    return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
-
-
 def probed(
     tmp_path: Path, report: Report, width: int, *options: str, probe: str = PROBE, height: int = 900
 ) -> dict[str, Any]:
@@ -64,9 +45,7 @@ def probed(
     page += f'<pre id="result"></pre><script>onload = () => {{ {probe} }};</script>'
     dom, console = chromium(tmp_path, page, *options)
     assert console == ""
-    found = re.search(r'<pre id="result">(.*?)</pre>', dom, re.DOTALL)
-    assert found is not None
-    result: dict[str, Any] = json.loads(html.unescape(found.group(1)))
+    result: dict[str, Any] = read_result(dom)
     return result
 
 
