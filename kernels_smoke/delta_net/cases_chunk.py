@@ -18,6 +18,10 @@ from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Ten
 CHUNK = 64  # tokens, in the counting of operations
 MANY = 2000  # tokens, from which the reference goes by chunks
 MOST_DECAY = -100.0  # that it can
+# Two launches have these lines, and what follows them says which it is.
+K_STRIDES = "k_stride=k.stride(0),\n            k_head_stride=k.stride(1),\n"
+Q_STRIDES = K_STRIDES.replace("=k.", "=q.")
+WY = "kernels_smoke.delta_net.wy_representation"
 
 
 def draw_inputs(
@@ -174,40 +178,43 @@ KERNEL = Kernel(
         small("float16, norms near 1e-3", lengths=(33,), heads=(1, 2), key_scale=1.8e-4, **TINY),
     ),
     mutants=(
-        Mutant("state not decayed", "tile_k, state * of_state)", "tile_k, state)"),
-        Mutant("state started again", "tile_k, state * of_state)", "tile_k)"),
+        Mutant("state not decayed", "b_k, state * state_factor)", "b_k, state)"),
+        Mutant("state started again", "b_k, state * state_factor)", "b_k)"),
         Mutant("initial state ignored", "tl.load(initial_state +", "0.0 * tl.load(initial_state +"),
-        Mutant("blocks joined with the wrong sign", "inverse -= tl.dot(joint", "inverse += tl.dot(joint"),
-        Mutant("the last blocks not joined", "tl.static_range(1, 6)", "tl.static_range(1, 3)"),
-        Mutant("a token corrects itself", "tl.where(down > across, keys", "tl.where(down >= across, keys"),
-        Mutant("a token does not read itself", "tl.where(down >= across, decay", "tl.where(down > across, decay"),
-        Mutant("beta forgotten behind the solver", "PRECISION) * strength[None, :]", "PRECISION)"),
+        Mutant("blocks joined with the wrong sign", "inverse -= tl.dot(joint", "inverse += tl.dot(joint", WY),
+        Mutant("the last blocks not joined", "tl.static_range(1, 6)", "tl.static_range(1, 3)", WY),
+        Mutant("a token corrects itself", "tl.where(down > across, b_n", "tl.where(down >= across, b_n", WY),
+        Mutant("a token does not read itself", "tl.where(down >= across, b_g", "tl.where(down > across, b_g", WY),
+        Mutant("beta forgotten behind the solver", "PRECISION) * b_beta[None, :]", "PRECISION)", WY),
         Mutant("keys of another head", "begin * k_stride + head // GROUP", "begin * k_stride + head % GROUP"),
-        Mutant("keys not normalized", "of_k *= tl.rsqrt", "of_k *= 1.0 + 0.0 * tl.rsqrt"),
-        Mutant("prediction not decayed", "tl.store(line, tl.exp(decay) * of_k)", "tl.store(line, of_k)"),
-        Mutant("deltas decayed from the chunk's first token", "tl.exp(whole - decay)", "tl.exp(decay)"),
+        Mutant("keys not normalized", "k_factor *= tl.rsqrt", "k_factor *= 1.0 + 0.0 * tl.rsqrt", WY),
+        Mutant("prediction not decayed", "tl.store(line, tl.exp(b_g) * k_factor)", "tl.store(line, k_factor)", WY),
+        Mutant("deltas decayed from the chunk's first token", "tl.exp(g_last - b_g)", "tl.exp(b_g)", WY),
         Mutant(
             "half of the state read",
-            "answer = tl.dot(read, tile_q.T)",
-            "answer = tl.dot(state.to(read.dtype) * 0.5, tile_q.T)",
+            "b_o = tl.dot(b_s, b_q.T)",
+            "b_o = tl.dot(state.to(b_s.dtype) * 0.5, b_q.T)",
         ),
         Mutant("factors of the first chunk", "factors += 4 * CHUNK * VALUE_HEADS", "factors += 0"),
         Mutant(
             "a sequence begins a slot late",
             ".to(tl.int64), middle, CHUNK) <= slot",
             ".to(tl.int64), middle, CHUNK) < slot",
+            WY,
         ),
-        Mutant("decays of -1e9 summed up", "tl.maximum(decay, _FORGOTTEN)", "decay"),
-        Mutant("decays of another token", "log_decay + row * log_decay_stride", "log_decay + row * VALUE_HEADS"),
-        Mutant("strengths of another token", "beta + row * beta_stride", "beta + row * VALUE_HEADS"),
+        Mutant("decays of -1e9 summed up", "tl.maximum(b_g, _FORGOTTEN)", "b_g", WY),
+        Mutant("decays of another token", "log_decay + row * log_decay_stride", "log_decay + row * VALUE_HEADS", WY),
+        Mutant("beta of another token", "beta + row * beta_stride", "beta + row * VALUE_HEADS", WY),
         *COMMON_MUTANTS,
-        Mutant("a norm of zero", "tl.sum(wide_k * wide_k, axis=1) + epsilon", "tl.sum(wide_k * wide_k, axis=1)"),
+        Mutant("a norm of zero", "tl.sum(k_fp32 * k_fp32, axis=1) + epsilon", "tl.sum(k_fp32 * k_fp32, axis=1)", WY),
         Mutant(
-            "k at the distances of q in the preparation", "*k.stride()[:2], log_decay", "*q.stride()[:2], log_decay"
+            "k at the distances of q in the preparation",
+            f"{K_STRIDES}            log_decay_stride=",
+            f"{Q_STRIDES}            log_decay_stride=",
         ),
-        Mutant("k at the distances of q", "*k.stride()[:2], *v.stride()", "*q.stride()[:2], *v.stride()"),
-        Mutant("tokens of the result without gaps", "*out.stride()[:2]", "value_heads * out.stride(1), out.stride(1)"),
-        Mutant("deltas 0.3 % too large", "(delta * of_delta[None", "(1.003 * delta * of_delta[None"),
+        Mutant("k at the distances of q", f"{K_STRIDES}            v_stride=", f"{Q_STRIDES}            v_stride="),
+        Mutant("tokens of the result without gaps", "out.stride(0)", "value_heads * out.stride(1)"),
+        Mutant("deltas 0.3 % too large", "(delta * delta_factor[None", "(1.003 * delta * delta_factor[None"),
         Mutant("output stored behind the last token", "mask=present[None, :])", "mask=(row >= 0)[None, :])"),
     ),
     speeds=(

@@ -111,6 +111,6 @@ def draw_heads(
 
 COMMON_MUTANTS = (
     Mutant("always the usual scale", "depth**-0.5 if scale is None else scale", "depth**-0.5"),
-    Mutant("another epsilon", "else scale, EPSILON", "else scale, 1e-5"),
-    Mutant("strengths at the distance of decays", "beta.stride(0)", "log_decay.stride(0)"),
+    Mutant("another epsilon", "epsilon=EPSILON", "epsilon=1e-5"),
+    Mutant("beta at the distance of decays", "beta.stride(0)", "log_decay.stride(0)"),
 )

@@ -9,9 +9,8 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.delta_net.arguments import EPSILON, check_contiguous, check_heads, check_numbers
+from kernels_smoke.delta_net.wy_representation import _bounds, _first_slot, _prepare_kernel
 from kernels_smoke.launch import DTYPES_16, architecture, check_rows, check_written, on_device_of, require
-
-_FORGOTTEN = tl.constexpr(-104.0)  # exp of it, and of anything less, is 0 in float32
 
 
 @dataclass(frozen=True)
@@ -47,165 +46,59 @@ def configure() -> Configuration:
 
 
 @triton.jit
-def _bounds(cu_seqlens, sequence, tokens):
-    """The first token of ``sequence``, and the first one behind it."""
-    if cu_seqlens is None:
-        begin = (sequence * 0).to(tl.int64)
-        end = begin + tokens
-    else:
-        begin = tl.load(cu_seqlens + sequence).to(tl.int64)
-        end = tl.load(cu_seqlens + sequence + 1).to(tl.int64)
-    return begin, end
-
-
-@triton.jit
-def _first_slot(begin, sequence, CHUNK: tl.constexpr):
-    """Where the chunks of a sequence begin in the workspace. No two sequences overlap: see README.md."""
-    return begin // CHUNK + sequence
-
-
-@triton.jit
-def _sequence_of(slot, cu_seqlens, sequences, CHUNK: tl.constexpr):
-    """The last sequence whose first slot is not behind ``slot``, by bisection."""
-    low = slot * 0
-    high = low + sequences
-    while high - low > 1:
-        middle = (low + high) // 2
-        before = _first_slot(tl.load(cu_seqlens + middle).to(tl.int64), middle, CHUNK) <= slot
-        low = tl.where(before, middle, low)
-        high = tl.where(before, high, middle)
-    return low
-
-
-@triton.jit
-def _invert(lower, CHUNK: tl.constexpr, PRECISION: tl.constexpr):
-    """The inverse of I + ``lower`` [CHUNK, CHUNK], which is strictly lower triangular.
-
-    Blocks on the diagonal are inverted, and two neighbours joined to one of double the size, until one is left.
-    """
-    down = tl.arange(0, CHUNK)[:, None]
-    across = tl.arange(0, CHUNK)[None, :]
-    inverse = tl.where(down == across, 1.0, 0.0) - tl.where(down // 2 == across // 2, lower, 0.0)
-    for level in tl.static_range(1, 6):
-        if 1 << level < CHUNK:
-            beside = (down >> level != across >> level) & (down >> (level + 1) == across >> (level + 1))
-            joint = tl.dot(inverse, tl.where(beside, lower, 0.0), input_precision=PRECISION)
-            inverse -= tl.dot(joint, inverse, input_precision=PRECISION)
-    return inverse
-
-
-@triton.jit
-def _prepare_kernel(
-    q, k, log_decay, beta, cu_seqlens, squares, factors, tokens, sequences,
-    q_stride, q_head_stride, k_stride, k_head_stride, log_decay_stride, beta_stride, scale, epsilon,
-    VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, DEPTH: tl.constexpr, CHUNK: tl.constexpr,
-    NORMALIZE: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # All that does not depend on the state, for one chunk and one value head.
-    tile = tl.program_id(0).to(tl.int64)
-    slot = tile // VALUE_HEADS
-    head = tile % VALUE_HEADS
-    sequence = slot * 0
-    if cu_seqlens is not None:
-        sequence = _sequence_of(slot, cu_seqlens, sequences, CHUNK)
-    begin, end = _bounds(cu_seqlens, sequence, tokens)
-    first = begin + (slot - _first_slot(begin, sequence, CHUNK)) * CHUNK
-    place = tl.arange(0, CHUNK)
-    row = place.to(tl.int64)
-    present = row < end - first
-    deep = tl.arange(0, DEPTH)[None, :]
-    q += first * q_stride + head // GROUP * q_head_stride
-    k += first * k_stride + head // GROUP * k_head_stride
-    tile_k = tl.load(k + row[:, None] * k_stride + deep, mask=present[:, None], other=0.0)
-    tile_q = tl.load(q + row[:, None] * q_stride + deep, mask=present[:, None], other=0.0)
-    beta += first * beta_stride + head
-    log_decay += first * log_decay_stride + head
-    strength = tl.load(beta + row * beta_stride, mask=present, other=0.0).to(tl.float32)
-    decay = tl.load(log_decay + row * log_decay_stride, mask=present, other=0.0).to(tl.float32)
-    # Behind the last token it stays as it is. Stronger decays would leave nothing of small ones behind them in the sum.
-    decay = tl.cumsum(tl.maximum(decay, _FORGOTTEN), axis=0)
-
-    # Queries and keys stay as they are: what would divide them by their norms becomes part of the factors.
-    of_q = tl.full((CHUNK,), 1.0, tl.float32) * scale
-    of_k = tl.full((CHUNK,), 1.0, tl.float32)
-    if NORMALIZE:
-        wide_q = tile_q.to(tl.float32)
-        wide_k = tile_k.to(tl.float32)
-        of_q *= tl.rsqrt(tl.sum(wide_q * wide_q, axis=1) + epsilon)
-        of_k *= tl.rsqrt(tl.sum(wide_k * wide_k, axis=1) + epsilon)
-    whole = tl.sum(tl.where(place == CHUNK - 1, decay, 0.0), axis=0)
-    line = factors + tile * 4 * CHUNK + place
-    tl.store(line, tl.exp(decay) * of_k)
-    tl.store(line + CHUNK, tl.exp(decay) * of_q)
-    tl.store(line + 2 * CHUNK, tl.exp(whole - decay) * of_k)
-    tl.store(line + 3 * CHUNK, tl.exp(decay))
-
-    down = place[:, None]
-    across = place[None, :]
-    square = squares + tile * 2 * CHUNK * CHUNK + down * CHUNK + across
-    # A difference of sums of logarithms is never above zero where it counts; exp of each alone would overflow.
-    faded = tl.exp(tl.where(down >= across, decay[:, None] - decay[None, :], float("-inf"))) * of_k[None, :]
-    weights = tl.dot(tile_q, tile_k.T) * faded * of_q[:, None]
-    tl.store(square + CHUNK * CHUNK, weights.to(squares.dtype.element_ty))
-    keys = tl.dot(tile_k, tile_k.T) * faded * (strength * of_k)[:, None]
-    solver = _invert(tl.where(down > across, keys, 0.0), CHUNK, PRECISION) * strength[None, :]
-    tl.store(square, solver.to(squares.dtype.element_ty))
-
-
-@triton.jit
 def _carry_kernel(
     q, k, v, cu_seqlens, squares, factors, initial_state, final_state, out, tokens,
     q_stride, q_head_stride, k_stride, k_head_stride, v_stride, v_head_stride, out_stride, out_head_stride,
-    VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, DEPTH: tl.constexpr, WIDTH: tl.constexpr, CHUNK: tl.constexpr,
+    VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, K: tl.constexpr, V: tl.constexpr, CHUNK: tl.constexpr,
     BLOCK_V: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # One sequence, one value head, BLOCK_V columns of the state, which is transposed: [BLOCK_V, DEPTH]. So it is the
+    # One sequence, one value head, BLOCK_V columns of the state, which is transposed: [BLOCK_V, K]. So it is the
     # left operand of every product, and a tensor core of Hopper takes that from the registers in which it is.
-    blocks: tl.constexpr = WIDTH // BLOCK_V
+    blocks: tl.constexpr = V // BLOCK_V
     program = tl.program_id(0).to(tl.int64)
     sequence = program // (blocks * VALUE_HEADS)
     head = program // blocks % VALUE_HEADS
     begin, end = _bounds(cu_seqlens, sequence, tokens)
     tile = _first_slot(begin, sequence, CHUNK) * VALUE_HEADS + head
 
-    place = tl.arange(0, CHUNK)
-    row = place.to(tl.int64)
-    deep = tl.arange(0, DEPTH)
-    columns = (program % blocks).to(tl.int32) * BLOCK_V + tl.arange(0, BLOCK_V)
+    o_t = tl.arange(0, CHUNK)
+    row = o_t.to(tl.int64)
+    o_k = tl.arange(0, K)
+    o_v = (program % blocks).to(tl.int32) * BLOCK_V + tl.arange(0, BLOCK_V)
     q += begin * q_stride + head // GROUP * q_head_stride
     k += begin * k_stride + head // GROUP * k_head_stride
     v += begin * v_stride + head * v_head_stride
     out += begin * out_stride + head * out_head_stride
     squares += tile * 2 * CHUNK * CHUNK
     factors += tile * 4 * CHUNK
-    square = place[:, None] * CHUNK + place[None, :]
-    whole_state = (sequence * VALUE_HEADS + head) * DEPTH * WIDTH
-    within = columns[:, None] + deep[None, :] * WIDTH
-    state = tl.zeros((BLOCK_V, DEPTH), tl.float32)
+    o_square = o_t[:, None] * CHUNK + o_t[None, :]
+    state_offset = (sequence * VALUE_HEADS + head) * K * V
+    within = o_v[:, None] + o_k[None, :] * V
+    state = tl.zeros((BLOCK_V, K), tl.float32)
     if initial_state is not None:
-        state = tl.load(initial_state + whole_state + within)
+        state = tl.load(initial_state + state_offset + within)  # [BLOCK_V, K]
     step = tl.full((), CHUNK, tl.int64)  # strides may be beyond 2^31 / CHUNK
     for left in range(end - begin, 0, -CHUNK):
         present = row < left
-        tile_k = tl.load(k + row[:, None] * k_stride + deep[None, :], mask=present[:, None], other=0.0)
-        tile_q = tl.load(q + row[:, None] * q_stride + deep[None, :], mask=present[:, None], other=0.0)
-        tile_v = tl.load(v + row[:, None] * v_stride + columns[None, :], mask=present[:, None], other=0.0)
-        solver = tl.load(squares + square)
-        weights = tl.load(squares + CHUNK * CHUNK + square)
-        of_k = tl.load(factors + place)
-        of_q = tl.load(factors + CHUNK + place)
-        of_delta = tl.load(factors + 2 * CHUNK + place)
-        of_state = tl.load(factors + 4 * CHUNK - 1)
+        b_k = tl.load(k + row[:, None] * k_stride + o_k[None, :], mask=present[:, None], other=0.0)  # [CHUNK, K]
+        b_q = tl.load(q + row[:, None] * q_stride + o_k[None, :], mask=present[:, None], other=0.0)  # [CHUNK, K]
+        b_v = tl.load(v + row[:, None] * v_stride + o_v[None, :], mask=present[:, None], other=0.0)  # [CHUNK, BLOCK_V]
+        b_t = tl.load(squares + o_square)  # [CHUNK, CHUNK]
+        b_a = tl.load(squares + CHUNK * CHUNK + o_square)  # [CHUNK, CHUNK]
+        k_factor = tl.load(factors + o_t)  # [CHUNK]
+        q_factor = tl.load(factors + CHUNK + o_t)  # [CHUNK]
+        delta_factor = tl.load(factors + 2 * CHUNK + o_t)  # [CHUNK]
+        state_factor = tl.load(factors + 4 * CHUNK - 1)  # [1]
 
-        read = state.to(tile_k.dtype)
-        predicted = tl.dot(read, tile_k.T) * of_k[None, :]
-        delta = tl.dot(tile_v.T, solver.T)
-        delta += tl.dot((-predicted).to(tile_k.dtype), solver.T)
-        answer = tl.dot(read, tile_q.T) * of_q[None, :]
-        answer += tl.dot(delta.to(tile_k.dtype), weights.T)
-        state = tl.dot((delta * of_delta[None, :]).to(tile_k.dtype), tile_k, state * of_state)
-        there = columns[:, None] + row[None, :] * out_stride
-        tl.store(out + there, answer.to(out.dtype.element_ty), mask=present[None, :])
+        b_s = state.to(b_k.dtype)
+        predicted = tl.dot(b_s, b_k.T) * k_factor[None, :]  # [BLOCK_V, CHUNK]
+        delta = tl.dot(b_v.T, b_t.T)  # [BLOCK_V, CHUNK]
+        delta += tl.dot((-predicted).to(b_k.dtype), b_t.T)  # [BLOCK_V, CHUNK]
+        b_o = tl.dot(b_s, b_q.T) * q_factor[None, :]  # [BLOCK_V, CHUNK]
+        b_o += tl.dot(delta.to(b_k.dtype), b_a.T)  # [BLOCK_V, CHUNK]
+        state = tl.dot((delta * delta_factor[None, :]).to(b_k.dtype), b_k, state * state_factor)  # [BLOCK_V, K]
+        o_out = o_v[:, None] + row[None, :] * out_stride
+        tl.store(out + o_out, b_o.to(out.dtype.element_ty), mask=present[None, :])
         q += step * q_stride
         k += step * k_stride
         v += step * v_stride
@@ -213,7 +106,7 @@ def _carry_kernel(
         squares += 2 * CHUNK * CHUNK * VALUE_HEADS
         factors += 4 * CHUNK * VALUE_HEADS
     if final_state is not None:
-        tl.store(final_state + whole_state + within, state)
+        tl.store(final_state + state_offset + within, state)
 
 
 def gated_delta_rule_chunk(
@@ -280,12 +173,25 @@ def gated_delta_rule_chunk(
         factors = q.new_empty((tiles, 4, choice.chunk), dtype=torch.float32)
         heads = {"VALUE_HEADS": value_heads, "GROUP": value_heads // key_heads}
         _prepare_kernel[(tiles,)](
-            *(q, k, log_decay, beta, cu_seqlens, squares, factors),
-            *(tokens, sequences),
-            *(*q.stride()[:2], *k.stride()[:2], log_decay.stride(0), beta.stride(0)),
-            *(depth**-0.5 if scale is None else scale, EPSILON),
+            q=q,
+            k=k,
+            log_decay=log_decay,
+            beta=beta,
+            cu_seqlens=cu_seqlens,
+            squares=squares,
+            factors=factors,
+            tokens=tokens,
+            sequences=sequences,
+            q_stride=q.stride(0),
+            q_head_stride=q.stride(1),
+            k_stride=k.stride(0),
+            k_head_stride=k.stride(1),
+            log_decay_stride=log_decay.stride(0),
+            beta_stride=beta.stride(0),
+            scale=depth**-0.5 if scale is None else scale,
+            epsilon=EPSILON,
             **heads,
-            DEPTH=depth,
+            K=depth,
             CHUNK=choice.chunk,
             NORMALIZE=normalize,
             PRECISION=choice.precision,
@@ -293,12 +199,27 @@ def gated_delta_rule_chunk(
         )
         block_v = min(choice.block_v, width)
         _carry_kernel[(sequences * value_heads * (width // block_v),)](
-            *(q, k, v, cu_seqlens, squares, factors, initial_state, final_state, out),
-            tokens,
-            *(*q.stride()[:2], *k.stride()[:2], *v.stride()[:2], *out.stride()[:2]),
+            q=q,
+            k=k,
+            v=v,
+            cu_seqlens=cu_seqlens,
+            squares=squares,
+            factors=factors,
+            initial_state=initial_state,
+            final_state=final_state,
+            out=out,
+            tokens=tokens,
+            q_stride=q.stride(0),
+            q_head_stride=q.stride(1),
+            k_stride=k.stride(0),
+            k_head_stride=k.stride(1),
+            v_stride=v.stride(0),
+            v_head_stride=v.stride(1),
+            out_stride=out.stride(0),
+            out_head_stride=out.stride(1),
             **heads,
-            DEPTH=depth,
-            WIDTH=width,
+            K=depth,
+            V=width,
             CHUNK=choice.chunk,
             BLOCK_V=block_v,
             num_warps=choice.warps,

@@ -39,37 +39,38 @@ def _decode_kernel(
     q, k, v, log_decay, beta, states, state_indices_in, state_indices_out, out,
     q_stride, q_head_stride, k_stride, k_head_stride, v_stride, v_head_stride, log_decay_stride, beta_stride,
     states_stride, out_stride, out_head_stride, scale, epsilon,
-    STEPS: tl.constexpr, VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, DEPTH: tl.constexpr, WIDTH: tl.constexpr,
+    STEPS: tl.constexpr, VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, K: tl.constexpr, V: tl.constexpr,
     BLOCK_V: tl.constexpr, NORMALIZE: tl.constexpr, EVICTION: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    blocks: tl.constexpr = WIDTH // BLOCK_V
+    blocks: tl.constexpr = V // BLOCK_V
     program = tl.program_id(0).to(tl.int64)
     request = program // (blocks * VALUE_HEADS)
     head = program // blocks % VALUE_HEADS
-    deep = tl.arange(0, DEPTH)
-    columns = program % blocks * BLOCK_V + tl.arange(0, BLOCK_V)
-    within = head * DEPTH * WIDTH + deep[:, None] * WIDTH + columns[None, :]
+    o_k = tl.arange(0, K)
+    o_v = program % blocks * BLOCK_V + tl.arange(0, BLOCK_V)
+    within = head * K * V + o_k[:, None] * V + o_v[None, :]
 
-    row = tl.load(state_indices_in + request).to(tl.int64)
+    row = tl.load(state_indices_in + request).to(tl.int64)  # [1]
+    # [K, BLOCK_V]
     state = tl.load(states + row * states_stride + within, mask=row >= 0, other=0.0, eviction_policy=EVICTION)
     for step in range(STEPS):
         token = request * STEPS + step
-        key = tl.load(k + token * k_stride + head // GROUP * k_head_stride + deep).to(tl.float32)
-        query = tl.load(q + token * q_stride + head // GROUP * q_head_stride + deep).to(tl.float32)
-        value = tl.load(v + token * v_stride + head * v_head_stride + columns).to(tl.float32)
-        decay = tl.exp(tl.load(log_decay + token * log_decay_stride + head).to(tl.float32))
-        strength = tl.load(beta + token * beta_stride + head).to(tl.float32)
+        b_k = tl.load(k + token * k_stride + head // GROUP * k_head_stride + o_k).to(tl.float32)  # [K]
+        b_q = tl.load(q + token * q_stride + head // GROUP * q_head_stride + o_k).to(tl.float32)  # [K]
+        b_v = tl.load(v + token * v_stride + head * v_head_stride + o_v).to(tl.float32)  # [BLOCK_V]
+        decay = tl.exp(tl.load(log_decay + token * log_decay_stride + head).to(tl.float32))  # [1]
+        b_beta = tl.load(beta + token * beta_stride + head).to(tl.float32)  # [1]
         if NORMALIZE:
-            key *= tl.rsqrt(tl.sum(key * key, axis=0) + epsilon)
-            query *= tl.rsqrt(tl.sum(query * query, axis=0) + epsilon)
+            b_k *= tl.rsqrt(tl.sum(b_k * b_k, axis=0) + epsilon)
+            b_q *= tl.rsqrt(tl.sum(b_q * b_q, axis=0) + epsilon)
         state *= decay
-        delta = strength * (value - tl.sum(state * key[:, None], axis=0))
-        # The output from the state before the update, so that both sums over the depth wait for the same thing.
-        answer = tl.sum(state * query[:, None], axis=0) + delta * tl.sum(key * query, axis=0)
-        there = out + token * out_stride + head * out_head_stride + columns
-        tl.store(there, (answer * scale).to(out.dtype.element_ty))
-        state += key[:, None] * delta[None, :]
-        row = tl.load(state_indices_out + token).to(tl.int64)
+        delta = b_beta * (b_v - tl.sum(state * b_k[:, None], axis=0))  # [BLOCK_V]
+        # The output from the state before the update, so that both sums over K wait for the same thing.
+        b_o = tl.sum(state * b_q[:, None], axis=0) + delta * tl.sum(b_k * b_q, axis=0)  # [BLOCK_V]
+        o_out = out + token * out_stride + head * out_head_stride + o_v
+        tl.store(o_out, (b_o * scale).to(out.dtype.element_ty))
+        state += b_k[:, None] * delta[None, :]
+        row = tl.load(state_indices_out + token).to(tl.int64)  # [1]
         tl.store(states + row * states_stride + within, state, mask=row >= 0)
 
 
@@ -129,15 +130,33 @@ def gated_delta_rule_decode(
         block_v = min(choice.block_v, width)
         with on_device_of(q):
             _decode_kernel[(requests * value_heads * (width // block_v),)](
-                *(q, k, v, log_decay, beta, states, state_indices_in, state_indices_out, out),
-                *(*q.stride()[:2], *k.stride()[:2], *v.stride()[:2], log_decay.stride(0), beta.stride(0)),
-                *(states.stride(0), *out.stride()[:2]),
-                *(depth**-0.5 if scale is None else scale, EPSILON),
+                q=q,
+                k=k,
+                v=v,
+                log_decay=log_decay,
+                beta=beta,
+                states=states,
+                state_indices_in=state_indices_in,
+                state_indices_out=state_indices_out,
+                out=out,
+                q_stride=q.stride(0),
+                q_head_stride=q.stride(1),
+                k_stride=k.stride(0),
+                k_head_stride=k.stride(1),
+                v_stride=v.stride(0),
+                v_head_stride=v.stride(1),
+                log_decay_stride=log_decay.stride(0),
+                beta_stride=beta.stride(0),
+                states_stride=states.stride(0),
+                out_stride=out.stride(0),
+                out_head_stride=out.stride(1),
+                scale=depth**-0.5 if scale is None else scale,
+                epsilon=EPSILON,
                 STEPS=steps,
                 VALUE_HEADS=value_heads,
                 GROUP=value_heads // key_heads,
-                DEPTH=depth,
-                WIDTH=width,
+                K=depth,
+                V=width,
                 BLOCK_V=block_v,
                 NORMALIZE=normalize,
                 EVICTION=choice.eviction,
