@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import html
+import json
+import re
 import struct
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import Wheelproof
 from tests.support import reports
 from tests.support.chromium import chromium, read_result
+from tests.support.mixed_runs import mixed_runs
 from tests.support.rendering import rendered
+from wheel_checks.answers.questions import FOLLOWS_FROM
 from wheel_checks.model import Report
+from wheel_checks.report.markdown import LIMIT
 
 pytestmark = pytest.mark.browser
 
@@ -37,15 +45,22 @@ document.querySelector("#result").textContent = JSON.stringify({
 """
 
 
+def in_frames(tmp_path: Path, frames: Iterable[tuple[str, int, int]], probe: str, *options: str) -> Any:
+    """What ``probe`` writes as JSON, after loading each page in a frame of its width and height."""
+    shown = "".join(
+        f'<iframe style="border:0;width:{width}px;height:{height}px" srcdoc="{html.escape(page)}"></iframe>'
+        for page, width, height in frames
+    )
+    page = f'<!DOCTYPE html>{shown}<pre id="result"></pre><script>onload = () => {{ {probe} }};</script>'
+    dom, console = chromium(tmp_path, page, *options)
+    assert console == ""
+    return read_result(dom)
+
+
 def probed(
     tmp_path: Path, report: Report, width: int, *options: str, probe: str = PROBE, height: int = 900
 ) -> dict[str, Any]:
-    inner = html.escape(rendered(report, "html"))
-    page = f'<!DOCTYPE html><iframe style="border:0;width:{width}px;height:{height}px" srcdoc="{inner}"></iframe>'
-    page += f'<pre id="result"></pre><script>onload = () => {{ {probe} }};</script>'
-    dom, console = chromium(tmp_path, page, *options)
-    assert console == ""
-    result: dict[str, Any] = read_result(dom)
+    result: dict[str, Any] = in_frames(tmp_path, [(rendered(report, "html"), width, height)], probe, *options)
     return result
 
 
@@ -112,3 +127,50 @@ def test_evidence_folds_and_nothing_is_wider_than_the_window(tmp_path: Path, wid
 def test_a_reader_who_prefers_dark_gets_dark(tmp_path: Path) -> None:
     dark = probed(tmp_path, reports.hostile(), 400, "--blink-settings=preferredColorScheme=0")
     assert (dark["color"], dark["overflow"]) == ("rgb(17, 21, 26)", 0)
+
+
+# Of each frame: what a reader sees before scrolling, and whether each line leads to a place that can be seen.
+RUNS = """
+const states = [...document.querySelectorAll("iframe")].map((frame) => {
+  const inner = frame.contentDocument, height = frame.clientHeight;
+  const above = (element) => element.checkVisibility() && element.getBoundingClientRect().bottom <= height;
+  const lines = [...inner.querySelectorAll(".findings li")], banner = inner.querySelector(".banner");
+  const state = {
+    seen: lines.filter(above).length,
+    rules: lines.map((line) => line.querySelector(".rule").textContent),
+    banner: above(banner) ? banner.textContent : "",
+    overflow: inner.documentElement.scrollWidth - inner.documentElement.clientWidth,
+  };
+  state.unreachable = lines.filter((line) => {
+    const place = inner.getElementById(line.querySelector("a").getAttribute("href").slice(1));
+    place.closest("details").open = true;
+    return !place.checkVisibility();
+  }).length;
+  return state;
+});
+document.querySelector("#result").textContent = JSON.stringify(states);
+"""
+SCREENS = [(1280, 800), (390, 844)]
+
+
+def test_twenty_runs_count_their_failures_and_show_the_first_twenty_on_the_first_screen(
+    wheelproof: Wheelproof, tmp_path: Path
+) -> None:
+    runs = dict(mixed_runs(wheelproof, tmp_path))
+    assert len(runs) == 20
+    pages = [paths.html.read_text() for paths in runs.values()]
+    states = in_frames(tmp_path, [(page, *screen) for screen in SCREENS for page in pages], RUNS)
+
+    for name, state in zip([*runs, *runs], states, strict=True):
+        subjects = json.loads(runs[name].json.read_text())["subjects"]
+        counted = Counter(result["outcome"] for subject in subjects for result in subject["results"])
+        found = {r["rule"] for s in subjects for r in s["results"] if r["outcome"] in {"fail", "error"}}
+        assert found - FOLLOWS_FROM.keys() <= set(state["rules"]) <= found, name
+        assert (state["seen"], state["unreachable"], state["overflow"]) == (min(len(state["rules"]), 20), 0, 0), name
+        assert not counted["fail"] or re.search(rf"\b{counted['fail']:,} finding", state["banner"]), name
+        assert not counted["error"] or f"{counted['error']:,} not checked" in state["banner"], name
+        assert len(runs[name].markdown.read_text()) <= LIMIT, name
+    assert max(len(state["rules"]) for state in states) == 300, "more than a screen"
+    text = runs["pins"].markdown.read_text()
+    [left] = re.findall(r"(\d+) findings and .* did not fit into 60,000 characters", text)
+    assert int(left) + text.count("**error PIN") == 300, "what was cut is counted"

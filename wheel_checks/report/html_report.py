@@ -30,6 +30,7 @@ _CELLS = {
 
 _FIRST = 20  # findings that are shown at once
 _CHOICES = 30  # rules that can be chosen
+_ANSWERS, _LONGEST = 4, 160  # answers and their characters for which the first screen has room
 _MOST = 500  # subjects of a kind that the overview sums up
 
 
@@ -108,13 +109,21 @@ def _banner(report: Report) -> str:
     judged = text_of(", ".join(filter(None, (wording.judged_phrase(report), wording.silenced_phrase(report)))))
     counted = (wording.counts_phrase(wording.concerning(report.subjects)), wording.publisher_phrase(report))
     counts = text_of(", ".join(filter(None, counted)))
-    answers = "".join(f'<p class="answer">{text_of(line)}</p>\n' for line in wording.answer_lines(report))
+    answers = _answers(wording.answer_lines(report))
     return (
         f'<header><div class="banner {verdict}">\n{answers}'
         f'<h1><span class="word">{verdict.upper()}</span> {judged}</h1>\n<p>{counts}</p>\n'
         f'<p class="run"><code>wheelproof {text_of(report.command)}</code>: {text_of(wording.cost_phrase(report))}; '
         f"fails on: {report.fail_on.value}</p>\n</div></header>"
     )
+
+
+def _answers(lines: Sequence[str]) -> str:
+    """The answers. Those that would fill the first screen are cut there, until a click shows all of them."""
+    shown = "".join(f'<span class="answer">{text_of(line)}</span>\n' for line in lines)
+    if sum(map(len, lines)) <= _LONGEST and len(lines) <= _ANSWERS:
+        return f'<p class="answers">{shown}</p>\n' if lines else ""
+    return f'<details class="answers"><summary title="Show all of it">{shown}</summary></details>\n'
 
 
 def _picture(picture: Picture) -> str:
@@ -127,8 +136,13 @@ def _picture(picture: Picture) -> str:
 
 
 def _choices(found: Iterable[Cause]) -> dict[str, str]:
-    """The class of each rule that can be chosen: those that found most problems, in the order of their ids."""
+    """The class of each rule that can be chosen: those that found most problems, in the order of their ids.
+
+    None where there is little to choose from.
+    """
     counts = Counter(cause.first.rule for cause in found)
+    if len(counts) == 1 or counts.total() <= wording.MANY:
+        return {}
     return {rule: f"r{number}" for number, rule in enumerate(sorted(dict(counts.most_common(_CHOICES))))}
 
 
@@ -162,7 +176,7 @@ def _findings(found: Sequence[Cause], anchors: Mapping[int, str], choices: Mappi
     if unlisted := len(counts) - len(choices):
         by_rule += f"<span>and {unlisted:,} more rules</span>"
     every = '<label><input type="radio" name="rule" checked> all rules</label>'
-    filters = [rest, f"Show {by_kind}" if len(kinds) > 1 else "", f"{every}{by_rule}" if len(counts) > 1 else ""]
+    filters = [rest, f"Show {by_kind}" if len(kinds) > 1 else "", f"{every}{by_rule}" if choices else ""]
     shown = "".join(f'<p class="filters">{text}</p>\n' for text in filters if text)
     return f'<section class="findings" aria-label="Findings">\n<ol>\n{"".join(lines)}</ol>\n{shown}</section>'
 
@@ -170,13 +184,15 @@ def _findings(found: Sequence[Cause], anchors: Mapping[int, str], choices: Mappi
 def _finding(cause: Cause, anchors: Mapping[int, str], choices: Mapping[str, str], number: int) -> str:
     css, symbol, meaning = _CELLS[wording.label_of(cause.first)]
     message = cause.shown.message
-    about = "" if message.startswith(cause.about) else f"{cause.about}: "
-    text = text_of(f"{about}{message}")
+    said = message.removeprefix(cause.about) if message.startswith(cause.about) else f": {message}"
+    path = " path" * ("/" in cause.about)
     classes = " ".join(filter(None, (css, choices.get(cause.first.rule), "rest" if number >= _FIRST else "")))
     return (
-        f'<li class="{classes}"><a href="#{anchors[id(cause.first)]}" title="{text}">'
+        f'<li class="{classes}"><a href="#{anchors[id(cause.first)]}" title="{text_of(f"{cause.about}{said}")}">'
         f'<b class="{css}" role="img" aria-label="{meaning}">{symbol}</b> '
-        f'<span class="rule">{text_of(cause.first.rule)}</span> {text}</a></li>\n'
+        f'<span class="rule">{text_of(cause.first.rule)}</span> '
+        f'<span class="about{path}"><bdi>{text_of(cause.about)}</bdi></span>'
+        f'<span class="said">{text_of(said)}</span></a></li>\n'
     )
 
 

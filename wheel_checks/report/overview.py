@@ -88,7 +88,9 @@ def cell_map(report: Report) -> list[HeatMap]:
     cells = [subject for subject in report.subjects if subject.kind == CELL]
     rows: dict[str, dict[str, Subject]] = {}
     columns: dict[str, None] = {}
-    for cell in sorted(cells, key=lambda cell: wording.version_key(_fact(cell, "python"))):
+    platforms = list(dict.fromkeys(_fact(cell, "platform") for cell in cells))
+    order = {id(c): (platforms.index(_fact(c, "platform")), wording.version_key(_fact(c, "python"))) for c in cells}
+    for cell in sorted(cells, key=lambda cell: order[id(cell)]):
         platform, python, torch = (_fact(cell, name) for name in ("platform", "python", "torch"))
         name = cell.id.removeprefix(f"{platform}-py{python}-torch{torch}").lstrip("-")
         column = f"torch {torch} {name}".rstrip()
