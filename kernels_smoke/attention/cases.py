@@ -17,6 +17,7 @@ from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import FP16, FP32, POISON
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Tensors, big, case, here
 
+SEGMENTS = "kernels_smoke.attention.segments"
 TILED_SOFTMAX = "kernels_smoke.attention.tiled_softmax"
 
 
@@ -203,8 +204,8 @@ CASES = (
 MUTANTS = (
     Mutant(
         "the future is seen",
-        "scores = tl.where(seen, scores",
-        "scores = tl.where((position < end)[None, :], scores",
+        "s = tl.where(seen, s",
+        "s = tl.where((position < end)[None, :], s",
         TILED_SOFTMAX,
     ),
     Mutant("a token does not see itself", "<= (limit - tile", "< (limit - tile", TILED_SOFTMAX),
@@ -215,16 +216,16 @@ MUTANTS = (
     Mutant("heads of the next head of keys", "(GROUP % HEADS == 0) |", "(GROUP >= HEADS) |", TILED_SOFTMAX),
     Mutant(
         "infinity less infinity",
-        "base = tl.where(greatest ==",
-        "base = greatest + 0 * tl.where(greatest ==",
+        "base = tl.where(m_new ==",
+        "base = m_new + 0 * tl.where(m_new ==",
         TILED_SOFTMAX,
     ),
     Mutant("the context forgotten", "context = min(", "context = 0 * min(", TILED_SOFTMAX),
-    Mutant("accumulator not rescaled", "v, accumulator * rescale[:, None]", "v, accumulator", TILED_SOFTMAX),
-    Mutant("sum not rescaled", "total * rescale + tl.sum(weights", "total + tl.sum(weights", TILED_SOFTMAX),
-    Mutant("segments not rescaled", "tl.sum(accumulators * rescale[:, None]", "tl.sum(accumulators", TILED_SOFTMAX),
-    Mutant("the last segment left out", "tl.cdiv(tiles, share)", "tl.cdiv(tiles, share) - 1", TILED_SOFTMAX),
-    Mutant("what is behind the end is read", "inside = (position < end)", "inside = (position >= 0)", TILED_SOFTMAX),
+    Mutant("accumulator not rescaled", "v, acc * alpha[:, None]", "v, acc", TILED_SOFTMAX),
+    Mutant("sum not rescaled", "l_i * alpha + tl.sum(p", "l_i + tl.sum(p", TILED_SOFTMAX),
+    Mutant("segments not rescaled", "tl.sum(o_s * alpha[:, None]", "tl.sum(o_s", SEGMENTS),
+    Mutant("the last segment left out", "tl.cdiv(tiles, share)", "tl.cdiv(tiles, share) - 1", SEGMENTS),
+    Mutant("what is behind the end is read", "kv_mask = (position < end)", "kv_mask = (position >= 0)", TILED_SOFTMAX),
     Mutant("always the beginning of a page", "tile * TILE % PAGE_SIZE + ", "", TILED_SOFTMAX),
     Mutant("pages as large as tiles", "else position % PAGE_SIZE", "else position % TILE", TILED_SOFTMAX),
     Mutant(
@@ -242,7 +243,7 @@ MUTANTS = (
         "merged tokens without gaps",
         ".to(tl.int64) * out_stride",
         ".to(tl.int64) * heads * out_head_stride",
-        TILED_SOFTMAX,
+        SEGMENTS,
     ),
     Mutant(
         "pages without gaps",

@@ -7,21 +7,14 @@ import math
 import torch
 import triton
 
+from kernels_smoke.attention.arguments import check_arguments
 from kernels_smoke.attention.batch import POWERS_OF_TWO, STAGES, Batch, Choice
 from kernels_smoke.attention.decision import choose
 from kernels_smoke.attention.layout import FEW_ROWS, Configuration, Layout, configure
-from kernels_smoke.attention.tiled_softmax import _attend_kernel, _merge_kernel
-from kernels_smoke.launch import (
-    DTYPES,
-    architecture,
-    check_scale,
-    check_written,
-    multiprocessors,
-    on_device_of,
-    require,
-)
+from kernels_smoke.attention.segments import _merge_kernel
+from kernels_smoke.attention.tiled_softmax import _attend_kernel
+from kernels_smoke.launch import architecture, check_scale, multiprocessors, on_device_of, require
 
-WIDEST = 256  # elements of a head
 FILL = 2  # of the stages that divide short sequences, when they are asked for by name
 
 
@@ -79,8 +72,8 @@ def paged_attention(
         "sequence_lengths": sequence_lengths,
     }
     out = torch.empty_like(query) if out is None and isinstance(query, torch.Tensor) else out
-    _check({**tensors, "out": out})
-    assert out is not None  # noqa: S101  # for mypy: _check has seen that it is a tensor
+    check_arguments({**tensors, "out": out})
+    assert out is not None  # noqa: S101  # for mypy: check_arguments has seen that it is a tensor
     (tokens, heads, head_dim), (_, page_size, kv_heads, _) = query.shape, key_cache.shape
     sequences, most_pages = page_table.shape
     capacity = most_pages * page_size
@@ -118,9 +111,7 @@ def _launch(
     tensors: dict[str, torch.Tensor], out: torch.Tensor, scale: float, batch: Batch, configuration: Configuration
 ) -> None:
     """Launch what ``configuration`` says: blocks, short sequences, the merging of their segments; each if any."""
-    query, cache, page_table, *lengths = (
-        tensors[name] for name in ("query", "key_cache", "page_table", "cumulative_query_lengths", "sequence_lengths")
-    )
+    query, cache, page_table = (tensors[name] for name in ("query", "key_cache", "page_table"))
     group, heads = batch.heads // batch.kv_heads, configuration.heads
     head_blocks = batch.kv_heads * triton.cdiv(group, heads)
     capacity = page_table.shape[1] * batch.page_size
@@ -133,13 +124,23 @@ def _launch(
 
     def attend(layout: Layout, items: int, above: int, *, of_short: bool) -> None:
         _attend_kernel[(min(items, most) or items,)](
-            *tensors.values(),
-            *(out, *partial),
-            *(batch.sequences, batch.heads, capacity, segments, above, scale),
-            *query.stride()[:2],
-            *cache.stride()[:3],
-            page_table.stride(0),
-            *out.stride()[:2],
+            **tensors,
+            out=out,
+            **partial,
+            sequences=batch.sequences,
+            heads=batch.heads,
+            capacity=capacity,
+            segments=segments,
+            above=above,
+            scale=scale,
+            query_stride=query.stride(0),
+            query_head_stride=query.stride(1),
+            page_stride=cache.stride(0),
+            position_stride=cache.stride(1),
+            kv_head_stride=cache.stride(2),
+            table_stride=page_table.stride(0),
+            out_stride=out.stride(0),
+            out_head_stride=out.stride(1),
             **shape,
             SHORT=of_short,
             GROUP=group,
@@ -160,7 +161,15 @@ def _launch(
         attend(short, batch.sequences * segments * head_blocks, 0, of_short=True)
     if short and segments > 1:
         _merge_kernel[(batch.sequences, batch.heads)](
-            *(*partial, *lengths, out, batch.heads, capacity, segments, *out.stride()[:2]),
+            **partial,
+            cumulative_query_lengths=tensors["cumulative_query_lengths"],
+            sequence_lengths=tensors["sequence_lengths"],
+            out=out,
+            heads=batch.heads,
+            capacity=capacity,
+            segments=segments,
+            out_stride=out.stride(0),
+            out_head_stride=out.stride(1),
             **shape,
             QUERIES=short.queries,
             TILE=short.tile,
@@ -169,56 +178,9 @@ def _launch(
         )
 
 
-def _partial_results(
-    query: torch.Tensor, batch: Batch, short: Layout | None, segments: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _partial_results(query: torch.Tensor, batch: Batch, short: Layout | None, segments: int) -> dict[str, torch.Tensor]:
     """Room for what segments leave: accumulators, maxima and sums, float32; nothing where there is one segment."""
     slots = batch.sequences * short.queries * batch.heads * segments if short and segments > 1 else 0
     room = query.new_empty(slots * (batch.head_dim + 2), dtype=torch.float32)
     accumulators, maxima, totals = room.split([slots * batch.head_dim, slots, slots])
-    return accumulators, maxima, totals
-
-
-def _check(tensors: dict[str, torch.Tensor | None]) -> None:
-    """Raise TypeError or ValueError unless the arguments fit each other as the docstring above says."""
-    for name, tensor in tensors.items():
-        if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"{name} must be a tensor, not {type(tensor).__name__}")
-    given: dict[str, torch.Tensor] = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-    query, keys = given["query"], given["key_cache"]
-    require(query.ndim == 3, f"query must be [tokens, heads, head_dim], not {query.ndim}-dimensional")
-    require(keys.ndim == 4, f"key_cache must be [pages, page_size, kv_heads, head_dim], not {keys.ndim}-dimensional")
-    (_, heads, head_dim), (_, page_size, kv_heads, _) = query.shape, keys.shape
-    require(given["page_table"].ndim == 2, "page_table must be [sequences, most pages of a sequence]")
-    sequences = given["page_table"].shape[0]
-    shapes = {
-        "query": tuple(query.shape),
-        "key_cache": (keys.shape[0], page_size, kv_heads, head_dim),
-        "value_cache": tuple(keys.shape),
-        "page_table": tuple(given["page_table"].shape),
-        "cumulative_query_lengths": (sequences + 1,),
-        "sequence_lengths": (sequences,),
-        "out": tuple(query.shape),
-    }
-    require(0 < head_dim <= WIDEST, f"heads are {head_dim} elements wide; 1 to {WIDEST} are possible")
-    require(page_size > 0, "pages must hold at least one position")
-    require(
-        kv_heads > 0 and heads > 0 and heads % kv_heads == 0,
-        f"the number of query heads must be a multiple of that of key heads, not {heads} and {kv_heads}",
-    )
-    require(query.dtype in DTYPES, f"query must be {' or '.join(map(str, DTYPES))}, not {query.dtype}")
-    for name, tensor in given.items():
-        wanted = query.dtype if tensor.ndim > 2 else torch.int32
-        require(
-            tuple(tensor.shape) == shapes[name], f"{name} must have the shape {shapes[name]}, not {tuple(tensor.shape)}"
-        )
-        require(tensor.dtype == wanted, f"{name} must be {wanted}, not {tensor.dtype}")
-        require(tensor.device == query.device, f"{name} is on {tensor.device}, query is on {query.device}")
-        dense = not tensor.numel() or tensor.shape[-1] == 1 or tensor.stride(-1) == 1
-        require(dense, f"the rows of {name} must be contiguous")
-    # Offsets within a page and within a token are computed in 32 bits.
-    require(page_size * keys.stride(1) < 2**31, "a page of the caches spans 2^31 elements or more")
-    for name in ("query", "out"):
-        require(heads * given[name].stride(1) < 2**31, f"a token of {name} spans 2^31 elements or more")
-    require(keys.stride() == given["value_cache"].stride(), "key_cache and value_cache must have the same strides")
-    check_written("out", given["out"])
+    return {"partial": accumulators, "partial_maximum": maxima, "partial_total": totals}

@@ -1,9 +1,11 @@
-"""The kernels: softmax over tiles of keys, whose pages are looked up on the way, and the merging of segments."""
+"""The kernel: softmax over tiles of keys, whose pages are looked up on the way."""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
+
+from kernels_smoke.attention.segments import _tiles_of_a_segment
 
 
 @triton.jit
@@ -16,75 +18,69 @@ def _sequence_of(block, cumulative_query_lengths, sequences, QUERIES: tl.constex
     found = 0
     for begin in range(0, sequences, 128):
         sequence = begin + tl.arange(0, 128)
-        inside = sequence < sequences
-        start = tl.load(cumulative_query_lengths + sequence, mask=inside, other=0)
-        found += tl.sum((inside & (start // QUERIES + sequence <= block)).to(tl.int32), axis=0)
+        exists = sequence < sequences
+        start = tl.load(cumulative_query_lengths + sequence, mask=exists, other=0)  # [128]
+        found += tl.sum((exists & (start // QUERIES + sequence <= block)).to(tl.int32), axis=0)
     return found - 1
-
-
-@triton.jit
-def _tiles_of_a_segment(positions, segments, TILE: tl.constexpr):
-    """How many tiles each segment of a sequence has, but the last, which has the rest: equal parts, and no fraction."""
-    return max(tl.cdiv(tl.cdiv(positions, TILE), segments), 1)
 
 
 @triton.jit
 def _pages_of(tile, pages, end, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr):
     """The page of each position of a tile, or of all when one holds the tile; the first page behind the last tile."""
     if PAGE_SIZE % TILE == 0:
-        page = tl.load(pages + tile * TILE // PAGE_SIZE, mask=tile * TILE < end, other=0)
+        page = tl.load(pages + tile * TILE // PAGE_SIZE, mask=tile * TILE < end, other=0)  # [1]
     else:
         position = tile * TILE + tl.arange(0, TILE)
-        page = tl.load(pages + position // PAGE_SIZE, mask=position < end, other=0)
+        page = tl.load(pages + position // PAGE_SIZE, mask=position < end, other=0)  # [TILE]
     return page
 
 
 @triton.jit
 def _attend_tiles(
-    q, maximum, total, accumulator, keys, values, pages, first_tile, last_tile, limit, end, scale, page_stride,
+    q, m_i, l_i, acc, keys, values, pages, first_tile, last_tile, limit, end, scale, page_stride,
     position_stride,
     MASKED: tl.constexpr, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr, HEAD_DIM: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    """Let the rows of ``q`` attend to tiles of keys; the softmax goes on from ``maximum``, ``total``, ``accumulator``.
+    """Let the rows of ``q`` attend to tiles of keys; the softmax goes on from ``m_i``, ``l_i`` and ``acc``.
 
     ``MASKED``: not every row sees every position: row r sees those up to ``limit[r]``, and none is from ``end`` on.
     """
-    across = tl.arange(0, BLOCK_D)
+    offs_d = tl.arange(0, BLOCK_D)
     page = _pages_of(first_tile, pages, end, TILE, PAGE_SIZE)
     for tile in range(first_tile, last_tile):
         position = tile * TILE + tl.arange(0, TILE)
         # The next tile's pages are looked up one step ahead: only so can its keys be loaded several steps ahead.
         next_page = _pages_of(tile + 1, pages, end, TILE, PAGE_SIZE)
         within = tile * TILE % PAGE_SIZE + tl.arange(0, TILE) if PAGE_SIZE % TILE == 0 else position % PAGE_SIZE
-        offset = (page.to(tl.int64) * page_stride + within * position_stride)[:, None] + across[None, :]
+        offset = (page.to(tl.int64) * page_stride + within * position_stride)[:, None] + offs_d[None, :]
         page = next_page
         # Behind the end may be anything, also what is not a number; and zero times that is not zero.
         if MASKED:
-            inside = (position < end)[:, None] & (across < HEAD_DIM)[None, :]
-            k = tl.load(keys + offset, mask=inside, other=0.0)
-            v = tl.load(values + offset, mask=inside, other=0.0)
+            kv_mask = (position < end)[:, None] & (offs_d < HEAD_DIM)[None, :]
+            k = tl.load(keys + offset, mask=kv_mask, other=0.0)  # [TILE, BLOCK_D]
+            v = tl.load(values + offset, mask=kv_mask, other=0.0)  # [TILE, BLOCK_D]
         elif BLOCK_D == HEAD_DIM:
-            k = tl.load(keys + offset)
-            v = tl.load(values + offset)
+            k = tl.load(keys + offset)  # [TILE, BLOCK_D]
+            v = tl.load(values + offset)  # [TILE, BLOCK_D]
         else:
-            k = tl.load(keys + offset, mask=(across < HEAD_DIM)[None, :], other=0.0)
-            v = tl.load(values + offset, mask=(across < HEAD_DIM)[None, :], other=0.0)
+            k = tl.load(keys + offset, mask=(offs_d < HEAD_DIM)[None, :], other=0.0)  # [TILE, BLOCK_D]
+            v = tl.load(values + offset, mask=(offs_d < HEAD_DIM)[None, :], other=0.0)  # [TILE, BLOCK_D]
 
-        scores = tl.dot(q, k.T, input_precision="ieee")  # [BLOCK_M, TILE]
+        s = tl.dot(q, k.T, input_precision="ieee")  # [BLOCK_M, TILE]
         if MASKED:
             seen = tl.arange(0, TILE)[None, :] <= (limit - tile * TILE)[:, None]
-            scores = tl.where(seen, scores, float("-inf"))
-        greatest = tl.maximum(maximum, tl.max(scores, axis=1) * scale)
-        base = greatest
+            s = tl.where(seen, s, float("-inf"))
+        m_new = tl.maximum(m_i, tl.max(s, axis=1) * scale)  # [BLOCK_M]
+        base = m_new
         if MASKED:  # a row may have seen nothing yet, and infinity less infinity is no number
-            base = tl.where(greatest == float("-inf"), 0.0, greatest)
-        weights = tl.exp2(scores * scale - base[:, None])
-        rescale = tl.exp2(maximum - base)
-        total = total * rescale + tl.sum(weights, axis=1)
-        accumulator = tl.dot(weights.to(v.dtype), v, accumulator * rescale[:, None], input_precision="ieee")
-        maximum = greatest
-    return maximum, total, accumulator
+            base = tl.where(m_new == float("-inf"), 0.0, m_new)
+        p = tl.exp2(s * scale - base[:, None])
+        alpha = tl.exp2(m_i - base)
+        l_i = l_i * alpha + tl.sum(p, axis=1)  # [BLOCK_M]
+        acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision="ieee")  # [BLOCK_M, BLOCK_D]
+        m_i = m_new
+    return m_i, l_i, acc
 
 
 @triton.jit
@@ -137,43 +133,47 @@ def _attend_item(
         row = tl.arange(0, BLOCK_M)
         token = first + row // HEADS
         head = first_head + row % HEADS
-        across = tl.arange(0, BLOCK_D)
-        there = (row < QUERIES * HEADS) & (token < queries)
-        there = there & ((GROUP % HEADS == 0) | (head < kv_head * GROUP + GROUP))  # the last of some blocks has fewer
-        mask = there[:, None] & (across < HEAD_DIM)[None, :]
+        offs_d = tl.arange(0, BLOCK_D)
+        row_mask = (row < QUERIES * HEADS) & (token < queries)
+        row_mask = row_mask & (
+            (GROUP % HEADS == 0) | (head < kv_head * GROUP + GROUP)
+        )  # the last of some blocks has fewer
+        mask = row_mask[:, None] & (offs_d < HEAD_DIM)[None, :]
         place = (start + token).to(tl.int64)
         q_offset = place * query_stride + head * query_head_stride
-        q = tl.load(query + q_offset[:, None] + across[None, :], mask=mask, other=0.0)
+        q = tl.load(query + q_offset[:, None] + offs_d[None, :], mask=mask, other=0.0)  # [BLOCK_M, BLOCK_D]
 
         keys = key_cache + kv_head.to(tl.int64) * kv_head_stride
         values = value_cache + kv_head.to(tl.int64) * kv_head_stride
         pages = page_table + sequence.to(tl.int64) * table_stride
         limit = context + token  # the last position that a row sees
-        maximum = tl.full((BLOCK_M,), float("-inf"), tl.float32)
-        total = tl.zeros((BLOCK_M,), tl.float32)
-        accumulator = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
+        m_i = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+        l_i = tl.zeros((BLOCK_M,), tl.float32)
+        acc = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
         masked_tile = first_tile
         if not SHORT:  # the tiles that all rows see wholly need no masks
             masked_tile = max(context + first + 1, 0) // TILE
-            maximum, total, accumulator = _attend_tiles(
-                *(q, maximum, total, accumulator, keys, values, pages, first_tile, masked_tile, limit, end, scale),
-                *(page_stride, position_stride, False, TILE, PAGE_SIZE, HEAD_DIM, BLOCK_D),
-            )
-        maximum, total, accumulator = _attend_tiles(
-            *(q, maximum, total, accumulator, keys, values, pages, masked_tile, last_tile, limit, end, scale),
-            *(page_stride, position_stride, True, TILE, PAGE_SIZE, HEAD_DIM, BLOCK_D),
-        )
+            m_i, l_i, acc = _attend_tiles(
+                q, m_i, l_i, acc, keys, values, pages, first_tile, masked_tile, limit, end, scale, page_stride,
+                position_stride,
+                MASKED=False, TILE=TILE, PAGE_SIZE=PAGE_SIZE, HEAD_DIM=HEAD_DIM, BLOCK_D=BLOCK_D,
+            )  # fmt: skip
+        m_i, l_i, acc = _attend_tiles(
+            q, m_i, l_i, acc, keys, values, pages, masked_tile, last_tile, limit, end, scale, page_stride,
+            position_stride,
+            MASKED=True, TILE=TILE, PAGE_SIZE=PAGE_SIZE, HEAD_DIM=HEAD_DIM, BLOCK_D=BLOCK_D,
+        )  # fmt: skip
 
         if share < tiles:  # a part of several
             slot = ((sequence * QUERIES + token).to(tl.int64) * heads + head) * segments + segment
-            tl.store(parts[0] + slot[:, None] * HEAD_DIM + across[None, :], accumulator, mask=mask)
-            tl.store(parts[1] + slot, maximum, mask=there)
-            tl.store(parts[2] + slot, total, mask=there)
+            tl.store(parts[0] + slot[:, None] * HEAD_DIM + offs_d[None, :], acc, mask=mask)
+            tl.store(parts[1] + slot, m_i, mask=row_mask)
+            tl.store(parts[2] + slot, l_i, mask=row_mask)
         else:
-            total = tl.where(total > 0.0, total, 1.0)  # a row that sees nothing is zero
-            result = (accumulator / total[:, None]).to(out.dtype.element_ty)
+            l_i = tl.where(l_i > 0.0, l_i, 1.0)  # a row that sees nothing is zero
+            result = (acc / l_i[:, None]).to(out.dtype.element_ty)
             out_offset = place * out_stride + head * out_head_stride
-            tl.store(out + out_offset[:, None] + across[None, :], result, mask=mask)
+            tl.store(out + out_offset[:, None] + offs_d[None, :], result, mask=mask)
 
 
 @triton.jit
@@ -201,44 +201,13 @@ def _attend_kernel(
     if STATIC:
         for item in range(tl.program_id(0), items, tl.num_programs(0)):
             _attend_item(
-                *(item, head_blocks, blocks, tensors, metadata, parts, sizes, strides, out_strides),
-                *(SHORT, GROUP, HEADS, QUERIES, BLOCK_M, TILE, PAGE_SIZE, HEAD_DIM, BLOCK_D),
-            )
+                item, head_blocks, blocks, tensors, metadata, parts, sizes, strides, out_strides,
+                SHORT=SHORT, GROUP=GROUP, HEADS=HEADS, QUERIES=QUERIES, BLOCK_M=BLOCK_M, TILE=TILE, PAGE_SIZE=PAGE_SIZE,
+                HEAD_DIM=HEAD_DIM, BLOCK_D=BLOCK_D,
+            )  # fmt: skip
     elif tl.program_id(0) < items:  # apart: the loop costs 40 registers, for what is the same for all items
         _attend_item(
-            *(tl.program_id(0), head_blocks, blocks, tensors, metadata, parts, sizes, strides, out_strides),
-            *(SHORT, GROUP, HEADS, QUERIES, BLOCK_M, TILE, PAGE_SIZE, HEAD_DIM, BLOCK_D),
-        )
-
-
-@triton.jit
-def _merge_kernel(
-    partial, partial_maximum, partial_total, cumulative_query_lengths, sequence_lengths, out, heads, capacity,
-    segments, out_stride, out_head_stride,
-    QUERIES: tl.constexpr, TILE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
-    BLOCK_SEGMENTS: tl.constexpr,
-):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # One program merges the segments of one head of one short sequence, token by token.
-    sequence = tl.program_id(0)
-    head = tl.program_id(1)
-    start = tl.load(cumulative_query_lengths + sequence)
-    queries = tl.load(cumulative_query_lengths + sequence + 1) - start
-    end = max(min(tl.load(sequence_lengths + sequence), capacity), 0)
-    tiles = tl.cdiv(end, TILE)
-    share = _tiles_of_a_segment(end, segments, TILE)
-    if (queries <= QUERIES) & (share < tiles):
-        across = tl.arange(0, BLOCK_D)
-        segment = tl.arange(0, BLOCK_SEGMENTS)
-        there = segment < tl.cdiv(tiles, share)
-        for token in range(queries):
-            slot = ((sequence * QUERIES + token).to(tl.int64) * heads + head) * segments + segment
-            mask = there[:, None] & (across < HEAD_DIM)[None, :]
-            accumulators = tl.load(partial + slot[:, None] * HEAD_DIM + across[None, :], mask=mask, other=0.0)
-            maxima = tl.load(partial_maximum + slot, mask=there, other=float("-inf"))
-            totals = tl.load(partial_total + slot, mask=there, other=0.0)
-            greatest = tl.max(maxima, axis=0)
-            rescale = tl.exp2(maxima - tl.where(greatest == float("-inf"), 0.0, greatest))
-            total = tl.sum(totals * rescale, axis=0)
-            merged = tl.sum(accumulators * rescale[:, None], axis=0) / tl.where(total > 0.0, total, 1.0)
-            offset = (start + token).to(tl.int64) * out_stride + head * out_head_stride
-            tl.store(out + offset + across, merged.to(out.dtype.element_ty), mask=across < HEAD_DIM)
+            tl.program_id(0), head_blocks, blocks, tensors, metadata, parts, sizes, strides, out_strides,
+            SHORT=SHORT, GROUP=GROUP, HEADS=HEADS, QUERIES=QUERIES, BLOCK_M=BLOCK_M, TILE=TILE, PAGE_SIZE=PAGE_SIZE,
+            HEAD_DIM=HEAD_DIM, BLOCK_D=BLOCK_D,
+        )  # fmt: skip
