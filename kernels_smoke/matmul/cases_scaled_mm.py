@@ -148,10 +148,10 @@ COMMON_MUTANTS = (
     Mutant(
         "columns stored beyond the last",
         "element_ty), mask=inside",
-        "element_ty), mask=(down < rows)[:, None]",
+        "element_ty), mask=(offs_m < rows)[:, None]",
         TILES,
     ),
-    Mutant("K not masked", "mask=inside, other=0.0", "mask=(down < rows)[:, None], other=0.0", TILES),
+    Mutant("K not masked", "mask=inside, other=0.0", "mask=(offs_m < rows)[:, None], other=0.0", TILES),
     Mutant("last group as high as the others", "min(tiles_m - first, GROUP_M)", "GROUP_M", TILES),
 )
 
@@ -188,13 +188,13 @@ KERNEL = Kernel(
         small("float16, values of 1e4", m=33, n=40, k=48, values=1e4, scales=1e-3),
     ),
     mutants=(
-        Mutant("one scale read as many", "scale_a + down * scale_a_stride", "scale_a + down"),
+        Mutant("one scale read as many", "scale_a + offs_m * scale_a_stride", "scale_a + offs_m"),
         Mutant("row scales taken for dense", "row_scales.stride(0)", "min(row_scales.stride(0), 1)"),
         Mutant("column scales taken for dense", "column_scales.stride(1)", "min(column_scales.stride(1), 1)"),
         *COMMON_MUTANTS,
         Mutant("columns not scaled", "row_scale[:, None] * column_scale[None, :]", "row_scale[:, None]"),
         Mutant("bias subtracted", "result += tl.load(bias", "result -= tl.load(bias"),
-        Mutant("only the last step of K", "tl.dot(left, right.T, accumulator)", "tl.dot(left, right.T)"),
+        Mutant("only the last step of K", "tl.dot(left, right.T, acc)", "tl.dot(left, right.T)"),
         Mutant("both halves stored at the left", "result, row, column + half * width", "result, row, column"),
     ),
     speeds=(

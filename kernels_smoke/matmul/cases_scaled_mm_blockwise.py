@@ -74,7 +74,7 @@ KERNEL = Kernel(
     ),
     mutants=(
         Mutant("row scales of the first block only", "row_scale = next_row_scale", "row_scale = row_scale"),
-        Mutant("last block not scaled", "more = depth + BLOCK < k", "more = depth + 2 * BLOCK < k"),
+        Mutant("last block not scaled", "more = start_k + BLOCK < k", "more = start_k + 2 * BLOCK < k"),
         *COMMON_MUTANTS,
         Mutant("columns not scaled", "(row_scale * column_scale)[:, None]", "row_scale[:, None]"),
         Mutant(
@@ -83,8 +83,8 @@ KERNEL = Kernel(
         Mutant("row scales of the next row", "row_scales += scale_a_stride_k", "row_scales += scale_a_stride_m"),
         Mutant(
             "scaled after the sum",
-            "accumulator += tl.dot(tile_a, tile_b.T) * ",
-            "accumulator = tl.dot(tile_a, tile_b.T, accumulator) * ",
+            "acc += tl.dot(tile_a, tile_b.T) * ",
+            "acc = tl.dot(tile_a, tile_b.T, acc) * ",
         ),
     ),
     speeds=(

@@ -71,28 +71,28 @@ def _scaled_mm_kernel(
         tile_m, tile_n = _place(tile, tiles_m, tiles_n, GROUP_M)
         row = tile_m * BLOCK_M
         column = tile_n * BLOCK_N
-        accumulator = tl.zeros((BLOCK_N, BLOCK_M) if SWAPPED else (BLOCK_M, BLOCK_N), tl.float32)
-        for depth in range(0, k, BLOCK_K):
-            tile_a = _load_tile(a, row, depth, m, k, a_stride, BLOCK_M, BLOCK_K, DESCRIBE)
-            tile_b = _load_tile(b, column, depth, n, k, b_stride, BLOCK_N, BLOCK_K, DESCRIBE)
+        acc = tl.zeros((BLOCK_N, BLOCK_M) if SWAPPED else (BLOCK_M, BLOCK_N), tl.float32)
+        for start_k in range(0, k, BLOCK_K):
+            tile_a = _load_tile(a, row, start_k, m, k, a_stride, BLOCK_M, BLOCK_K, DESCRIBE)  # [BLOCK_M, BLOCK_K]
+            tile_b = _load_tile(b, column, start_k, n, k, b_stride, BLOCK_N, BLOCK_K, DESCRIBE)  # [BLOCK_N, BLOCK_K]
             left, right = (tile_b, tile_a) if SWAPPED else (tile_a, tile_b)
-            accumulator = tl.dot(left, right.T, accumulator)
+            acc = tl.dot(left, right.T, acc)  # [BLOCK_M, BLOCK_N], or its transpose
         if SWAPPED:
-            accumulator = accumulator.T
+            acc = acc.T
 
         width: tl.constexpr = BLOCK_N // HALVES
-        near, far = accumulator, accumulator
+        acc0, acc1 = acc, acc
         if HALVES == 2:
-            near, far = tl.split(accumulator.reshape(BLOCK_M, 2, width).permute(0, 2, 1))
-        down = row + tl.arange(0, BLOCK_M)
-        row_scale = tl.load(scale_a + down * scale_a_stride, mask=down < m, other=0.0)
+            acc0, acc1 = tl.split(acc.reshape(BLOCK_M, 2, width).permute(0, 2, 1))
+        offs_m = row + tl.arange(0, BLOCK_M)
+        row_scale = tl.load(scale_a + offs_m * scale_a_stride, mask=offs_m < m, other=0.0)  # [BLOCK_M]
         for half in tl.static_range(HALVES):
-            result = near if half == 0 else far
-            across = column + half * width + tl.arange(0, width)
-            column_scale = tl.load(scale_b + across * scale_b_stride, mask=across < n, other=0.0)
-            result = result * row_scale[:, None] * column_scale[None, :]
+            result = acc0 if half == 0 else acc1
+            offs_n = column + half * width + tl.arange(0, width)
+            column_scale = tl.load(scale_b + offs_n * scale_b_stride, mask=offs_n < n, other=0.0)  # [width]
+            result = result * row_scale[:, None] * column_scale[None, :]  # [BLOCK_M, width]
             if bias is not None:
-                result += tl.load(bias + across, mask=across < n, other=0.0).to(tl.float32)[None, :]
+                result += tl.load(bias + offs_n, mask=offs_n < n, other=0.0).to(tl.float32)[None, :]  # [1, width]
             _store_tile(out, result, row, column + half * width, m, n, out_stride, DESCRIBE_OUT)
 
 
@@ -141,12 +141,20 @@ def scaled_mm(
         # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.
         programs = min(tiles, choice.programs * multiprocessors(a, otherwise=3)) or tiles
         _scaled_mm_kernel[(programs,)](
-            descriptor(a, choice.block_m, block_k) if describe else a,
-            descriptor(rows, choice.block_n, block_k) if describe else rows,
-            *(row_scales, column_scales, bias),
-            descriptor(out, choice.block_m, choice.block_n // choice.halves) if describe_out else out,
-            *(m, n, k),
-            *(a.stride(0), rows.stride(0), row_scales.stride(0), column_scales.stride(1), out.stride(0)),
+            a=descriptor(a, choice.block_m, block_k) if describe else a,
+            b=descriptor(rows, choice.block_n, block_k) if describe else rows,
+            scale_a=row_scales,
+            scale_b=column_scales,
+            bias=bias,
+            out=descriptor(out, choice.block_m, choice.block_n // choice.halves) if describe_out else out,
+            m=m,
+            n=n,
+            k=k,
+            a_stride=a.stride(0),
+            b_stride=rows.stride(0),
+            scale_a_stride=row_scales.stride(0),
+            scale_b_stride=column_scales.stride(1),
+            out_stride=out.stride(0),
             BLOCK_M=choice.block_m,
             BLOCK_N=choice.block_n,
             BLOCK_K=block_k,

@@ -59,26 +59,26 @@ def _scaled_mm_blockwise_kernel(
         tile_m, tile_n = _place(tile, tiles_m, tiles_n, GROUP_M)
         row = tile_m * BLOCK_M
         column = tile_n * BLOCK_N
-        down = row + tl.arange(0, BLOCK_M)
-        row_scales = scale_a + down * scale_a_stride_m
+        offs_m = row + tl.arange(0, BLOCK_M)
+        row_scales = scale_a + offs_m * scale_a_stride_m
         column_scales = scale_b + column // BLOCK * scale_b_stride_n
         # The scales of a block are loaded one block ahead: nothing else hides how long that takes.
-        row_scale = tl.load(row_scales, mask=down < m, other=0.0)
-        column_scale = tl.load(column_scales)
-        accumulator = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for depth in range(0, k, BLOCK):
-            more = depth + BLOCK < k
+        row_scale = tl.load(row_scales, mask=offs_m < m, other=0.0)  # [BLOCK_M]
+        column_scale = tl.load(column_scales)  # [1]
+        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for start_k in range(0, k, BLOCK):
+            more = start_k + BLOCK < k
             row_scales += scale_a_stride_k
             column_scales += scale_b_stride_k
-            next_row_scale = tl.load(row_scales, mask=down < tl.where(more, m, 0), other=0.0)
-            next_column_scale = tl.load(column_scales, mask=more, other=0.0)
-            tile_a = _load_tile(a, row, depth, m, k, a_stride, BLOCK_M, BLOCK, DESCRIBE)
-            tile_b = _load_tile(b, column, depth, n, k, b_stride, BLOCK_N, BLOCK, DESCRIBE)
+            next_row_scale = tl.load(row_scales, mask=offs_m < tl.where(more, m, 0), other=0.0)  # [BLOCK_M]
+            next_column_scale = tl.load(column_scales, mask=more, other=0.0)  # [1]
+            tile_a = _load_tile(a, row, start_k, m, k, a_stride, BLOCK_M, BLOCK, DESCRIBE)  # [BLOCK_M, BLOCK]
+            tile_b = _load_tile(b, column, start_k, n, k, b_stride, BLOCK_N, BLOCK, DESCRIBE)  # [BLOCK_N, BLOCK]
             # The tensor core adds up one block of K; the sum over blocks is kept outside of it, in full float32.
-            accumulator += tl.dot(tile_a, tile_b.T) * (row_scale * column_scale)[:, None]
+            acc += tl.dot(tile_a, tile_b.T) * (row_scale * column_scale)[:, None]  # [BLOCK_M, BLOCK_N]
             row_scale = next_row_scale
             column_scale = next_column_scale
-        _store_tile(out, accumulator, row, column, m, n, out_stride, DESCRIBE_OUT)
+        _store_tile(out, acc, row, column, m, n, out_stride, DESCRIBE_OUT)
 
 
 def scaled_mm_blockwise(
@@ -128,12 +128,21 @@ def scaled_mm_blockwise(
         # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.
         programs = min(tiles, choice.programs * multiprocessors(a, otherwise=3)) or tiles
         _scaled_mm_blockwise_kernel[(programs,)](
-            descriptor(a, choice.block_m, BLOCK) if describe else a,
-            descriptor(rows, choice.block_n, BLOCK) if describe else rows,
-            *(scale_a, scale_b),
-            descriptor(out, choice.block_m, choice.block_n) if describe_out else out,
-            *(m, n, k),
-            *(a.stride(0), rows.stride(0), *scale_a.stride(), *scale_b.stride(), out.stride(0)),
+            a=descriptor(a, choice.block_m, BLOCK) if describe else a,
+            b=descriptor(rows, choice.block_n, BLOCK) if describe else rows,
+            scale_a=scale_a,
+            scale_b=scale_b,
+            out=descriptor(out, choice.block_m, choice.block_n) if describe_out else out,
+            m=m,
+            n=n,
+            k=k,
+            a_stride=a.stride(0),
+            b_stride=rows.stride(0),
+            scale_a_stride_m=scale_a.stride(0),
+            scale_a_stride_k=scale_a.stride(1),
+            scale_b_stride_k=scale_b.stride(0),
+            scale_b_stride_n=scale_b.stride(1),
+            out_stride=out.stride(0),
             BLOCK=BLOCK,
             BLOCK_M=choice.block_m,
             BLOCK_N=choice.block_n,

@@ -39,12 +39,13 @@ def _load_tile(
 ):
     """The tile [ROWS, COLUMNS] that begins at (row, column); zero beyond the matrix [rows, columns]."""
     if DESCRIPTOR:
-        tile = source.load([row, column])
+        tile = source.load([row, column])  # [ROWS, COLUMNS]
     else:
-        down = row + tl.arange(0, ROWS)
-        across = column + tl.arange(0, COLUMNS)
-        inside = (down < rows)[:, None] & (across < columns)[None, :]
-        tile = tl.load(source + down.to(tl.int64)[:, None] * stride + across[None, :], mask=inside, other=0.0)
+        offs_m = row + tl.arange(0, ROWS)
+        offs_n = column + tl.arange(0, COLUMNS)
+        inside = (offs_m < rows)[:, None] & (offs_n < columns)[None, :]
+        # [ROWS, COLUMNS]
+        tile = tl.load(source + offs_m.to(tl.int64)[:, None] * stride + offs_n[None, :], mask=inside, other=0.0)
     return tile
 
 
@@ -54,10 +55,10 @@ def _store_tile(target, tile, row, column, rows, columns, stride, DESCRIPTOR: tl
     if DESCRIPTOR:
         target.store([row, column], tile.to(target.dtype))
     else:
-        down = row + tl.arange(0, tile.shape[0])
-        across = column + tl.arange(0, tile.shape[1])
-        inside = (down < rows)[:, None] & (across < columns)[None, :]
-        pointers = target + down.to(tl.int64)[:, None] * stride + across[None, :]
+        offs_m = row + tl.arange(0, tile.shape[0])
+        offs_n = column + tl.arange(0, tile.shape[1])
+        inside = (offs_m < rows)[:, None] & (offs_n < columns)[None, :]
+        pointers = target + offs_m.to(tl.int64)[:, None] * stride + offs_n[None, :]
         tl.store(pointers, tile.to(target.dtype.element_ty), mask=inside)
 
 
