@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ci.reference.markdown import code, page, table, text
+from ci.reference.screens import as_html, screens
 from wheelproof.manual.man import SHARED
 from wheelproof.manual.model import Command, Manual, Option
 from wheelproof.manual.wording import place, sentence, value_name
@@ -51,7 +52,8 @@ def _anchor(command: Command) -> str:
 
 def _page(manual: Manual, command: Command) -> str:
     below = [f"## wheelproof {c.name}\n\n" + "\n\n".join(_parts(c)) for c in manual.below(command.name)]
-    return page(f"wheelproof {command.name}", *_parts(command), *below)
+    summary, *parts = _parts(command)
+    return page(f"wheelproof {command.name}", summary, as_html(screens()[command.name]), *parts, *below)
 
 
 def _parts(command: Command) -> list[str]:
