@@ -61,3 +61,8 @@ def human_seconds(seconds: float) -> str:
     """A duration with as many digits as are of use: 0.04 s, 3.2 s, 75 s."""
     digits = 2 if seconds < 1 else 1 if seconds < 60 else 0
     return f"{seconds:.{digits}f} s"
+
+
+def human_left(seconds: float) -> str:
+    """An estimate of a duration, no finer than it is known: 5 s, 40 s, 3 min."""
+    return f"{max(-(-seconds // 5), 1) * 5:.0f} s" if seconds <= 90 else f"{seconds / 60:.0f} min"

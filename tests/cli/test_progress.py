@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from wheelproof.cli import progress
+from wheelproof.cli.options import say
 from wheelproof.cli.progress import Progress
 
 
@@ -85,3 +86,67 @@ def test_a_terminal_that_goes_away_does_not_stop_the_work() -> None:
     with Progress("reading", 1, stream=Gone()) as shown:
         shown.advance()
     assert str(shown) == "reading 1 of 1 wheels"
+
+
+class Clock:
+    """Seconds that a test lets pass."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr("wheelproof.cli.progress.time.monotonic", lambda: self.now)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    monkeypatch.setattr(progress, "TICK", 3600)
+    return Clock(monkeypatch)
+
+
+def ended_at(clock: Clock, seconds: list[float], *, alike: bool = True) -> Progress:
+    """Of ten units as many as there are numbers, each ended at its second."""
+    with Progress("reading", 10, alike=alike, stream=Terminal()) as shown:
+        for second in seconds:
+            clock.now = second
+            shown.advance()
+    return shown
+
+
+def test_a_steady_pace_gives_the_time_that_is_left(clock: Clock) -> None:
+    shown = ended_at(clock, [2, 4, 6, 8, 10, 12])
+    assert shown.seconds_left(12) == pytest.approx(8)
+    assert str(shown) == "reading 6 of 10 wheels, about 10 s left"
+
+
+@pytest.mark.parametrize(
+    ("ends", "now"),
+    [
+        ([1, 2, 3, 4], 4),  # too few
+        ([0.1, 0.2, 0.3, 0.4, 0.5], 0.5),  # too soon
+        ([0.1, 0.2, 0.3, 0.4, 6, 12], 12),  # what was cached ended at once
+        ([2, 4, 6, 8, 10, 12], 40),  # a stall
+    ],
+)
+def test_no_estimate_is_better_than_a_wrong_one(clock: Clock, ends: list[float], now: float) -> None:
+    assert ended_at(clock, ends).seconds_left(now) is None
+
+
+def test_units_of_many_sizes_show_the_time_that_has_passed(clock: Clock) -> None:
+    shown = ended_at(clock, [2, 4, 6, 8, 10, 12], alike=False)
+    assert str(shown) == "reading 6 of 10 wheels, 12 s"
+
+
+def test_bytes_whose_number_is_known_give_the_time_that_is_left(clock: Clock) -> None:
+    with Progress("reading reports:", unit="reports", size=100_000_000, stream=Terminal()) as shown:
+        for second in range(1, 7):
+            clock.now = second
+            shown.read(10_000_000)
+    assert str(shown) == "reading reports: 0 reports, 60.0 MB of 100.0 MB, about 5 s left"
+
+
+def test_what_else_is_written_finds_the_line_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = Terminal()
+    with Progress("reading", 2, stream=terminal):
+        say("note: something")
+        assert terminal.getvalue().endswith("\r\x1b[K")
+    assert capsys.readouterr().err == "note: something\n"
+    assert terminal.getvalue().count("\x1b[K") == 2, "the line is not taken away twice"

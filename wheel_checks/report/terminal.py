@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from wheel_checks import model
 from wheel_checks.model import CheckResult, Report, Subject, Verdict
 from wheel_checks.registry import registered
 from wheel_checks.report import wording
+from wheel_checks.report.folding import fold, unbroken, with_spaces
 from wheel_checks.report.links import shows_links
 from wheel_checks.report.pages import page_of
 from wheel_checks.report.wording import neutral
@@ -34,9 +34,6 @@ LABEL_STYLES = {
 }
 _UNLIMITED = 100_000
 _LABEL = 26  # columns of the label of evidence that leave its value enough on a narrow terminal
-# A command inside prose is not broken: in backquotes, or behind a colon to the end.
-_COMMAND = re.compile(r"`[^`]+`|(?<=: )(?:wheelproof|pip|uv|python3?) [^`]+$")
-_GAP = "\udfff"  # stands for a space that is not broken: no safe text has a surrogate
 
 
 class ReportConsole(Console):
@@ -79,25 +76,18 @@ def captured(console: Console) -> Iterator[list[str]]:
     with console.capture() as capture:
         yield lines
     # Columns are padded to their width; a log does not need that.
-    lines += [line.rstrip() for line in capture.get().replace(_GAP, " ").split("\n")[:-1]]
+    lines += [line.rstrip() for line in with_spaces(capture.get()).split("\n")[:-1]]
 
 
 def folded(text: str) -> Text:
     """Safe text that is folded between words, and not inside a command that fits on a line."""
-    return Text(_COMMAND.sub(lambda found: found[0].replace(" ", _GAP), neutral(text)), overflow="fold")
+    return Text(unbroken(neutral(text)), overflow="fold")
 
 
 def prose(console: Console, text: str, *, style: str = "") -> None:
-    """A safe sentence, folded to the width; a command at its end that does not fit has a line for itself."""
-    text, command = neutral(text), ""
-    found = _COMMAND.search(text)
-    if found and found.end() == len(text) > console.width > len(text) - len(found[0]) and found[0][0] != "`":
-        text, command = text[: found.start()].rstrip(), f"  {found[0]}"
-    line = folded(text)
-    line.stylize(style)
-    console.print(line)
-    if command:
-        console.print(Text(command, style=style), soft_wrap=True)
+    """A safe sentence, folded to the width; a command that is longer than that has a line for itself."""
+    for line in fold(neutral(text), console.width):
+        console.print(Text(line, style=style), soft_wrap=True)
 
 
 def indented(console: Console, text: str, columns: int = 2, *, style: str = "") -> None:
@@ -148,12 +138,14 @@ def problem(
     """A finding: its message with the evidence and the fix, or with ``brief`` alone."""
     label = wording.label_of(result)
     table = grid(3)
+    place = wording.place_of(result)
+    if about and place.startswith(f"{neutral(about)}:"):
+        about = place
     names_it = not about or result.message.startswith(about)
     message = folded(result.message if names_it else f"{about}: {result.message}")
     if for_others:
         message.append("  for the publisher", style="dim")
-    place = wording.place_of(result)
-    if place and place not in result.message:
+    if place and place != about and place not in result.message:
         message.append(f"  {place}", style="dim")
     table.add_row(Text(label, style=LABEL_STYLES[label]), rule_id(console, result.rule), message)
     console.print(Padding(table, (0, 0, 0, 2)))

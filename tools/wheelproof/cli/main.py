@@ -112,12 +112,19 @@ def _dispatch(arguments: list[str]) -> int:
 
 def overview() -> str:
     """The text of ``wheelproof --help``."""
-    width = max(map(len, COMMANDS))
-    commands = "\n".join(f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
+    import shutil
+
+    from wheelproof.cli.listing import listed
+
+    commands = listed({name: summary for name, (_, summary) in COMMANDS.items()}, shutil.get_terminal_size().columns)
     return f"""\
 usage: wheelproof COMMAND [OPTIONS]
 
 Proves that an accelerator wheel stack (torch, Triton, CUDA) works.
+
+  wheelproof doctor                                    where torch sees no GPU
+  wheelproof verify torch==2.11.0 --platform aarch64   before it is downloaded
+  wheelproof COMMAND --help                            examples of each command
 
 commands:
 {commands}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +16,28 @@ from typing import Any, NoReturn, TextIO
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.model import FailOn, Report
 from wheel_checks.report import FORMATS, render
+from wheelproof.cli.listing import examples_of, listed
+from wheelproof.cli.progress import Progress
 from wheelproof.cli.rights import ADDS, allow_tree, raises
 from wheelproof.plugins.installed import FORMATS as PLUGIN_FORMATS
 from wheelproof.plugins.installed import find_plugins
 from wheelproof.plugins.loading import NO_PLUGINS, load_plugins
 from wheelproof.reporting import Selection, TreeRules
+
+
+class CommandHelp(argparse.RawDescriptionHelpFormatter):
+    """Help whose first lines have the arguments, not every option: those stand below, each with its help."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=shutil.get_terminal_size().columns - 2)
+
+    def _format_usage(self, usage: str | None, actions: Iterable[argparse.Action], groups: Any, prefix: Any) -> str:
+        required = [action for action in actions if action.required and action.option_strings]
+        named = "".join(f" {action.option_strings[-1]} {action.metavar or action.dest.upper()}" for action in required)
+        before, self._prog = self._prog, f"{self._prog}{named} [OPTIONS]"
+        text = super()._format_usage(usage, [a for a in actions if not a.option_strings], groups[:0], prefix)
+        self._prog = before
+        return text
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -33,7 +51,7 @@ class CommandParser(argparse.ArgumentParser):
     """Programs whose command lines are arguments: their options are theirs, as if they stood behind ``--``."""
 
     def __init__(self, *, prog: str, description: str) -> None:
-        super().__init__(prog=prog, description=description, allow_abbrev=False)
+        super().__init__(prog=prog, description=description, allow_abbrev=False, formatter_class=CommandHelp)
 
     @property
     def options(self) -> dict[str, argparse.Action]:
@@ -83,6 +101,8 @@ def make_parser(name: str, summary: str, module: Any) -> CommandParser:
     parser = CommandParser(prog=f"wheelproof {name}", description=f"{summary[0].upper()}{summary[1:]}.")
     parser.configurable = getattr(module, "CONFIGURABLE", True)
     module.add_arguments(parser)
+    if examples := examples_of(name):
+        parser.description = f"{parser.description}\n\nexamples:\n{examples}"
     return parser
 
 
@@ -117,9 +137,7 @@ def add_commands_help(
     parser: argparse.ArgumentParser, commands: Mapping[str, tuple[str, str]], alone: str = ""
 ) -> None:
     """Name the commands below a command in its help; ``alone`` says what it does without one."""
-    width = max(map(len, commands))
-    rows = "\n".join(f"  {name:{width}}  {summary}" for name, (_, summary) in commands.items())
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    rows = listed({name: summary for name, (_, summary) in commands.items()}, shutil.get_terminal_size().columns - 2)
     parser.description = f"{parser.description}\n\n{f'Without a command: {alone} ' if alone else ''}Commands:\n{rows}"
 
 
@@ -243,10 +261,15 @@ def warn(sentences: Iterable[str]) -> None:
 def say(line: str) -> None:
     """Write a line to standard error: no value shows a secret, breaks it or commands a terminal or GitHub's runner."""
     from wheel_checks.formats.secrets import redact_text  # most runs have nothing to say
+    from wheel_checks.report.folding import fold
     from wheel_checks.report.wording import neutral, write
 
     if sys.stderr is not None:
-        write(sys.stderr, f"{neutral(redact_text(line))}\n")
+        Progress.clear()
+        text = neutral(redact_text(line))
+        is_screen = getattr(sys.stderr, "isatty", lambda: False)()
+        lines = fold(text, shutil.get_terminal_size().columns) if is_screen else [text]
+        write(sys.stderr, "".join(f"{line}\n" for line in lines))
 
 
 def emit(report: Report, options: OutputOptions) -> int:
@@ -302,6 +325,7 @@ def open_output(output: str) -> Iterator[TextIO]:
     path = Path(output)
     try:
         if output == "-":
+            Progress.finish()
             if hasattr(sys.stdout, "reconfigure"):  # a stream that a caller put in its place may not have it
                 sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
             yield sys.stdout

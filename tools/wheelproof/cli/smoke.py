@@ -105,7 +105,10 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.target and not arguments.compile_only:
         raise UsageError("--target is of --compile-only", hint="kernels run on the GPU that is here")
     if arguments.compile_only and not arguments.target:
-        raise UsageError("--compile-only has no --target", expected="for example --target GB200,sm_90")
+        raise UsageError(
+            "--compile-only has no --target: it says for which GPUs the kernels are compiled",
+            hint="wheelproof smoke --compile-only --target GB200,sm_90",
+        )
     if arguments.compile_only and arguments.device == "interpret":
         raise UsageError("--compile-only runs nothing", expected="no --device interpret next to it")
     if (arguments.gpus or arguments.soak) and (arguments.compile_only or arguments.device != "cuda"):

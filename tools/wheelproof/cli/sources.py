@@ -99,7 +99,7 @@ def open_sources(
 
         share_heaps()  # before any thread is started
     with (
-        Progress("reading", quiet=output.quiet) as progress,
+        Progress("reading", before="looking for wheels", quiet=output.quiet) as progress,
         open_places(places, config, links=links, whole=whole, beside=beside, on_bytes=progress.read) as opened,
     ):
         yield Sources(opened.client, opened.index, opened.config, opened.dependencies, progress=progress)

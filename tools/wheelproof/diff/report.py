@@ -57,7 +57,7 @@ def diff(
     rules = judgement.selection.rules_by_kind(KINDS)
     a, b = ({wheel.file_name: wheel for wheel in wheels_of(side, planner)} for side in sides)
     pairing = _pair(list(a), list(b))
-    progress.planned(2 * len(pairing.pairs))
+    progress.planned(2 * len(pairing.pairs), alike=True)
 
     def compare(names: tuple[str, str]) -> _ComparedPair:
         return _compare(a[names[0]], b[names[1]], judgement, rules["pair"], client, progress)

@@ -56,6 +56,12 @@ def find_inputs(paths: Sequence[str], *, may_be_empty: bool = False) -> list[str
     return list(dict.fromkeys(found))
 
 
+def size_of(inputs: Sequence[str]) -> int:
+    """The bytes of all inputs; 0 where standard input is one of them, or anything that is no regular file."""
+    sizes = [Path(name).stat().st_size if name != "-" and Path(name).is_file() else 0 for name in inputs]
+    return sum(sizes) if all(sizes) else 0
+
+
 def read_inputs(inputs: Sequence[str], count: Callable[[int], None]) -> Iterator[Document]:
     """Every document of every input. ``count`` is told the number of bytes of each file when it has been read."""
     for name in inputs:

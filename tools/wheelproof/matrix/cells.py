@@ -94,6 +94,7 @@ def run_cells(
         for task in tasks:
             if task not in going:
                 ended(task, planned[task.cell.id])
+                heard(task, "")
         _run_all(going, held, jobs, ended, heard)
 
 

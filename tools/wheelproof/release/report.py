@@ -93,7 +93,7 @@ def judge_release(
     documents = _variant_documents(candidates, listing, expectation.project)
     groups = _groups(candidates, documents, outline, judgement.depth)
     judged: list[JudgedWheel] = []
-    progress.planned(sum(len(group.wheels) for group in groups))
+    progress.planned(sum(len(group.wheels) for group in groups), alike=True)
     for group in groups:
         held = replace(judgement, expectations=group.expectations)
         judged += judge_wheels(group.wheels, held, rules["wheel"], client, progress, dependencies)

@@ -84,7 +84,8 @@ def verify(
     subjects += machine_subjects([choice for made in plans for choice in made.machine_choices], judgement)
     wheels = [indexes.with_others(planned) for made in plans for planned in made.wheels]
     subjects += indexes.judge(offers, judgement)
-    progress.planned(len(wheels))
+    alike = len({wheel.file_name.partition("-")[0] for wheel in wheels}) == 1
+    progress.planned(len(wheels), alike=alike)
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
     by_file = {(o.file_name, o.target): o for o in offers if o}
     beside = read_siblings(judged, client, judgement.expectations) if rules["release"] else {}

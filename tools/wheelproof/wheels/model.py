@@ -73,8 +73,8 @@ def drivers_asked(expected: Expectations) -> str:
 class Progress(Protocol):
     """Who learns how far a run is; any thread may call ``done``."""
 
-    def planned(self, wheels: int) -> None:
-        """So many wheels will be read."""
+    def planned(self, wheels: int, *, alike: bool = False) -> None:
+        """So many wheels will be read; where they are ``alike``, each takes about as long as another."""
 
     def done(self) -> None:
         """One more wheel was read."""
@@ -83,7 +83,7 @@ class Progress(Protocol):
 class Silent:
     """A :class:`Progress` that shows nothing."""
 
-    def planned(self, wheels: int) -> None:
+    def planned(self, wheels: int, *, alike: bool = False) -> None:
         """Say nothing."""
 
     def done(self) -> None:

@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         named=named,
     )
     note(f"steps and logs are kept in {work}", quiet=output.quiet)
-    with CellProgress(sum(len(step_names(cell)) - 1 for cell in cells), quiet=output.quiet) as progress:
+    with CellProgress(len(cells), sum(len(step_names(cell)) - 1 for cell in cells), quiet=output.quiet) as progress:
         report = run_matrix(request, progress.begins, lambda obstacles: _warn(obstacles, len(cells), output))
     return emit(report, output)
 
@@ -115,19 +115,37 @@ def _refuse_what_a_tree_runs(cells: Sequence[Cell], path: Path) -> None:
 
 
 class CellProgress(Progress):
-    """Shows how many steps have begun, and at which step each cell is."""
+    """Shows how many steps have begun, and at which step each cell is.
 
-    def __init__(self, total: int, *, quiet: bool) -> None:
-        super().__init__("running", total, "steps", quiet=quiet)
+    The time that is left is estimated from cells that have ended: steps are of many lengths, and cells of few.
+    """
+
+    def __init__(self, cells: int, steps: int, *, quiet: bool) -> None:
+        super().__init__("running", steps, "steps", alike=True, quiet=quiet)
         self._at: dict[str, str] = {}
+        self._begun: set[str] = set()  # the cells that are run
+        self._cells, self._cells_ended = cells, 0
 
     def begins(self, task: Task, step: str) -> None:
-        """A cell begins a step; "" when it has ended."""
+        """A cell begins a step; "" when it has ended, or is not run."""
         if step:
+            if not (task.plans or self._begun):
+                self.planned(self.total, alike=True)  # planning took its time at another pace
+            self._begun |= set() if task.plans else {task.cell.id}
             self._at[task.cell.id] = step
             self.advance()
-        else:
-            self._at.pop(task.cell.id, None)
+            return
+        self._at.pop(task.cell.id, None)
+        if task.cell.id in self._begun:
+            self._cells_ended += 1
+        elif not task.plans:
+            self._cells -= 1
+        self.advance(0)
+
+    @property
+    def part(self) -> float:
+        """How many of the cells that are run have ended, from 0 to 1."""
+        return self._cells_ended / self._cells if self._begun else 0.0
 
     def __str__(self) -> str:
         at = ", ".join(f"{cell}: {step}" for cell, step in self._at.items())

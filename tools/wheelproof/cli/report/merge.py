@@ -76,9 +76,9 @@ def run(arguments: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def reading(inputs: Sequence[str], *, quiet: bool) -> Iterator[Iterator[Document]]:
     """The documents of all inputs, one after another, with their progress."""
-    from wheelproof.fleet.inputs import read_inputs
+    from wheelproof.fleet.inputs import read_inputs, size_of
 
-    with Progress("reading reports:", unit="reports", quiet=quiet) as progress:
+    with Progress("reading reports:", unit="reports", size=size_of(inputs), quiet=quiet) as progress:
 
         def counted(documents: Iterable[Document]) -> Iterator[Document]:
             for document in documents:

@@ -1,0 +1,65 @@
+"""Lists of commands and examples for help texts, folded to the width of the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# The commonest uses of each command, in the order in which people meet them.
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "verify": (
+        "verify torch==2.11.0 --platform aarch64 --python 3.12 --gpu GB200",
+        "verify dist/*.whl --expect cuda",
+        "verify --installed",
+    ),
+    "stack": (
+        "stack -r requirements.txt --platform aarch64 --python 3.12 --gpu GB200",
+        "stack uv.lock --gpu GB200",
+    ),
+    "release": ("release dist --expect release.toml", "release torch==2.11.0 --expect release.toml"),
+    "diff": ("diff torch==2.10.0 torch==2.11.0 --platform aarch64", "diff torch==2.11.0 --platform aarch64,x86_64"),
+    "pins": ("pins check", "pins rewrite --dry-run", "pins predict pip install vllm"),
+    "pins rewrite": ("pins rewrite --dry-run", "pins rewrite requirements.txt --mode unpin"),
+    "pins restore": ("pins restore",),
+    "pins check": ("pins check", "pins check requirements.txt --installed 2.11.0+cu130"),
+    "pins explain": ("pins explain 'torch>2.7.0' --installed 2.7.0+cu128",),
+    "pins guard": ("pins guard --install", "pins guard --check"),
+    "pins predict": ("pins predict pip install vllm", "pins predict uv sync"),
+    "use-existing-torch": ("use-existing-torch --dry-run",),
+    "doctor": ("doctor", "doctor --fix --dry-run", "doctor --expect '4 x GB200'"),
+    "explain": ("explain job.log",),
+    "smoke": ("smoke", "smoke --level full", "smoke --compile-only --target GB200,sm_90"),
+    "matrix": ("matrix list", "matrix run --executor venv", "matrix plan --to github"),
+    "matrix run": ("matrix run --executor venv --only 'x86_64*'",),
+    "matrix plan": ("matrix plan --to github --output .github/workflows/matrix.yml",),
+    "matrix merge": ("matrix merge records/",),
+    "report": ("report merge reports/",),
+    "report merge": ("report merge reports/ --expect-hosts 'node[01-18]'",),
+    "report badge": ("report badge report.json --output badge.svg",),
+    "report page": ("report page reports/*.json --output status.html",),
+    "rules": ("rules WHL2", "rules WHL201"),
+    "schema": ("schema report",),
+    "new": ("new rules acme-rules",),
+    "completion": ("completion bash",),
+}
+
+
+def listed(rows: Mapping[str, str], width: int) -> str:
+    """Names and what they are, two columns, the second folded."""
+    import textwrap
+
+    column = max(map(len, rows)) + 2
+    return "\n".join(
+        textwrap.fill(
+            text,
+            max(width, column + 20),
+            initial_indent=f"  {name:{column}}",
+            subsequent_indent=" " * (column + 2),
+            break_on_hyphens=False,
+        )
+        for name, text in rows.items()
+    )
+
+
+def examples_of(command: str) -> str:
+    """The commonest uses of a command, a line each; "" where it is used in one way alone."""
+    return "\n".join(f"  wheelproof {example}" for example in EXAMPLES.get(command, ()))
