@@ -199,7 +199,7 @@ def test_the_deepest_cause_comes_first_wherever_it_stands() -> None:
     assert messages[0] == "a GPU has fallen off the bus (Xid 79)"
     assert messages[2] == "also in this log: there is no C compiler, which Triton or a build needs"
     assert report.overview is not None
-    assert "(line 3), and 2 more" in report.overview.headline
+    assert "(line 3 of a.log), and 2 more" in report.overview.headline
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from wheel_checks.report.terminal import (
 
 _ANSWERS = 6  # of several targets, the worst first
 _EVIDENCE = 3  # values of the worst cause, each on a line
-_TABLE = 6  # lines that are kept for tables: a title, headings, and the worst rows
-_REST = 6  # rows that are kept for statements and notes
+_TABLE = 5  # lines that are kept for tables: a title, headings, and the worst rows
+_BRIEF, _LABELS = 3, 24  # lines of a finding, and the columns to the left of its message
 _DECIDED = (Verdict.FAIL.value.upper(), Verdict.UNDECIDED.value.upper())
 
 
@@ -47,8 +47,9 @@ def first_screen(console: ReportConsole, report: Report, room: int, after: Seque
         verdict(console, report)
     screen.left -= screen.rows(head)
     rest, tables = _rest(console, report), _tables(console, report)
-    body = screen.findings(report, kept=min(screen.rows(rest), _REST) + _TABLE * bool(tables or after))
-    some = screen.fitting(rest, kept=_TABLE * bool(tables or after))
+    kept = _TABLE if report.overview and report.overview.tables else 0
+    body = screen.findings(report, kept)
+    some = screen.fitting(rest, kept)
     rows = [line for table in tables for line in screen.table(table)]
     more = screen.fitting(after)
     screen.cut(len(rest) - len(some), "more fact")
@@ -95,10 +96,13 @@ class _Screen:
 
     def last(self) -> list[str]:
         """The line that says what was left out."""
-        with captured(self.console) as lines:
-            if self.left_out:
-                prose(self.console, f"-v shows {joined(self.left_out)}", style="dim")
-        return lines
+        for length in range(len(self.left_out), 0, -1):
+            shown = self.left_out if length == len(self.left_out) else [*self.left_out[:length], "more"]
+            with captured(self.console) as lines:
+                prose(self.console, f"-v shows {joined(shown)}", style="dim")
+            if len(lines) == 1:
+                return lines
+        return []
 
     def fitting(self, lines: Sequence[str], kept: int = 0) -> Sequence[str]:
         """The first lines that fit, when ``kept`` rows are for others."""
@@ -157,7 +161,8 @@ def _finding(console: ReportConsole, cause: Cause, report: Report) -> _Finding:
     about = "" if is_host or is_named else cause.about
     result = cause.shown
     with captured(console) as brief:
-        problem(console, result, about, brief=True)
+        most = max(_BRIEF * (console.width - _LABELS) - len(about), _LABELS)
+        problem(console, replace(result, message=abbreviated(result.message, most)), about, brief=True)
     longer = []
     for shown in (result, _shorter(result, console.width), replace(result, evidence=())):
         with captured(console) as lines:
@@ -195,7 +200,7 @@ def _tables(console: ReportConsole, report: Report) -> list[_Table]:
 
         def draw(length: int) -> list[str]:
             with captured(console) as lines:
-                own_table(console, replace(data, rows=tuple(worst[:length])))
+                own_table(console, _without_empty_columns(replace(data, rows=tuple(worst[:length]))))
             return lines
 
         return _Table(len(worst), draw)
@@ -208,3 +213,9 @@ def _tables(console: ReportConsole, report: Report) -> list[_Table]:
     if report.overview:
         return [of_data(data) for data in report.overview.tables]
     return [_Table(len(report.subjects), of_subjects)] if len(report.subjects) > 1 else []
+
+
+def _without_empty_columns(data: Table) -> Table:
+    kept = [at for at in range(len(data.columns)) if any(row[at] for row in data.rows)]
+    rows = tuple(tuple(row[at] for at in kept) for row in data.rows)
+    return replace(data, columns=tuple(data.columns[at] for at in kept), rows=rows)

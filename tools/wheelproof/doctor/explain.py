@@ -34,7 +34,7 @@ def explain(data: bytes, name: str, selection: Selection = EVERY_RULE) -> Report
     return opened.close(
         (Subject(name, "log", "", facts, tuple(_results(log, found, selection))),),
         selection,
-        overview=Overview(f"{name}: {_headline(log, found)}", notes=tuple(_notes(log, found))),
+        overview=Overview(_headline(log, found, name), notes=tuple(_notes(log, found))),
     )
 
 
@@ -69,10 +69,10 @@ def _result(rule: Rule, finding: Finding) -> CheckResult:
     )
 
 
-def _headline(log: Log, found: Sequence[LogCause]) -> str:
+def _headline(log: Log, found: Sequence[LogCause], name: str) -> str:
     if not found:
-        return f"not recognised: {nothing_known(log)}"
-    return f"{found[0].says} (line {found[0].line}){and_more(len(found) - 1, before=', ')}"
+        return f"not recognised: {nothing_known(log)} ({name})"
+    return f"{found[0].says} (line {found[0].line} of {name}){and_more(len(found) - 1, before=', ')}"
 
 
 def _notes(log: Log, found: Sequence[LogCause]) -> list[str]:

@@ -13,7 +13,7 @@ from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.facts import LOCK, PinnedRequirement, PinNotice, RequirementFile
 from wheel_checks.facts.pins.families import families
-from wheel_checks.model import Location, Rule, Subject
+from wheel_checks.model import Location, Outcome, Rule, Severity, Subject
 from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.phrases import plural
 from wheel_checks.runner import run_rules
@@ -84,6 +84,20 @@ def check_files(
     if loose:
         subjects.append(_loose("included files", loose, rules))
     return Checked(tuple(subjects), size)
+
+
+def headline(subjects: Sequence[Subject], policy: Policy) -> str:
+    """Whether what was read could replace what is installed: ``2 requirements in 1 of 3 files could replace ...``."""
+    held = "the installed torch" if policy.is_torch else "the installed packages"
+    judged = subjects[0].id if len(subjects) == 1 else plural(len(subjects), "file")
+    errors = [[r for r in s.results if r.outcome is Outcome.FAIL and r.severity is Severity.ERROR] for s in subjects]
+    if failing := [subject.id for subject, found in zip(subjects, errors, strict=True) if found]:
+        where = failing[0] if len(failing) == 1 else f"{len(failing)} of {judged}"
+        return f"{plural(sum(map(len, errors)), 'requirement')} in {where} could replace {held}"
+    if open_files := [subject for subject in subjects if subject.count(Outcome.ERROR)]:
+        where = open_files[0].id if len(open_files) == 1 else plural(len(open_files), "file")
+        return f"not proven that nothing replaces {held}, since {where} could not be read in full"
+    return f"nothing in {judged} replaces {held}"
 
 
 def _loose(label: str, notices: Sequence[Notice], rules: Sequence[Rule]) -> Subject:

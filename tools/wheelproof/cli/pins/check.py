@@ -52,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the files, and print the report. Raises WheelproofError."""
-    from wheelproof.pins.check import KIND, check_files
+    from wheel_checks.model import Overview
+    from wheel_checks.report.wording import concerning, counts_phrase
+    from wheelproof.pins.check import KIND, check_files, headline
 
     output = OutputOptions.from_arguments(arguments)
     opened = OpenReport("pins check")
@@ -68,7 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
             f"no file that holds requirements was found in {', '.join(map(str, paths))}",
             hint="name the files, if they have unusual names",
         )
-    report = opened.close(checked.subjects, output, local=checked.bytes_read)
+    counts = counts_phrase(concerning(checked.subjects))
+    overview = Overview(f"{headline(checked.subjects, policy)}: {counts}")
+    report = opened.close(checked.subjects, output, local=checked.bytes_read, overview=overview)
     return emit(report, output)
 
 
