@@ -1,4 +1,4 @@
-"""What ``kernels.py`` and ``seeds.py`` measured next to torch.compile: markdown, JSON, pictures. Needs no torch."""
+"""What ``kernels.py`` and ``seeds.py`` measured next to torch.compile: markdown and JSON. Needs no torch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 from benchmarks.shapes import HELION
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.speed.svg import box, dot, line, picture_of, text
 
 OURS, EAGER, COMPILED = "ours", "eager", "torch.compile"
 Key = tuple[str, str, str]  # table, kernel, shape
@@ -197,9 +196,6 @@ def _list(heading: str, items: Sequence[str]) -> str:
     return "\n".join((heading, "", *(f"- {item}" for item in items))) if items else ""
 
 
-# Pictures
-
-
 def document(results: Measurements) -> dict[str, Any]:
     """The suite's table in the shape of a ``kernels_smoke/1`` document, which ``roofline.picture`` draws."""
     speeds = []
@@ -219,44 +215,3 @@ def document(results: Measurements) -> dict[str, Any]:
             **{name: {"version": versions[name]} for name in ("torch", "triton")},
         },
     }
-
-
-WIDTH, MARGIN, LEFT, RIGHT, ROW = 1280.0, 40.0, 380.0, 1120.0, 44.0
-
-
-def chart(results: Measurements) -> str:
-    """An SVG of our geometric means against torch.compile, next to Helion's."""
-    title = f"Speedup over torch.compile on {results.environment['device']}, next to Helion's on an H100"
-    found = means(results)
-    top = 128.0
-    bottom = top + ROW * len(found)
-    furthest = max([1.5, *(max(mean.ours, mean.helion) for mean in found)]) * 1.08
-
-    def place(speedup: float) -> float:
-        return LEFT + (RIGHT - LEFT) * speedup / furthest
-
-    body = [
-        text(MARGIN, 56, title, size=22, bold=True),
-        text(MARGIN, 84, "geometric means over the shapes of the Qwen3 models, 1 to 8192 tokens", style="quiet"),
-    ]
-    for step in range(math.floor(furthest * 2) + 1):
-        body.append(line([(place(step / 2), top), (place(step / 2), bottom)], "axis" if step == 2 else "grid"))
-        body.append(text(place(step / 2), bottom + 22, f"{step / 2:g}x", anchor="middle", style="quiet"))
-    for row, mean in enumerate(found):
-        body += _mean_bar(mean, top + row * ROW, place)
-    body += [
-        dot(MARGIN + 8, bottom + 60, "good"),
-        text(MARGIN + 24, bottom + 65, "ours", style="quiet"),
-        dot(MARGIN + 88, bottom + 60, "other", square=True),
-        text(MARGIN + 104, bottom + 65, "Helion's, as published for an H100", style="quiet"),
-    ]
-    said = "; ".join(f"{mean.kernel}: {mean.ours:.2f}, Helion {mean.helion:.2f}" for mean in found)
-    return picture_of(WIDTH, bottom + 100, title, said or "Nothing was measured.", body)
-
-
-def _mean_bar(mean: Mean, top: float, place: Any) -> Iterator[str]:
-    middle = top + ROW / 2
-    yield text(LEFT - 14, middle + 4, mean.kernel, anchor="end")
-    yield box(LEFT, middle - 11, place(mean.ours) - LEFT, 22, "good")
-    yield dot(place(mean.helion), middle, "other", square=True)
-    yield text(RIGHT + 14, middle + 4, f"{mean.ours:.2f}x", bold=True)

@@ -5,7 +5,7 @@ usage: python benchmarks/seeds.py [--only TEXT,...] [--output DIR] [--minutes 9]
 Each module of ``benchmarks/experiments`` has a function ``experiments()``. Every experiment runs in its own child:
 all compile at once, then one after the other is timed, over one set of inputs, so that what fits into the L2 cache is
 read from there. "helion" is a comparison with torch.compile over the shapes of the Qwen3 models, as its authors made
-it. Prints markdown; with ``--output`` the folder gets ``seeds.md``, ``seeds.json``, ``seeds.svg`` and ``helion.svg``.
+it. Prints markdown; with ``--output`` the folder gets ``seeds.md`` and ``seeds.json``.
 What is not installed or fails is named in its row.
 """
 
@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.comparison_report import Measurements, mean_table, shape_table  # found by the line above
-from benchmarks.comparison_report import chart as mean_chart  # likewise
 from benchmarks.experiments.model import Experiment, Run  # likewise
-from benchmarks.experiments_report import Told, chart, markdown  # likewise
+from benchmarks.experiments_report import Told, markdown  # likewise
 from benchmarks.forked import PREPARED, Ended, Job, in_turn, summary  # likewise
 from benchmarks.kernels import compared, environment  # likewise
 from benchmarks.shapes import HELION  # likewise
@@ -87,8 +86,6 @@ def main() -> None:
         contents = {
             "seeds.md": report,
             "seeds.json": json.dumps(facts | {"helion": means and means.as_json()}, indent=1) + "\n",
-            "seeds.svg": chart(told, around),
-            **({"helion.svg": mean_chart(means)} if means else {}),
         }
         options.output.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():

@@ -16,6 +16,8 @@ _INTRO = """# Readiness of accelerator packages
 What `wheelproof verify NAME --gpu ...` says about the newest releases on {date}, for CPython 3.12 on
 Linux. Made by `ci/readiness.py` at commit {commit}. *By PTX*: the driver compiles the code at first use. An empty
 cell: the wheel has no GPU code.
+
+![Bars of packages with code for H100, B200, GH200 and GB200; the packages that lack it for one](images/readiness.svg)
 """
 _CHECK = """
 ## The check

@@ -12,12 +12,14 @@ STYLE = """
   .paper { fill: #ffffff } .ink { fill: #1f2328 } .quiet { fill: #59636e }
   .grid { stroke: #d8dee4 } .axis { stroke: #59636e } .lead { stroke: #afb8c1; fill: none }
   .track { fill: #eef1f4 } .good { fill: #0969da } .bad { fill: #bc4c00 } .other { fill: #8c959f }
+  .fair { fill: #a5d2ff } .base { fill: #ffc39c } .on { fill: #ffffff }
   .roof { stroke: #1f2328; fill: none } .mark { stroke: #1f2328 } .edge { stroke: #ffffff }
   text { font-family: %s }
   @media (prefers-color-scheme: dark) {
     .paper { fill: #0d1117 } .ink { fill: #e6edf3 } .quiet { fill: #9198a1 }
     .grid { stroke: #262c36 } .axis { stroke: #9198a1 } .lead { stroke: #4b535d }
     .track { fill: #1b212a } .good { fill: #4493f8 } .bad { fill: #f0883e } .other { fill: #6e7681 }
+    .fair { fill: #1c4a80 } .base { fill: #7a3c10 } .on { fill: #0d1117 }
     .roof { stroke: #e6edf3 } .mark { stroke: #e6edf3 } .edge { stroke: #0d1117 }
   }
 """

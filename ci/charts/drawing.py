@@ -1,0 +1,133 @@
+"""What the charts of the documentation share: their width, and a grid of cells that say their state in words or signs.
+
+A chart is as wide as the column of a page, and its smallest text is still readable on a telephone of 390 px.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from kernels_smoke.suite.speed.svg import box, picture_of, text
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+WIDTH = 560.0
+MARGIN = 16.0
+SIZE = 16  # of all text but headings
+BARS = WIDTH - 2 * MARGIN - 64  # the width that bars may have; what is said of them is next to it
+LONGEST = 46  # characters of the label of a bar
+_WIDE = 0.6  # of the size: how wide a character is at most, on average
+
+
+class Look(NamedTuple):
+    """How a state looks: the colour of its cell, the colour of the text in it, and what a legend says of it."""
+
+    fill: str
+    ink: str
+    meaning: str
+
+
+def chart(title: str, about: Sequence[str], body: Sequence[str], bottom: float, description: str) -> str:
+    """The document: a heading, what is to be seen in lines below it, and the body, which begins at ``top(about)``."""
+    lines = [text(MARGIN, 34, title, size=20, bold=True)]
+    lines += [text(MARGIN, 60 + 22 * n, line, size=SIZE, style="quiet") for n, line in enumerate(about)]
+    return picture_of(WIDTH, bottom, title, description, [*lines, *body])
+
+
+def top(about: Sequence[str]) -> float:
+    """Where there is room below the heading and these lines."""
+    return 60 + 22 * len(about)
+
+
+def grid(
+    rows: Mapping[str, Sequence[tuple[str, str]]],
+    looks: Mapping[str, Look],
+    *,
+    left: float,
+    y: float,
+    cell: tuple[float, float],
+    headings: Sequence[str] = (),
+) -> tuple[list[str], float]:
+    """Cells by row, each ``(state, its text)``, right of the names of the rows; and where the grid ends.
+
+    A cell without a state is empty.
+    """
+    width, height = cell
+    elements = [
+        text(left + width * (n + 0.5), y + 14, name, size=SIZE, anchor="middle", style="quiet")
+        for n, name in enumerate(headings)
+    ]
+    y += 24 if headings else 0
+    for name, cells in rows.items():
+        elements.append(text(left - 8, y + height / 2 + 5.5, name, size=SIZE, anchor="end"))
+        for column, (state, said) in enumerate(cells):
+            x = left + width * column
+            if state:
+                elements.append(box(x + 1, y + 1, width - 2, height - 2, looks[state].fill))
+                middle = (x + width / 2, y + height / 2 + 5.5)
+                elements.append(text(*middle, said, size=SIZE, anchor="middle", style=looks[state].ink))
+        y += height
+    return elements, y
+
+
+def legend(entries: Sequence[tuple[Look, str]], y: float) -> tuple[list[str], float]:
+    """A sample of each look with its sign and its meaning, in as many lines as it takes; and where it ends."""
+    elements: list[str] = []
+    x = MARGIN
+    for look, said in entries:
+        length = 36 + _WIDE * SIZE * len(look.meaning) + 14
+        if x + length > WIDTH and x > MARGIN:
+            x, y = MARGIN, y + 30
+        sample = 28.0
+        elements += [
+            box(x, y, sample, 22, look.fill),
+            text(x + sample / 2, y + 16.5, said, size=SIZE, anchor="middle", style=look.ink),
+            text(x + sample + 8, y + 16.5, look.meaning, size=SIZE, style="quiet"),
+        ]
+        x += length
+    return elements, y + 36
+
+
+def bar(label: str, share: float, said: str, y: float, *, track: float = 1.0, style: str = "fair") -> list[str]:
+    """A bar with its label inside and what is said of it at the end; ``share`` and ``track`` are parts of the width."""
+    label = label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
+    return [
+        box(MARGIN, y, BARS * track, 26, "track"),
+        box(MARGIN, y, BARS * share, 26, style),
+        text(MARGIN + 8, y + 18.5, label, size=SIZE),
+        text(WIDTH - MARGIN, y + 18.5, said, size=SIZE, anchor="end", bold=True),
+    ]
+
+
+def pages_of_benchmarks() -> list[str]:
+    """The pages on which measured times are."""
+    return [path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("benchmarks/*.md"))]
+
+
+def dated(page: str, heading: str) -> tuple[str, str, str, str]:
+    """The part of the page below this heading, and the date, the GPU and the versions that its first line says."""
+    level = len(heading) - len(heading.lstrip("#"))
+    section = re.split(rf"^#{{1,{level}}} ", page.partition(heading)[2], maxsplit=1, flags=re.MULTILINE)[0]
+    date, device, versions = re.findall(r"^(\d{4}-\d\d-\d\d) · ([^,·]+)[^·]*· ([^·]*)", section, re.MULTILINE)[0]
+    return section, date, device.strip(), versions.strip()
+
+
+def table_in(page: str, *headings: str) -> Iterator[dict[str, str]]:
+    """The rows of the first table of a page in Markdown whose first columns have these headings, by heading."""
+    lines = iter(page.splitlines())
+    head: list[str] = []
+    for line in lines:
+        if line.startswith("| ") and (names := _cells(line))[: len(headings)] == list(headings):
+            head = names
+            next(lines)
+            break
+    for line in lines:
+        if not line.startswith("| "):
+            return
+        yield dict(zip(head, _cells(line), strict=True))
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]

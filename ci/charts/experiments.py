@@ -1,0 +1,45 @@
+"""The documents' experiments, measured again: how many times as fast as its baseline each variant is.
+
+Drawn from the tables of ``benchmarks/seeds.py`` in the pages of benchmarks.
+"""
+
+from __future__ import annotations
+
+import re
+from textwrap import wrap
+
+from ci.charts.drawing import LONGEST, MARGIN, SIZE, bar, chart, dated, pages_of_benchmarks, table_in, top
+from kernels_smoke.suite.speed.svg import text
+
+_COLUMN = "times as fast as the baseline"
+
+
+def draw() -> str:
+    """The chart."""
+    page = next(page for page in pages_of_benchmarks() if f"| variant | us | {_COLUMN} |" in page)
+    section, date, device, versions = dated(page, re.findall(r"^#+ .*benchmarks/seeds.py.*$", page, re.MULTILINE)[0])
+    about = (
+        f"{device}, {versions.partition(',')[0]}, {date}: times as fast as",
+        "the baseline of each experiment.",
+    )
+    y, body, said = top(about), [], []
+    for part in re.split(r"^##+ ", section, flags=re.MULTILINE)[1:]:
+        name = part.partition("\n")[0].strip()
+        rows = [row for row in table_in(part, "variant", "us", _COLUMN) if row[_COLUMN] != "-"]
+        if not rows:
+            continue
+        for line in wrap(name, LONGEST):
+            body.append(text(MARGIN, y + 22, line, size=SIZE, bold=True))
+            y += 22
+        y += 10
+        speeds = {
+            row["variant"]: 1.0 if row[_COLUMN] == "baseline" else float(row[_COLUMN].rstrip("x")) for row in rows
+        }
+        for row in rows:
+            variant, speed = row["variant"], speeds[row["variant"]]
+            label, style = (f"{variant} (baseline)", "base") if row[_COLUMN] == "baseline" else (variant, "fair")
+            body += bar(label, speed / max(speeds.values()), f"{speed:.2f}x", y, style=style)
+            y += 29
+        said.append(f"{name}: " + ", ".join(f"{variant} {speed:.2f}" for variant, speed in speeds.items()))
+        y += 10
+    return chart("Experiments, measured again", about, body, y + 8, f"{device}, {date}. {'; '.join(said)}.")
