@@ -15,6 +15,7 @@ from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Speed, Tensors, Work
 
+SYMMETRIC = "kernels_smoke.muon.symmetric_product"
 TILES = "kernels_smoke.matmul.tiles"
 STEPS = 5
 
@@ -135,19 +136,24 @@ KERNEL = Kernel(
         small("float16, no column", 3, 0),
     ),
     mutants=(
-        Mutant("above the diagonal not transposed", "rounded.T, first + column", "rounded, first + column"),
-        Mutant("mirrored to the wrong place", "rounded.T, first + column, row,", "rounded.T, first + row, column,"),
-        Mutant("the square not added", "result += of_addend * more", "result += 0.0 * more"),
+        Mutant("above the diagonal not transposed", "rounded.T, first + column", "rounded, first + column", SYMMETRIC),
+        Mutant(
+            "mirrored to the wrong place",
+            "rounded.T, first + column, row,",
+            "rounded.T, first + row, column,",
+            SYMMETRIC,
+        ),
+        Mutant("the square not added", "result += beta * more", "result += 0.0 * more", SYMMETRIC),
         Mutant("coefficients swapped", "factor, matrices, c, b)", "factor, matrices, b, c)"),
-        Mutant("matrix not added", "+ of_kept * same", "+ 0.0 * same"),
+        Mutant("matrix not added", "+ a * same", "+ 0.0 * same"),
         Mutant("every column of tiles the first", "_load_tile(x, first + k, column,", "_load_tile(x, first + k, 0,"),
         Mutant("every matrix the first", "first = matrix * rows", "first = 0 * rows"),
-        Mutant("triangle read off by one", "tile - row * (row + 1) // 2", "tile - row * (row - 1) // 2"),
+        Mutant("triangle read off by one", "tile - row * (row + 1) // 2", "tile - row * (row - 1) // 2", SYMMETRIC),
         Mutant("padding not zero", "mask=inside, other=0.0).to(tl.float32)", "mask=inside, other=1.0).to(tl.float32)"),
         Mutant(
             "padding stored into the result",
             "element_ty), mask=inside)",
-            "element_ty), mask=(down < out_rows)[:, None])",
+            "element_ty), mask=(offs_m < out_rows)[:, None])",
         ),
         Mutant("matrices one behind another", "x + matrix * x_stride", "x + matrix * rows * columns"),
         Mutant(

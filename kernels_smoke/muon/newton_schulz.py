@@ -8,33 +8,14 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_written, interpreted, multiprocessors, on_device_of, require
+from kernels_smoke.launch import check_written, interpreted, on_device_of, require
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
+from kernels_smoke.muon.symmetric_product import Tiles, programs, symmetric
 
 INPUTS = (torch.bfloat16, torch.float16, torch.float32)
 OUTPUTS = (torch.bfloat16, torch.float16)
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan, "Muon: An optimizer for hidden layers in neural networks" (2024)
 EPSILON = 1e-7  # is added to the norm: a matrix of zeros stays one
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """How one product is laid out.
-
-    - ``block_m``, ``block_n``: rows and columns of a tile of the result; ``block_k``: elements of a row in one step.
-    - ``group_m``: rows of tiles that are computed together. ``warps``, ``stages``: of one program.
-    - ``halves``: 2 stores a tile in two steps, in half of the shared memory. The symmetric products need neither.
-    - ``programs``: for each multiprocessor, which then work through all tiles; 0 is one program for each tile.
-    """
-
-    block_m: int
-    block_n: int
-    block_k: int
-    group_m: int
-    warps: int
-    stages: int
-    halves: int = 1
-    programs: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,63 +70,24 @@ def _scale_kernel(
     tiles_across = padded_columns // SQUARE
     tile = tl.program_id(0)
     matrix = (tile // (tiles_down * tiles_across)).to(tl.int64)
-    down = (tile // tiles_across % tiles_down * SQUARE + tl.arange(0, SQUARE)).to(tl.int64)
-    across = (tile % tiles_across * SQUARE + tl.arange(0, SQUARE)).to(tl.int64)
-    inside = (down < rows)[:, None] & (across < columns)[None, :]
-    pointers = x + matrix * x_stride + down[:, None] * row_stride + across[None, :] * column_stride
-    values = tl.load(pointers, mask=inside, other=0.0).to(tl.float32)
+    offs_m = (tile // tiles_across % tiles_down * SQUARE + tl.arange(0, SQUARE)).to(tl.int64)
+    offs_n = (tile % tiles_across * SQUARE + tl.arange(0, SQUARE)).to(tl.int64)
+    inside = (offs_m < rows)[:, None] & (offs_n < columns)[None, :]
+    pointers = x + matrix * x_stride + offs_m[:, None] * row_stride + offs_n[None, :] * column_stride
+    values = tl.load(pointers, mask=inside, other=0.0).to(tl.float32)  # [SQUARE, SQUARE]
     values = values / (tl.load(norms + matrix) + epsilon)
-    targets = scaled + (matrix * padded_rows + down[:, None]) * padded_columns + across[None, :]
-    tl.store(targets, values.to(scaled.dtype.element_ty), mask=(down < padded_rows)[:, None])
-
-
-@triton.jit
-def _place_in_triangle(tile):
-    """Row and column of a tile of the lower triangle, whose tiles are counted row by row: 0 | 1 2 | 3 4 5."""
-    row = ((tl.sqrt(8.0 * tile + 1.0) - 1.0) * 0.5).to(tl.int32)
-    row += (row + 1) * (row + 2) // 2 <= tile  # the root is rounded: at most one off
-    row -= row * (row + 1) // 2 > tile
-    return row, tile - row * (row + 1) // 2
-
-
-@triton.jit
-def _symmetric_kernel(
-    x, addend, out, matrices, rows, depth, of_product, of_addend,
-    BLOCK: tl.constexpr, BLOCK_K: tl.constexpr, PERSISTENT: tl.constexpr, DESCRIBE: tl.constexpr,
-):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # out = of_product * x x^T + of_addend * addend, for x [matrices * rows, depth], the others [matrices * rows, rows].
-    side = rows // BLOCK
-    triangle = side * (side + 1) // 2
-    for tile in tl.range(tl.program_id(0), matrices * triangle, tl.num_programs(0), flatten=PERSISTENT):
-        first = tile // triangle * rows
-        tile_m, tile_n = _place_in_triangle(tile % triangle)
-        row = tile_m * BLOCK
-        column = tile_n * BLOCK
-        accumulator = tl.zeros((BLOCK, BLOCK), tl.float32)
-        for k in range(0, depth, BLOCK_K):
-            left = _load_tile(x, first + row, k, matrices * rows, depth, depth, BLOCK, BLOCK_K, DESCRIBE)
-            right = _load_tile(x, first + column, k, matrices * rows, depth, depth, BLOCK, BLOCK_K, DESCRIBE)
-            accumulator = tl.dot(left, right.T, accumulator)
-
-        result = accumulator * of_product
-        if addend is not None:
-            more = _load_tile(addend, first + row, column, matrices * rows, rows, rows, BLOCK, BLOCK, DESCRIBE)
-            result += of_addend * more.to(tl.float32)
-        rounded = result.to(out.dtype if DESCRIBE else out.dtype.element_ty)
-        _store_tile(out, rounded, first + row, column, matrices * rows, rows, rows, DESCRIBE)
-        # Above the diagonal is the mirror image of what is below. On it, the same values are stored twice: a condition
-        # would keep Triton from loading the next tile meanwhile.
-        _store_tile(out, rounded.T, first + column, row, matrices * rows, rows, rows, DESCRIBE)
+    targets = scaled + (matrix * padded_rows + offs_m[:, None]) * padded_columns + offs_n[None, :]
+    tl.store(targets, values.to(scaled.dtype.element_ty), mask=(offs_m < padded_rows)[:, None])
 
 
 @triton.jit
 def _update_kernel(
-    factor, x, kept, out, matrices, rows, columns, of_kept, out_rows, out_columns,
+    factor, x, kept, out, matrices, rows, columns, a, out_rows, out_columns,
     out_stride, out_row_stride, out_column_stride,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
     HALVES: tl.constexpr, PERSISTENT: tl.constexpr, DESCRIBE: tl.constexpr, LAST: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # out = factor x + of_kept * x, for factor [matrices * rows, rows] and x [matrices * rows, columns]; `kept` is x.
+    # out = factor x + a x, for factor [matrices * rows, rows] and x [matrices * rows, columns]; `kept` is x.
     # The last step stores what is no padding, in the strides of the result, which may be those of its transpose.
     tiles_m = rows // BLOCK_M
     tiles_n = columns // BLOCK_N
@@ -155,26 +97,29 @@ def _update_kernel(
         tile_m, tile_n = _place(tile % (tiles_m * tiles_n), tiles_m, tiles_n, GROUP_M)
         row = tile_m * BLOCK_M
         column = tile_n * BLOCK_N
-        accumulator = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for k in range(0, rows, BLOCK_K):
+            # [BLOCK_M, BLOCK_K]
             left = _load_tile(factor, first + row, k, matrices * rows, rows, rows, BLOCK_M, BLOCK_K, DESCRIBE)
+            # [BLOCK_K, BLOCK_N]
             right = _load_tile(x, first + k, column, matrices * rows, columns, columns, BLOCK_K, BLOCK_N, DESCRIBE)
-            accumulator = tl.dot(left, right, accumulator)
+            acc = tl.dot(left, right, acc)  # [BLOCK_M, BLOCK_N]
 
         width: tl.constexpr = BLOCK_N // HALVES
-        near, far = accumulator, accumulator
+        acc0, acc1 = acc, acc
         if HALVES == 2:
-            near, far = tl.split(accumulator.reshape(BLOCK_M, 2, width).permute(0, 2, 1))
+            acc0, acc1 = tl.split(acc.reshape(BLOCK_M, 2, width).permute(0, 2, 1))
         for half in tl.static_range(HALVES):
             edge = column + half * width
+            # [BLOCK_M, width]
             same = _load_tile(kept, first + row, edge, matrices * rows, columns, columns, BLOCK_M, width, DESCRIBE)
-            result = (near if half == 0 else far) + of_kept * same.to(tl.float32)
+            result = (acc0 if half == 0 else acc1) + a * same.to(tl.float32)
             if LAST:
-                down = (row + tl.arange(0, BLOCK_M)).to(tl.int64)
-                across = (edge + tl.arange(0, width)).to(tl.int64)
-                inside = (down < out_rows)[:, None] & (across < out_columns)[None, :]
-                pointers = out + matrix.to(tl.int64) * out_stride + down[:, None] * out_row_stride
-                pointers += across[None, :] * out_column_stride
+                offs_m = (row + tl.arange(0, BLOCK_M)).to(tl.int64)
+                offs_n = (edge + tl.arange(0, width)).to(tl.int64)
+                inside = (offs_m < out_rows)[:, None] & (offs_n < out_columns)[None, :]
+                pointers = out + matrix.to(tl.int64) * out_stride + offs_m[:, None] * out_row_stride
+                pointers += offs_n[None, :] * out_column_stride
                 tl.store(pointers, result.to(out.dtype.element_ty), mask=inside)
             else:
                 _store_tile(out, result, first + row, edge, matrices * rows, columns, columns, DESCRIBE)
@@ -251,11 +196,23 @@ def _iterate(source: torch.Tensor, target: torch.Tensor, steps: int, coefficient
 
     norms = torch.linalg.vector_norm(source, dim=(-2, -1), dtype=torch.float32)
     _scale_kernel[(matrices * triton.cdiv(rows, SQUARE) * (columns // SQUARE),)](
-        *(source, norms, x, p, q, *source.stride(), rows, columns, EPSILON), SQUARE=SQUARE, num_warps=4
+        x=source,
+        norms=norms,
+        scaled=x,
+        rows=p,
+        columns=q,
+        x_stride=source.stride(0),
+        row_stride=source.stride(1),
+        column_stride=source.stride(2),
+        padded_rows=rows,
+        padded_columns=columns,
+        epsilon=EPSILON,
+        SQUARE=SQUARE,
+        num_warps=4,
     )
     for step in range(steps):
-        _symmetric(choice.symmetric, x, None, square, matrices, 1.0, 0.0)
-        _symmetric(choice.symmetric, square, square, factor, matrices, c, b)
+        symmetric(choice.symmetric, x, None, square, matrices, 1.0, 0.0)
+        symmetric(choice.symmetric, square, square, factor, matrices, c, b)
         last = step == steps - 1
         _update(choice.update, factor, x, target if last else other, matrices, a, last=last)
         x, other = other, x
@@ -265,49 +222,29 @@ def _padded(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
-def _symmetric(
-    tiles: Tiles,
-    x: torch.Tensor,
-    addend: torch.Tensor | None,
-    out: torch.Tensor,
-    matrices: int,
-    of_product: float,
-    of_addend: float,
-) -> None:
-    """``out = of_product * x x^T + of_addend * addend`` of each matrix."""
-    describe = described(x)
-    rows, block = out.shape[1], tiles.block_m
-    side = rows // block
-    count = matrices * side * (side + 1) // 2
-    _symmetric_kernel[(_programs(tiles, count, x),)](
-        descriptor(x, block, tiles.block_k) if describe else x,
-        addend if addend is None or not describe else descriptor(addend, block, block),
-        descriptor(out, block, block) if describe else out,
-        *(matrices, rows, x.shape[1], of_product, of_addend),
-        BLOCK=block,
-        BLOCK_K=tiles.block_k,
-        PERSISTENT=tiles.programs > 0,
-        DESCRIBE=describe,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
-
-
 def _update(
-    tiles: Tiles, factor: torch.Tensor, x: torch.Tensor, out: torch.Tensor, matrices: int, of_x: float, *, last: bool
+    tiles: Tiles, factor: torch.Tensor, x: torch.Tensor, out: torch.Tensor, matrices: int, a: float, *, last: bool
 ) -> None:
-    """``out = factor x + of_x * x`` of each matrix; the last ``out`` is [matrices, p, q], the others workspaces."""
+    """``out = factor x + a x`` of each matrix; the last ``out`` is [matrices, p, q], the others workspaces."""
     describe = described(x)
     (_, columns), rows = x.shape, factor.shape[1]
     width = tiles.block_n // tiles.halves
     count = matrices * (rows // tiles.block_m) * (columns // tiles.block_n)
-    shape, strides = (out.shape[1:], out.stride()) if last else ((rows, columns), (0, columns, 1))
-    _update_kernel[(_programs(tiles, count, x),)](
-        descriptor(factor, tiles.block_m, tiles.block_k) if describe else factor,
-        descriptor(x, tiles.block_k, tiles.block_n) if describe else x,
-        descriptor(x, tiles.block_m, width) if describe else x,
-        descriptor(out, tiles.block_m, width) if describe and not last else out,
-        *(matrices, rows, columns, of_x, *shape, *strides),
+    (out_rows, out_columns), strides = (out.shape[1:], out.stride()) if last else ((rows, columns), (0, columns, 1))
+    _update_kernel[(programs(tiles, count, x),)](
+        factor=descriptor(factor, tiles.block_m, tiles.block_k) if describe else factor,
+        x=descriptor(x, tiles.block_k, tiles.block_n) if describe else x,
+        kept=descriptor(x, tiles.block_m, width) if describe else x,
+        out=descriptor(out, tiles.block_m, width) if describe and not last else out,
+        matrices=matrices,
+        rows=rows,
+        columns=columns,
+        a=a,
+        out_rows=out_rows,
+        out_columns=out_columns,
+        out_stride=strides[0],
+        out_row_stride=strides[1],
+        out_column_stride=strides[2],
         BLOCK_M=tiles.block_m,
         BLOCK_N=tiles.block_n,
         BLOCK_K=tiles.block_k,
@@ -319,8 +256,3 @@ def _update(
         num_warps=tiles.warps,
         num_stages=tiles.stages,
     )
-
-
-def _programs(tiles: Tiles, count: int, tensor: torch.Tensor) -> int:
-    """How many programs work through ``count`` tiles. Without a GPU there are fewer than tiles, too."""
-    return min(count, tiles.programs * multiprocessors(tensor, otherwise=3)) or count
