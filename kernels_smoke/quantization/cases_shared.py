@@ -198,15 +198,15 @@ def scaling(name: str, old: str, new: str, **where: Any) -> Mutant:
 COMMON_MUTANTS = (
     scaling(
         "no least scale",
-        "tl.maximum(tl.div_rn(tl.minimum(greatest, float32_max), 448.0), LEAST)",
-        "tl.div_rn(tl.minimum(greatest, float32_max), 448.0)",
+        "tl.maximum(tl.div_rn(tl.minimum(absmax, float32_max), 448.0), LEAST)",
+        "tl.div_rn(tl.minimum(absmax, float32_max), 448.0)",
     ),
     scaling("the range of another format", "float32_max), 448.0)", "float32_max), 240.0)"),
     scaling("scale instead of its reciprocal", "values * tl.div_rn(1.0, scale)", "values * scale"),
 )
-INFINITE_SCALE = scaling("infinite scale", "tl.minimum(greatest, float32_max)", "greatest")
+INFINITE_SCALE = scaling("infinite scale", "tl.minimum(absmax, float32_max)", "absmax")
 BOUND_MUTANTS = (
-    scaling("upper bound ignored", "tl.minimum(greatest, tl.load(bound_pointer))", "greatest"),
+    scaling("upper bound ignored", "tl.minimum(absmax, tl.load(bound_pointer))", "absmax"),
     scaling(
         "quotients not clamped",
         "tl.clamp(values * tl.div_rn(1.0, scale), -448.0, 448.0)",
@@ -214,7 +214,11 @@ BOUND_MUTANTS = (
         where=("interpret",),
         why="NVIDIA's conversion to fp8 saturates by itself",
     ),
-    Mutant("an upper bound of zero taken for none", "scales, scale_upper_bound)", "scales, scale_upper_bound or None)"),
+    Mutant(
+        "an upper bound of zero taken for none",
+        "bound_pointer=scale_upper_bound",
+        "bound_pointer=scale_upper_bound or None",
+    ),
 )
 # Faults of one wording in several kernels.
 WRONG_STRIDE = Mutant("stride of the wrong tensor", "x_pointer + rows * x_stride", "x_pointer + rows * codes_stride")
@@ -230,17 +234,20 @@ ROW_MUTANTS = (
     Mutant("scales taken for dense", "scales_pointer + rows * scales_stride", "scales_pointer + rows"),
     Mutant("scale of the tile, not of the row", "scales_pointer + rows *", "scales_pointer + rows // ROWS *"),
 )
-STRIDES = "*scales.stride()"
 GROUP_MUTANTS = (
     Mutant("codes taken for dense", "rows * codes_stride", "rows * group_count * GROUP"),
-    Mutant("rows of scales taken for dense", STRIDES, "*((groups, 1) if scales.stride(1) == 1 else scales.stride())"),
-    Mutant("columns of scales taken for dense", STRIDES, "*((1, rows) if scales.stride(0) == 1 else scales.stride())"),
+    Mutant(
+        "rows of scales taken for dense", "scales.stride(0)", "groups if scales.stride(1) == 1 else scales.stride(0)"
+    ),
+    Mutant(
+        "columns of scales taken for dense", "scales.stride(1)", "rows if scales.stride(0) == 1 else scales.stride(1)"
+    ),
     Mutant("its own scales always row-major", "column_major=column_major_scales", "column_major=False"),
     Mutant("columns of separate scales not aligned", "(1, aligned)", "(1, rows)", module=LAYOUT),
     Mutant("scale of the next group", "+ groups * scales_group_stride", "+ (groups + 1) * scales_group_stride"),
     Mutant("scales as if row-major", "groups * scales_group_stride", "groups"),
 )
 TILE_MUTANTS = (
-    Mutant("rows of the tile forgotten", "tile // across * ROWS", "tile // across"),
-    Mutant("groups of the tile forgotten", "tile % across * GROUPS", "tile % across"),
+    Mutant("rows of the tile forgotten", "tile // tiles_across * ROWS", "tile // tiles_across"),
+    Mutant("groups of the tile forgotten", "tile % tiles_across * GROUPS", "tile % tiles_across"),
 )

@@ -124,9 +124,9 @@ PER_TOKEN = Kernel(
         ),
         Mutant(
             "mask of the tail's loads dropped",
-            "tail_gate = tl.load(gates + tail, mask=inside, other=0.0, eviction_policy=EVICTION)\n"
+            "tail_gate = tl.load(gates + tail, mask=inside, other=0.0, eviction_policy=EVICTION)  # [TAIL]\n"
             "    tail_up = tl.load(ups + tail, mask=inside, other=0.0, eviction_policy=EVICTION)",
-            "tail_gate = tl.load(gates + tail, eviction_policy=EVICTION)\n"
+            "tail_gate = tl.load(gates + tail, eviction_policy=EVICTION)  # [TAIL]\n"
             "    tail_up = tl.load(ups + tail, eviction_policy=EVICTION)",
         ),
         Mutant(

@@ -27,9 +27,9 @@ def _dynamic_per_token_scaled_fp8_quant_kernel(
     columns = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
     mask = (rows < count) & (columns < width)
-    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
+    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, BLOCK]
     x = x.to(tl.float32)
-    scale = _row_scale(tl.max(tl.abs(x), axis=1, keep_dims=True), bound_pointer, LEAST)
+    scale = _row_scale(tl.max(tl.abs(x), axis=1, keep_dims=True), bound_pointer, LEAST)  # [ROWS, 1]
     tl.store(scales_pointer + rows * scales_stride, scale, mask=rows < count)
     codes = _quotients(x, scale).to(codes_pointer.dtype.element_ty)
     tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)
@@ -65,9 +65,15 @@ def dynamic_per_token_scaled_fp8_quant(
         block = triton.next_power_of_2(width)
         with on_device_of(x):
             _dynamic_per_token_scaled_fp8_quant_kernel[(triton.cdiv(rows, configuration.tile),)](
-                *(x, codes, scales, scale_upper_bound),
-                *(x.stride(0), codes.stride(0), scales.stride(0)),
-                *(rows, width),
+                x_pointer=x,
+                codes_pointer=codes,
+                scales_pointer=scales,
+                bound_pointer=scale_upper_bound,
+                x_stride=x.stride(0),
+                codes_stride=codes.stride(0),
+                scales_stride=scales.stride(0),
+                count=rows,
+                width=width,
                 LEAST=LEAST_SCALE,
                 BLOCK=block,
                 ROWS=configuration.tile,

@@ -23,15 +23,16 @@ def _per_token_group_fp8_quant_kernel(
     UE8M0: tl.constexpr, LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr,
     VECTOR: tl.constexpr, EVICTION: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], and so many stand side by side
+    tiles_across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], and so many stand side by side
     tile = tl.program_id(0)
-    rows = (tile // across * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
-    groups = tile % across * GROUPS + tl.arange(0, GROUPS)[None, :, None]
+    rows = (tile // tiles_across * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
+    groups = tile % tiles_across * GROUPS + tl.arange(0, GROUPS)[None, :, None]
     columns = groups * GROUP + tl.max_contiguous(tl.arange(0, GROUP), VECTOR)[None, None, :]
     mask = (rows < count) & (groups < group_count)
+    # [ROWS, GROUPS, GROUP]
     x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
     x = x.to(tl.float32)
-    scale = _scale(tl.max(tl.abs(x), axis=2, keep_dims=True), LEAST)
+    scale = _scale(tl.max(tl.abs(x), axis=2, keep_dims=True), LEAST)  # [ROWS, GROUPS, 1]
     if UE8M0:
         scale = _power_of_two(scale)
     tl.store(scales_pointer + rows * scales_row_stride + groups * scales_group_stride, scale, mask=mask)
@@ -75,9 +76,15 @@ def per_token_group_fp8_quant(
         tiles = triton.cdiv(rows, rows_of_tile) * triton.cdiv(groups, groups_of_tile)
         with on_device_of(x):
             _per_token_group_fp8_quant_kernel[(tiles,)](
-                *(x, codes, scales),
-                *(x.stride(0), codes.stride(0), *scales.stride()),
-                *(rows, groups),
+                x_pointer=x,
+                codes_pointer=codes,
+                scales_pointer=scales,
+                x_stride=x.stride(0),
+                codes_stride=codes.stride(0),
+                scales_row_stride=scales.stride(0),
+                scales_group_stride=scales.stride(1),
+                count=rows,
+                group_count=groups,
                 UE8M0=ue8m0,
                 LEAST=LEAST_UE8M0_SCALE if ue8m0 else LEAST_GROUP_SCALE,
                 GROUP=group,

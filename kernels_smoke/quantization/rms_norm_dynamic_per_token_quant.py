@@ -35,20 +35,20 @@ def _rms_norm_dynamic_per_token_quant_kernel(
     columns = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
     mask = (rows < count) & (columns < width)
-    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
+    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, BLOCK]
     x = x.to(tl.float32)
     if residual_pointer is not None:
         residual_pointers = residual_pointer + rows * residual_stride + columns
-        residual = tl.load(residual_pointers, mask=mask, other=0.0, eviction_policy=EVICTION)
+        residual = tl.load(residual_pointers, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, BLOCK]
         rounded = (x + residual.to(tl.float32)).to(residual_pointer.dtype.element_ty)
         tl.store(residual_pointers, rounded, mask=mask)
         x = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
 
-    inverse = tl.rsqrt(tl.sum(x * x, axis=1, keep_dims=True) / width + epsilon)
+    rstd = tl.rsqrt(tl.sum(x * x, axis=1, keep_dims=True) / width + epsilon)  # [ROWS, 1]
     # The weight comes so late because with fewer registers in use, more programs run at once.
-    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)
-    normed = x * inverse * weight.to(tl.float32)
-    scale = _row_scale(tl.max(tl.abs(normed), axis=1, keep_dims=True), bound_pointer, LEAST)
+    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
+    normed = x * rstd * weight.to(tl.float32)
+    scale = _row_scale(tl.max(tl.abs(normed), axis=1, keep_dims=True), bound_pointer, LEAST)  # [ROWS, 1]
     tl.store(scales_pointer + rows * scales_stride, scale, mask=rows < count)
     codes = _quotients(normed, scale).to(codes_pointer.dtype.element_ty)
     tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)
@@ -95,9 +95,19 @@ def rms_norm_dynamic_per_token_quant(
         block = triton.next_power_of_2(width)
         with on_device_of(x):
             _rms_norm_dynamic_per_token_quant_kernel[(triton.cdiv(rows, configuration.tile),)](
-                *(x, residual, weight, codes, scales, scale_upper_bound),
-                *(x.stride(0), 0 if residual is None else residual.stride(0), codes.stride(0), scales.stride(0)),
-                *(rows, width, epsilon),
+                x_pointer=x,
+                residual_pointer=residual,
+                weight_pointer=weight,
+                codes_pointer=codes,
+                scales_pointer=scales,
+                bound_pointer=scale_upper_bound,
+                x_stride=x.stride(0),
+                residual_stride=0 if residual is None else residual.stride(0),
+                codes_stride=codes.stride(0),
+                scales_stride=scales.stride(0),
+                count=rows,
+                width=width,
+                epsilon=epsilon,
                 LEAST=LEAST_SCALE,
                 BLOCK=block,
                 ROWS=configuration.tile,

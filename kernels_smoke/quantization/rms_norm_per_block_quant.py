@@ -37,21 +37,22 @@ def _rms_norm_per_block_quant_kernel(
     columns = groups * GROUP + tl.max_contiguous(tl.arange(0, GROUP), VECTOR)[None, None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
     mask = (rows < count) & (groups < group_count)
+    # [ROWS, GROUPS, GROUP]
     x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
     x = x.to(tl.float32)
     if residual_pointer is not None:
         residual_pointers = residual_pointer + rows * residual_stride + columns
-        residual = tl.load(residual_pointers, mask=mask, other=0.0, eviction_policy=EVICTION)
+        residual = tl.load(residual_pointers, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, GROUPS, GROUP]
         rounded = (x + residual.to(tl.float32)).to(residual_pointer.dtype.element_ty)
         tl.store(residual_pointers, rounded, mask=mask)
         x = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
 
     squares = tl.sum(tl.sum(x * x, axis=2, keep_dims=True), axis=1, keep_dims=True)
-    inverse = tl.rsqrt(squares / (group_count * GROUP) + epsilon)
+    rstd = tl.rsqrt(squares / (group_count * GROUP) + epsilon)  # [ROWS, 1, 1]
     # The weight comes so late because with fewer registers in use, more programs run at once.
-    weight = tl.load(weight_pointer + columns, mask=groups < group_count, other=0.0)
-    normed = x * inverse * weight.to(tl.float32)
-    scale = _scale(tl.max(tl.abs(normed), axis=2, keep_dims=True), LEAST)
+    weight = tl.load(weight_pointer + columns, mask=groups < group_count, other=0.0)  # [1, GROUPS, GROUP]
+    normed = x * rstd * weight.to(tl.float32)
+    scale = _scale(tl.max(tl.abs(normed), axis=2, keep_dims=True), LEAST)  # [ROWS, GROUPS, 1]
     tl.store(scales_pointer + rows * scales_row_stride + groups * scales_group_stride, scale, mask=mask)
     codes = _quotients(normed, scale).to(codes_pointer.dtype.element_ty)
     tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)
@@ -99,9 +100,19 @@ def rms_norm_per_block_quant(
         configuration = configure(width)
         with on_device_of(x):
             _rms_norm_per_block_quant_kernel[(triton.cdiv(rows, configuration.tile),)](
-                *(x, residual, weight, codes, scales),
-                *(x.stride(0), 0 if residual is None else residual.stride(0), codes.stride(0), *scales.stride()),
-                *(rows, groups, epsilon),
+                x_pointer=x,
+                residual_pointer=residual,
+                weight_pointer=weight,
+                codes_pointer=codes,
+                scales_pointer=scales,
+                x_stride=x.stride(0),
+                residual_stride=0 if residual is None else residual.stride(0),
+                codes_stride=codes.stride(0),
+                scales_row_stride=scales.stride(0),
+                scales_group_stride=scales.stride(1),
+                count=rows,
+                group_count=groups,
+                epsilon=epsilon,
                 LEAST=LEAST_SCALE,
                 GROUP=group,
                 GROUPS=triton.next_power_of_2(groups),

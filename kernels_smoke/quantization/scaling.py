@@ -18,17 +18,17 @@ LEAST_UE8M0_SCALE = LEAST_SILU_GROUP_SCALE = 1e-10
 
 
 @triton.jit
-def _scale(greatest, LEAST: tl.constexpr):
+def _scale(absmax, LEAST: tl.constexpr):
     # Infinity counts as the greatest finite number: it saturates, and what stands next to it stays finite.
     float32_max: tl.constexpr = 3.4028234663852886e38
-    return tl.maximum(tl.div_rn(tl.minimum(greatest, float32_max), 448.0), LEAST)
+    return tl.maximum(tl.div_rn(tl.minimum(absmax, float32_max), 448.0), LEAST)
 
 
 @triton.jit
-def _row_scale(greatest, bound_pointer, LEAST: tl.constexpr):
+def _row_scale(absmax, bound_pointer, LEAST: tl.constexpr):
     if bound_pointer is not None:
-        greatest = tl.minimum(greatest, tl.load(bound_pointer))
-    return _scale(greatest, LEAST)
+        absmax = tl.minimum(absmax, tl.load(bound_pointer))  # bound: [1]
+    return _scale(absmax, LEAST)
 
 
 @triton.jit

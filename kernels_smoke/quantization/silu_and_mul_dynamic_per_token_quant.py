@@ -31,15 +31,16 @@ def _silu_and_mul_dynamic_per_token_quant_kernel(
     row = tl.program_id(0).to(tl.int64)
     gates = x_pointer + row * x_stride
     ups = gates + width
+    # [HEAD]
     head_gate = tl.load(gates + head, eviction_policy=EVICTION)  # all loads are under way before the first is used
-    head_up = tl.load(ups + head, eviction_policy=EVICTION)
-    tail_gate = tl.load(gates + tail, mask=inside, other=0.0, eviction_policy=EVICTION)
-    tail_up = tl.load(ups + tail, mask=inside, other=0.0, eviction_policy=EVICTION)
+    head_up = tl.load(ups + head, eviction_policy=EVICTION)  # [HEAD]
+    tail_gate = tl.load(gates + tail, mask=inside, other=0.0, eviction_policy=EVICTION)  # [TAIL]
+    tail_up = tl.load(ups + tail, mask=inside, other=0.0, eviction_policy=EVICTION)  # [TAIL]
     head_product = _silu_and_mul(head_gate, head_up)
     tail_product = _silu_and_mul(tail_gate, tail_up)
 
-    greatest = tl.maximum(tl.max(tl.abs(head_product)), tl.max(tl.abs(tail_product)))
-    scale = _row_scale(greatest, bound_pointer, LEAST)
+    absmax = tl.maximum(tl.max(tl.abs(head_product)), tl.max(tl.abs(tail_product)))  # [1]
+    scale = _row_scale(absmax, bound_pointer, LEAST)
     tl.store(scales_pointer + row * scales_stride, scale)
     codes = codes_pointer + row * codes_stride
     tl.store(codes + head, _quotients(head_product, scale).to(codes_pointer.dtype.element_ty))
@@ -79,9 +80,14 @@ def silu_and_mul_dynamic_per_token_quant(
         head = max(triton.next_power_of_2(width) // 2, 1)
         with on_device_of(x):
             _silu_and_mul_dynamic_per_token_quant_kernel[(rows,)](
-                *(x, codes, scales, scale_upper_bound),
-                *(x.stride(0), codes.stride(0), scales.stride(0)),
-                width,
+                x_pointer=x,
+                codes_pointer=codes,
+                scales_pointer=scales,
+                bound_pointer=scale_upper_bound,
+                x_stride=x.stride(0),
+                codes_stride=codes.stride(0),
+                scales_stride=scales.stride(0),
+                width=width,
                 LEAST=LEAST_SCALE,
                 HEAD=head,
                 TAIL=triton.next_power_of_2(max(width - head, 1)),

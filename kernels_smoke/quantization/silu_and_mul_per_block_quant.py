@@ -24,17 +24,17 @@ def _silu_and_mul_per_block_quant_kernel(
     LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr, VECTOR: tl.constexpr,
     EVICTION: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], and so many stand side by side
+    tiles_across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], and so many stand side by side
     tile = tl.program_id(0)
-    rows = (tile // across * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
-    groups = tile % across * GROUPS + tl.arange(0, GROUPS)[None, :, None]
+    rows = (tile // tiles_across * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
+    groups = tile % tiles_across * GROUPS + tl.arange(0, GROUPS)[None, :, None]
     columns = groups * GROUP + tl.max_contiguous(tl.arange(0, GROUP), VECTOR)[None, None, :]
     mask = (rows < count) & (groups < group_count)
     gates = x_pointer + rows * x_stride + columns
-    gate = tl.load(gates, mask=mask, other=0.0, eviction_policy=EVICTION)
-    up = tl.load(gates + group_count * GROUP, mask=mask, other=0.0, eviction_policy=EVICTION)
+    gate = tl.load(gates, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, GROUPS, GROUP]
+    up = tl.load(gates + group_count * GROUP, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, GROUPS, GROUP]
     product = _silu_and_mul(gate, up)
-    scale = _scale(tl.max(tl.abs(product), axis=2, keep_dims=True), LEAST)
+    scale = _scale(tl.max(tl.abs(product), axis=2, keep_dims=True), LEAST)  # [ROWS, GROUPS, 1]
     tl.store(scales_pointer + rows * scales_row_stride + groups * scales_group_stride, scale, mask=mask)
     codes = _quotients(product, scale).to(codes_pointer.dtype.element_ty)
     tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)
@@ -76,9 +76,15 @@ def silu_and_mul_per_block_quant(
         tiles = triton.cdiv(rows, rows_of_tile) * triton.cdiv(groups, groups_of_tile)
         with on_device_of(x):
             _silu_and_mul_per_block_quant_kernel[(tiles,)](
-                *(x, codes, scales),
-                *(x.stride(0), codes.stride(0), *scales.stride()),
-                *(rows, groups),
+                x_pointer=x,
+                codes_pointer=codes,
+                scales_pointer=scales,
+                x_stride=x.stride(0),
+                codes_stride=codes.stride(0),
+                scales_row_stride=scales.stride(0),
+                scales_group_stride=scales.stride(1),
+                count=rows,
+                group_count=groups,
                 LEAST=LEAST_SILU_GROUP_SCALE,
                 GROUP=group,
                 GROUPS=groups_of_tile,
