@@ -22,21 +22,21 @@ def _fused_add_rms_norm_kernel(
     columns = tl.arange(0, BLOCK)[None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
     mask = (rows < count) & (columns < width)
-    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
-    residual = tl.load(
+    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, BLOCK]
+    residual = tl.load(  # [ROWS, BLOCK]
         residual_pointer + rows * residual_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION
     )
     rounded = (x.to(tl.float32) + residual.to(tl.float32)).to(sum_pointer.dtype.element_ty)
     tl.store(sum_pointer + rows * sum_stride + columns, rounded, mask=mask)
 
     total = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
-    inverse = tl.rsqrt(tl.sum(total * total, axis=1, keep_dims=True) / width + epsilon)
+    rstd = tl.rsqrt(tl.sum(total * total, axis=1, keep_dims=True) / width + epsilon)  # [ROWS, 1]
     # The weight comes so late because with fewer registers in use, more programs run at once.
-    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)
+    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
     scale = weight.to(tl.float32)
     if ZERO_CENTRED:
         scale += 1.0
-    normed = (total * inverse * scale).to(normed_pointer.dtype.element_ty)
+    normed = (total * rstd * scale).to(normed_pointer.dtype.element_ty)
     tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)
 
 
@@ -74,9 +74,18 @@ def fused_add_rms_norm(
         configuration = configure(width)
         with on_device_of(x):
             _fused_add_rms_norm_kernel[(triton.cdiv(rows, configuration.rows),)](
-                *(x, residual, weight, normed, total),
-                *(x.stride(0), residual.stride(0), normed.stride(0), total.stride(0)),
-                *(rows, width, epsilon),
+                x_pointer=x,
+                residual_pointer=residual,
+                weight_pointer=weight,
+                normed_pointer=normed,
+                sum_pointer=total,
+                x_stride=x.stride(0),
+                residual_stride=residual.stride(0),
+                normed_stride=normed.stride(0),
+                sum_stride=total.stride(0),
+                count=rows,
+                width=width,
+                epsilon=epsilon,
                 ZERO_CENTRED=zero_centred,
                 BLOCK=configuration.block,
                 ROWS=configuration.rows,
