@@ -71,15 +71,13 @@ SHARED_MUTANTS = (
     shared("epsilon of another size", "/ HEAD_DIM + epsilon", "/ HEAD_DIM + 1e-6"),
     shared("epsilon in the sum instead of the mean", "squares / HEAD_DIM + epsilon", "(squares + epsilon) / HEAD_DIM"),
     shared("weights not zero-centred", "scale += 1.0", "scale += 0.0"),
-    shared(
-        "weights of the wrong half", "_scaled(second, inverse, second_weight", "_scaled(second, inverse, first_weight"
-    ),
+    shared("weights of the wrong half", "_scaled(x2, rstd, weight2", "_scaled(x2, rstd, weight1"),
     shared(
         "the norm not rounded before the rotation",
-        "return (values * inverse * scale).to(dtype)",
-        "return values * inverse * scale",
+        "return (values * rstd * scale).to(dtype)",
+        "return values * rstd * scale",
     ),
-    shared("rotated the other way", "first * cosine - second * sine", "first * cosine + second * sine"),
+    shared("rotated the other way", "x1 * cos - x2 * sin", "x1 * cos + x2 * sin"),
     shared("sines from the place of the cosines", "angles + ROTARY_DIM // 2 + pairs", "angles + pairs"),
     Mutant(
         "a token's number taken for its position",

@@ -32,7 +32,7 @@ def _fused_qk_norm_rope_kernel(
     token = tl.where(is_key, index // KEY_HEADS, index // QUERY_HEADS).to(tl.int64)
     head = tl.where(is_key, QUERY_HEADS + index % KEY_HEADS, index % QUERY_HEADS)
     present = token < tokens
-    position = tl.load(positions_pointer + token, mask=present, other=0)
+    position = tl.load(positions_pointer + token, mask=present, other=0)  # [HEADS, 1]
     pointers = qkv_pointer + token * qkv_stride + head * HEAD_DIM
     _norm_and_rotate(
         pointers,
@@ -41,13 +41,13 @@ def _fused_qk_norm_rope_kernel(
         weight,
         cos_sin_pointer + position * cos_sin_stride,
         epsilon,
-        HEAD_DIM,
-        ROTARY_DIM,
-        HALF_BLOCK,
-        REST_BLOCK,
-        INTERLEAVED,
-        ZERO_CENTRED,
-        EVICTION,
+        HEAD_DIM=HEAD_DIM,
+        ROTARY_DIM=ROTARY_DIM,
+        HALF_BLOCK=HALF_BLOCK,
+        REST_BLOCK=REST_BLOCK,
+        INTERLEAVED=INTERLEAVED,
+        ZERO_CENTRED=ZERO_CENTRED,
+        EVICTION=EVICTION,
     )
 
 
@@ -94,7 +94,15 @@ def fused_qk_norm_rope(
         programs = sum(triton.cdiv(tokens * heads, configuration.heads) for heads in (query_heads, key_heads))
         with on_device_of(qkv):
             _fused_qk_norm_rope_kernel[(programs,)](
-                *(qkv, q_weight, k_weight, cos_sin, positions, qkv.stride(0), cos_sin.stride(0), tokens, epsilon),
+                qkv_pointer=qkv,
+                q_weight_pointer=q_weight,
+                k_weight_pointer=k_weight,
+                cos_sin_pointer=cos_sin,
+                positions_pointer=positions,
+                qkv_stride=qkv.stride(0),
+                cos_sin_stride=cos_sin.stride(0),
+                tokens=tokens,
+                epsilon=epsilon,
                 QUERY_HEADS=query_heads,
                 KEY_HEADS=key_heads,
                 HEADS=configuration.heads,

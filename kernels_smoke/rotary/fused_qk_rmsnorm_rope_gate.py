@@ -40,8 +40,9 @@ def _fused_qk_rmsnorm_rope_gate_kernel(
 
     columns = tl.arange(0, HEAD_BLOCK)[None, :]
     in_gate = (token < tl.where(is_key, 0, tokens)) & (columns < HEAD_DIM)  # keys have no gates
+    # [HEADS, HEAD_BLOCK]
     gate = tl.load(source + HEAD_DIM + columns, mask=in_gate, other=0.0, eviction_policy=EVICTION)
-    position = tl.load(positions_pointer + token, mask=present, other=0)
+    position = tl.load(positions_pointer + token, mask=present, other=0)  # [HEADS, 1]
     _norm_and_rotate(
         source,
         target,
@@ -49,13 +50,13 @@ def _fused_qk_rmsnorm_rope_gate_kernel(
         tl.where(is_key, k_weight_pointer, q_weight_pointer),
         cos_sin_pointer + position * cos_sin_stride,
         epsilon,
-        HEAD_DIM,
-        ROTARY_DIM,
-        HALF_BLOCK,
-        REST_BLOCK,
-        False,
-        ZERO_CENTRED,
-        EVICTION,
+        HEAD_DIM=HEAD_DIM,
+        ROTARY_DIM=ROTARY_DIM,
+        HALF_BLOCK=HALF_BLOCK,
+        REST_BLOCK=REST_BLOCK,
+        INTERLEAVED=False,
+        ZERO_CENTRED=ZERO_CENTRED,
+        EVICTION=EVICTION,
     )
     tl.store(gate_out_pointer + token * gate_out_stride + head * HEAD_DIM + columns, gate, mask=in_gate)
 
@@ -113,9 +114,23 @@ def fused_qk_rmsnorm_rope_gate(
         programs = sum(triton.cdiv(tokens * heads, configuration.heads) for heads in (query_heads, key_heads))
         with on_device_of(query_gate):
             _fused_qk_rmsnorm_rope_gate_kernel[(programs,)](
-                *(query_gate, key, q_weight, k_weight, cos_sin, positions, *out),
-                *(query_gate.stride(0), key.stride(0), cos_sin.stride(0), *(tensor.stride(0) for tensor in out)),
-                *(tokens, epsilon),
+                query_gate_pointer=query_gate,
+                key_pointer=key,
+                q_weight_pointer=q_weight,
+                k_weight_pointer=k_weight,
+                cos_sin_pointer=cos_sin,
+                positions_pointer=positions,
+                query_out_pointer=out[0],
+                key_out_pointer=out[1],
+                gate_out_pointer=out[2],
+                query_gate_stride=query_gate.stride(0),
+                key_stride=key.stride(0),
+                cos_sin_stride=cos_sin.stride(0),
+                query_out_stride=out[0].stride(0),
+                key_out_stride=out[1].stride(0),
+                gate_out_stride=out[2].stride(0),
+                tokens=tokens,
+                epsilon=epsilon,
                 QUERY_HEADS=query_heads,
                 KEY_HEADS=key_heads,
                 HEADS=configuration.heads,

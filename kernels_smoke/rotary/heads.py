@@ -77,40 +77,40 @@ def _pairs(
     """The two elements of each pair, in float32: two tensors [heads, HALF_BLOCK] from pointers [heads, 1]."""
     if INTERLEAVED:
         columns = tl.arange(0, 2 * HALF_BLOCK)[None, :]
+        # [heads, 2 * HALF_BLOCK]
         row = tl.load(pointers + columns, mask=mask & (columns < ROTARY_DIM), other=0.0, eviction_policy=EVICTION)
-        first, second = tl.split(tl.reshape(row, [row.shape[0], HALF_BLOCK, 2]))
+        x1, x2 = tl.split(tl.reshape(row, [row.shape[0], HALF_BLOCK, 2]))
     else:
         columns = tl.arange(0, HALF_BLOCK)[None, :]
         mask = mask & (columns < ROTARY_DIM // 2)
-        first = tl.load(pointers + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
-        second = tl.load(pointers + ROTARY_DIM // 2 + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
-    return first.to(tl.float32), second.to(tl.float32)
+        x1 = tl.load(pointers + columns, mask=mask, other=0.0, eviction_policy=EVICTION)  # [heads, HALF_BLOCK]
+        # [heads, HALF_BLOCK]
+        x2 = tl.load(pointers + ROTARY_DIM // 2 + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
+    return x1.to(tl.float32), x2.to(tl.float32)
 
 
 @triton.jit
-def _store_pairs(
-    pointers, first, second, mask, ROTARY_DIM: tl.constexpr, HALF_BLOCK: tl.constexpr, INTERLEAVED: tl.constexpr
-):
+def _store_pairs(pointers, x1, x2, mask, ROTARY_DIM: tl.constexpr, HALF_BLOCK: tl.constexpr, INTERLEAVED: tl.constexpr):
     """The inverse of ``_pairs``."""
     dtype = pointers.dtype.element_ty
     if INTERLEAVED:
         columns = tl.arange(0, 2 * HALF_BLOCK)[None, :]
-        row = tl.reshape(tl.join(first.to(dtype), second.to(dtype)), [first.shape[0], 2 * HALF_BLOCK])
+        row = tl.reshape(tl.join(x1.to(dtype), x2.to(dtype)), [x1.shape[0], 2 * HALF_BLOCK])
         tl.store(pointers + columns, row, mask=mask & (columns < ROTARY_DIM))
     else:
         columns = tl.arange(0, HALF_BLOCK)[None, :]
         mask = mask & (columns < ROTARY_DIM // 2)
-        tl.store(pointers + columns, first.to(dtype), mask=mask)
-        tl.store(pointers + ROTARY_DIM // 2 + columns, second.to(dtype), mask=mask)
+        tl.store(pointers + columns, x1.to(dtype), mask=mask)
+        tl.store(pointers + ROTARY_DIM // 2 + columns, x2.to(dtype), mask=mask)
 
 
 @triton.jit
-def _scaled(values, inverse, weight, dtype: tl.constexpr, ZERO_CENTRED: tl.constexpr):
+def _scaled(values, rstd, weight, dtype: tl.constexpr, ZERO_CENTRED: tl.constexpr):
     """The norm, rounded as if it were stored: the model was trained with the norm as its own operation."""
     scale = weight.to(tl.float32)
     if ZERO_CENTRED:
         scale += 1.0
-    return (values * inverse * scale).to(dtype)
+    return (values * rstd * scale).to(dtype)
 
 
 @triton.jit
@@ -125,30 +125,31 @@ def _norm_and_rotate(
     its token's position) are [heads, 1]; ``weight`` is a pointer to the weights of one head.
     """
     dtype: tl.constexpr = target.dtype.element_ty
-    first, second = _pairs(source, present, ROTARY_DIM, HALF_BLOCK, INTERLEAVED, EVICTION)
+    x1, x2 = _pairs(source, present, ROTARY_DIM, HALF_BLOCK, INTERLEAVED, EVICTION)  # [heads, HALF_BLOCK] each
     if REST_BLOCK:  # what is normed and not rotated
         rest_columns = ROTARY_DIM + tl.arange(0, REST_BLOCK)[None, :]
         in_head = rest_columns < HEAD_DIM
+        # [heads, REST_BLOCK]
         rest = tl.load(source + rest_columns, mask=present & in_head, other=0.0, eviction_policy=EVICTION)
-        rest_weight = tl.load(weight + rest_columns, mask=in_head, other=0.0)
-    first_weight, second_weight = _pairs(weight, True, ROTARY_DIM, HALF_BLOCK, INTERLEAVED, "")
+        rest_weight = tl.load(weight + rest_columns, mask=in_head, other=0.0)  # [1, REST_BLOCK]
+    weight1, weight2 = _pairs(weight, True, ROTARY_DIM, HALF_BLOCK, INTERLEAVED, "")  # [1, HALF_BLOCK] each
     pairs = tl.arange(0, HALF_BLOCK)[None, :]
-    cosine = tl.load(angles + pairs, mask=present & (pairs < ROTARY_DIM // 2), other=0.0).to(tl.float32)
-    sine = tl.load(angles + ROTARY_DIM // 2 + pairs, mask=present & (pairs < ROTARY_DIM // 2), other=0.0).to(tl.float32)
+    # [heads, HALF_BLOCK]
+    cos = tl.load(angles + pairs, mask=present & (pairs < ROTARY_DIM // 2), other=0.0).to(tl.float32)
+    # [heads, HALF_BLOCK]
+    sin = tl.load(angles + ROTARY_DIM // 2 + pairs, mask=present & (pairs < ROTARY_DIM // 2), other=0.0).to(tl.float32)
 
-    squares = tl.sum(first * first + second * second, axis=1, keep_dims=True)
+    squares = tl.sum(x1 * x1 + x2 * x2, axis=1, keep_dims=True)  # [heads, 1]
     if REST_BLOCK:
         rest = rest.to(tl.float32)
         squares += tl.sum(rest * rest, axis=1, keep_dims=True)
-    inverse = tl.rsqrt(squares / HEAD_DIM + epsilon)
-    first = _scaled(first, inverse, first_weight, dtype, ZERO_CENTRED).to(tl.float32)
-    second = _scaled(second, inverse, second_weight, dtype, ZERO_CENTRED).to(tl.float32)
+    rstd = tl.rsqrt(squares / HEAD_DIM + epsilon)  # [heads, 1]
+    x1 = _scaled(x1, rstd, weight1, dtype, ZERO_CENTRED).to(tl.float32)
+    x2 = _scaled(x2, rstd, weight2, dtype, ZERO_CENTRED).to(tl.float32)
 
     tl.debug_barrier()  # in place: no one stores before everybody has loaded, for a small tile is loaded several times
-    rotated_first = first * cosine - second * sine
-    rotated_second = second * cosine + first * sine
-    _store_pairs(target, rotated_first, rotated_second, present, ROTARY_DIM, HALF_BLOCK, INTERLEAVED)
+    o1 = x1 * cos - x2 * sin
+    o2 = x2 * cos + x1 * sin
+    _store_pairs(target, o1, o2, present, ROTARY_DIM, HALF_BLOCK, INTERLEAVED)
     if REST_BLOCK:
-        tl.store(
-            target + rest_columns, _scaled(rest, inverse, rest_weight, dtype, ZERO_CENTRED), mask=present & in_head
-        )
+        tl.store(target + rest_columns, _scaled(rest, rstd, rest_weight, dtype, ZERO_CENTRED), mask=present & in_head)
