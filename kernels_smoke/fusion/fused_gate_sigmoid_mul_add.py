@@ -21,15 +21,16 @@ def _fused_gate_sigmoid_mul_add_kernel(
     columns = tl.arange(0, BLOCK)[None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
     mask = (rows < count) & (columns < width)
-    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
+    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, BLOCK]
+    # [ROWS, BLOCK]
     shared = tl.load(shared_pointer + rows * shared_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
-    place = final_pointer + rows * final_stride + columns
-    final = tl.load(place, mask=mask, other=0.0, eviction_policy=EVICTION)
+    final_pointers = final_pointer + rows * final_stride + columns
+    final = tl.load(final_pointers, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, BLOCK]
     # The weight comes so late because with fewer registers in use, more programs run at once.
-    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)
-    gate = tl.sigmoid(tl.sum(x.to(tl.float32) * weight.to(tl.float32), axis=1, keep_dims=True))
+    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
+    gate = tl.sigmoid(tl.sum(x.to(tl.float32) * weight.to(tl.float32), axis=1, keep_dims=True))  # [ROWS, 1]
     added = final.to(tl.float32) + gate * shared.to(tl.float32)
-    tl.store(place, added.to(final_pointer.dtype.element_ty), mask=mask)
+    tl.store(final_pointers, added.to(final_pointer.dtype.element_ty), mask=mask)
 
 
 def fused_gate_sigmoid_mul_add(
@@ -55,7 +56,15 @@ def fused_gate_sigmoid_mul_add(
         configuration = configure(width)
         with on_device_of(final):
             _fused_gate_sigmoid_mul_add_kernel[(triton.cdiv(rows, configuration.rows),)](
-                *(final, x, weight, shared, final.stride(0), x.stride(0), shared.stride(0), rows, width),
+                final_pointer=final,
+                x_pointer=x,
+                weight_pointer=weight,
+                shared_pointer=shared,
+                final_stride=final.stride(0),
+                x_stride=x.stride(0),
+                shared_stride=shared.stride(0),
+                count=rows,
+                width=width,
                 BLOCK=configuration.block,
                 ROWS=configuration.rows,
                 EVICTION=configuration.eviction,

@@ -23,6 +23,7 @@ def _mul_add_sigmoid_kernel(
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     row, columns = _place(width, BLOCK)
     mask = columns < width
+    # Each [BLOCK].
     x = tl.load(x_pointer + row * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION).to(tl.float32)
     w = tl.load(w_pointer + row * w_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION).to(tl.float32)
     b = tl.load(b_pointer + row * b_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION).to(tl.float32)
@@ -42,14 +43,20 @@ def mul_add_sigmoid(
     Raises ValueError when a shape, dtype, device or stride is not as said.
     """
     out = torch.empty_like(x, memory_format=torch.contiguous_format) if out is None else out
-    rows = as_rows({"x": x, "w": w, "b": b, "out": out})
+    x_rows, w_rows, b_rows, out_rows = as_rows({"x": x, "w": w, "b": b, "out": out})
     if x.numel():
         configuration = configure(x.itemsize)
         with on_device_of(x):
-            _mul_add_sigmoid_kernel[(programs(rows[0], configuration.block),)](
-                *rows,
-                *(tensor.stride(0) for tensor in rows),
-                rows[0].shape[1],
+            _mul_add_sigmoid_kernel[(programs(x_rows, configuration.block),)](
+                x_pointer=x_rows,
+                w_pointer=w_rows,
+                b_pointer=b_rows,
+                out_pointer=out_rows,
+                x_stride=x_rows.stride(0),
+                w_stride=w_rows.stride(0),
+                b_stride=b_rows.stride(0),
+                out_stride=out_rows.stride(0),
+                width=x_rows.shape[1],
                 BLOCK=configuration.block,
                 EVICTION=configuration.eviction,
                 num_warps=configuration.warps,

@@ -46,9 +46,10 @@ def _mul_sum_add_kernel(
     for start in tl.range(0, width, BLOCK, num_stages=STAGES):
         columns = start + tl.arange(0, BLOCK)[None, :]
         mask = (rows < count)[:, None] & (columns < width)
+        # [ROWS, BLOCK]
         x = tl.load(x_pointer + rows[:, None] * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
         total += 2.0 * x.to(tl.float32)
-    result = tl.sum(total, axis=1) + 1.0
+    result = tl.sum(total, axis=1) + 1.0  # [ROWS]
     tl.store(out_pointer + rows * out_stride, result.to(out_pointer.dtype.element_ty), mask=rows < count)
 
 
@@ -68,7 +69,12 @@ def mul_sum_add(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Te
         configuration = configure(width)
         with on_device_of(x):
             _mul_sum_add_kernel[(triton.cdiv(rows, configuration.rows),)](
-                *(x, out, x.stride(0), out.stride(0), rows, width),
+                x_pointer=x,
+                out_pointer=out,
+                x_stride=x.stride(0),
+                out_stride=out.stride(0),
+                count=rows,
+                width=width,
                 BLOCK=configuration.block,
                 ROWS=configuration.rows,
                 STAGES=configuration.stages,

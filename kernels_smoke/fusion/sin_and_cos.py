@@ -52,6 +52,7 @@ def _sin_and_cos_kernel(
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     row, columns = _place(width, BLOCK)
     mask = columns < width
+    # [BLOCK]
     x = tl.load(x_pointer + row * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION).to(tl.float32)
     if tl.max(tl.abs(x), axis=0) <= _LARGEST:
         sine, cosine = _sin_and_cos(x)
@@ -73,14 +74,18 @@ def sin_and_cos(
     Raises ValueError when a shape, dtype, device or stride is not as said.
     """
     sine, cosine = out or (torch.empty_like(x, memory_format=torch.contiguous_format) for _ in range(2))
-    rows = as_rows({"x": x, "out[0]": sine, "out[1]": cosine})
+    x_rows, sine_rows, cosine_rows = as_rows({"x": x, "out[0]": sine, "out[1]": cosine})
     if x.numel():
         configuration = configure()
         with on_device_of(x):
-            _sin_and_cos_kernel[(programs(rows[0], configuration.block),)](
-                *rows,
-                *(tensor.stride(0) for tensor in rows),
-                rows[0].shape[1],
+            _sin_and_cos_kernel[(programs(x_rows, configuration.block),)](
+                x_pointer=x_rows,
+                sine_pointer=sine_rows,
+                cosine_pointer=cosine_rows,
+                x_stride=x_rows.stride(0),
+                sine_stride=sine_rows.stride(0),
+                cosine_stride=cosine_rows.stride(0),
+                width=x_rows.shape[1],
                 BLOCK=configuration.block,
                 EVICTION=configuration.eviction,
                 num_warps=configuration.warps,
