@@ -97,12 +97,12 @@ CHAINED_DOTS = Kernel(
         small("float16, odd widths", m=17, n=33, k=37),
     ),
     mutants=(
-        Mutant("only the last first product", "tl.dot(tile_a, tile_b, accumulator)", "tl.dot(tile_a, tile_b)"),
-        Mutant("only the second product", "tl.dot(tile_c, tile_d, accumulator)", "tl.dot(tile_c, tile_d)"),
+        Mutant("only the last first product", "tl.dot(tile_a, tile_b, acc)", "tl.dot(tile_a, tile_b)"),
+        Mutant("only the second product", "tl.dot(tile_c, tile_d, acc)", "tl.dot(tile_c, tile_d)"),
         Mutant("the first operand twice", "tl.dot(tile_c, tile_d, ", "tl.dot(tile_a, tile_d, "),
-        Mutant("stored beyond the last column", "accumulator, mask=inside", "accumulator, mask=(down < m)[:, None]"),
+        Mutant("stored beyond the last column", "acc, mask=inside", "acc, mask=(offs_m < m)[:, None]"),
         Mutant("rows and columns exchanged", "tl.program_id(0) * BLOCK", "tl.program_id(1) * BLOCK"),
-        Mutant("K not masked", "mask=inside, other=0.0", "mask=(down < rows)[:, None], other=0.0"),
+        Mutant("K not masked", "mask=inside, other=0.0", "mask=(offs_m < rows)[:, None], other=0.0"),
     ),
     matrix_instructions=True,
 )
@@ -142,18 +142,16 @@ DECAYED_ACCUMULATOR = Kernel(
     mutants=(
         Mutant("not decayed", "state *= tl.load", "state *= 1.0 + 0.0 * tl.load"),
         Mutant("decay of another head", "decay + head * chunks + chunk", "decay + head + chunk"),
-        Mutant(
-            "read after the decay", "read = state.to(", "read = (state * tl.load(decay + head * chunks + chunk)).to("
-        ),
-        Mutant("the state started again", "tl.dot(tile_k.T, tile_v, state)", "tl.dot(tile_k.T, tile_v)"),
-        Mutant("correction added", "tile_v - tl.dot(tile_w, read)", "tile_v + tl.dot(tile_w, read)"),
-        Mutant("correction from the keys", "tl.dot(tile_w, read)", "tl.dot(tile_k, read)"),
+        Mutant("read after the decay", "b_s = state.to(", "b_s = (state * tl.load(decay + head * chunks + chunk)).to("),
+        Mutant("the state started again", "tl.dot(b_k.T, b_v, state)", "tl.dot(b_k.T, b_v)"),
+        Mutant("correction added", "b_v - tl.dot(b_w, b_s)", "b_v + tl.dot(b_w, b_s)"),
+        Mutant("correction from the keys", "tl.dot(b_w, b_s)", "tl.dot(b_k, b_s)"),
         Mutant(
             "tokens of w not masked",
             "tl.load(w + keys, mask=(row < tokens)[:, None]",
             "tl.load(w + keys, mask=(row >= 0)[:, None]",
         ),
-        Mutant("columns not masked", "mask=(across < width)[None, :]", "mask=(across >= 0)[None, :]"),
+        Mutant("columns not masked", "mask=(o_v < width)[None, :]", "mask=(o_v >= 0)[None, :]"),
         Mutant("one chunk too few", "for chunk in range(chunks)", "for chunk in range(chunks - 1)"),
     ),
     matrix_instructions=True,

@@ -32,28 +32,29 @@ def configure() -> Configuration:
 @triton.jit
 def _load(source, row, column, rows, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     """The tile [ROWS, COLUMNS] that begins at (row, column) of a matrix [rows, columns]; zero beyond it."""
-    down = row + tl.arange(0, ROWS)
-    across = column + tl.arange(0, COLUMNS)
-    inside = (down < rows)[:, None] & (across < columns)[None, :]
-    return tl.load(source + down.to(tl.int64)[:, None] * columns + across[None, :], mask=inside, other=0.0)
+    offs_m = row + tl.arange(0, ROWS)
+    offs_n = column + tl.arange(0, COLUMNS)
+    inside = (offs_m < rows)[:, None] & (offs_n < columns)[None, :]
+    # [ROWS, COLUMNS]
+    return tl.load(source + offs_m.to(tl.int64)[:, None] * columns + offs_n[None, :], mask=inside, other=0.0)
 
 
 @triton.jit
 def _chained_dots_kernel(a, b, c, d, out, m, n, k, BLOCK: tl.constexpr, BLOCK_K: tl.constexpr):
     row = tl.program_id(0) * BLOCK
     column = tl.program_id(1) * BLOCK
-    accumulator = tl.zeros((BLOCK, BLOCK), tl.float32)
-    for depth in range(0, k, BLOCK_K):
-        tile_a = _load(a, row, depth, m, k, BLOCK, BLOCK_K)
-        tile_b = _load(b, depth, column, k, n, BLOCK_K, BLOCK)
-        accumulator = tl.dot(tile_a, tile_b, accumulator)
-        tile_c = _load(c, row, depth, m, k, BLOCK, BLOCK_K)
-        tile_d = _load(d, depth, column, k, n, BLOCK_K, BLOCK)
-        accumulator = tl.dot(tile_c, tile_d, accumulator)  # the second product waits for the first
-    down = row + tl.arange(0, BLOCK)
-    across = column + tl.arange(0, BLOCK)
-    inside = (down < m)[:, None] & (across < n)[None, :]
-    tl.store(out + down.to(tl.int64)[:, None] * n + across[None, :], accumulator, mask=inside)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start_k in range(0, k, BLOCK_K):
+        tile_a = _load(a, row, start_k, m, k, BLOCK, BLOCK_K)  # [BLOCK, BLOCK_K]
+        tile_b = _load(b, start_k, column, k, n, BLOCK_K, BLOCK)  # [BLOCK_K, BLOCK]
+        acc = tl.dot(tile_a, tile_b, acc)  # [BLOCK, BLOCK]
+        tile_c = _load(c, row, start_k, m, k, BLOCK, BLOCK_K)  # [BLOCK, BLOCK_K]
+        tile_d = _load(d, start_k, column, k, n, BLOCK_K, BLOCK)  # [BLOCK_K, BLOCK]
+        acc = tl.dot(tile_c, tile_d, acc)  # [BLOCK, BLOCK]; the second product waits for the first
+    offs_m = row + tl.arange(0, BLOCK)
+    offs_n = column + tl.arange(0, BLOCK)
+    inside = (offs_m < m)[:, None] & (offs_n < n)[None, :]
+    tl.store(out + offs_m.to(tl.int64)[:, None] * n + offs_n[None, :], acc, mask=inside)
 
 
 def chained_dots(
@@ -78,8 +79,14 @@ def chained_dots(
         grid = (triton.cdiv(m, choice.block), triton.cdiv(n, choice.block))
         with on_device_of(a):
             _chained_dots_kernel[grid](
-                *(a, b, c, d, out),
-                *(m, n, k),
+                a=a,
+                b=b,
+                c=c,
+                d=d,
+                out=out,
+                m=m,
+                n=n,
+                k=k,
                 BLOCK=choice.block,
                 BLOCK_K=choice.block_k,
                 num_warps=choice.warps,

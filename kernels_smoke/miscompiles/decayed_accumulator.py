@@ -28,30 +28,30 @@ def configure() -> Configuration:
 
 @triton.jit
 def _decayed_accumulator_kernel(
-    q, k, v, decay, w, out, final, tokens, width, CHUNK: tl.constexpr, DEPTH: tl.constexpr, BLOCK_V: tl.constexpr
+    q, k, v, decay, w, out, final, tokens, width, CHUNK: tl.constexpr, K: tl.constexpr, BLOCK_V: tl.constexpr
 ):
     head = tl.program_id(0).to(tl.int64)
     chunks = tl.cdiv(tokens, CHUNK)
-    deep = tl.arange(0, DEPTH)
-    across = tl.program_id(1) * BLOCK_V + tl.arange(0, BLOCK_V)
-    state = tl.zeros((DEPTH, BLOCK_V), tl.float32)
+    o_k = tl.arange(0, K)
+    o_v = tl.program_id(1) * BLOCK_V + tl.arange(0, BLOCK_V)
+    state = tl.zeros((K, BLOCK_V), tl.float32)
     for chunk in range(chunks):
         row = chunk * CHUNK + tl.arange(0, CHUNK)
-        keys = (head * tokens + row)[:, None] * DEPTH + deep[None, :]
-        values = (head * tokens + row)[:, None] * width + across[None, :]
-        is_value = (row < tokens)[:, None] & (across < width)[None, :]
-        tile_q = tl.load(q + keys, mask=(row < tokens)[:, None], other=0.0)
-        tile_k = tl.load(k + keys, mask=(row < tokens)[:, None], other=0.0)
-        tile_v = tl.load(v + values, mask=is_value, other=0.0)
-        read = state.to(tile_q.dtype)
-        tl.store(out + values, tl.dot(tile_q, read), mask=is_value)
+        keys = (head * tokens + row)[:, None] * K + o_k[None, :]
+        values = (head * tokens + row)[:, None] * width + o_v[None, :]
+        is_value = (row < tokens)[:, None] & (o_v < width)[None, :]
+        b_q = tl.load(q + keys, mask=(row < tokens)[:, None], other=0.0)  # [CHUNK, K]
+        b_k = tl.load(k + keys, mask=(row < tokens)[:, None], other=0.0)  # [CHUNK, K]
+        b_v = tl.load(v + values, mask=is_value, other=0.0)  # [CHUNK, BLOCK_V]
+        b_s = state.to(b_q.dtype)
+        tl.store(out + values, tl.dot(b_q, b_s), mask=is_value)  # [CHUNK, BLOCK_V]
         if w is not None:
-            tile_w = tl.load(w + keys, mask=(row < tokens)[:, None], other=0.0)
-            tile_v = (tile_v - tl.dot(tile_w, read)).to(tile_k.dtype)
-        state *= tl.load(decay + head * chunks + chunk)
-        state = tl.dot(tile_k.T, tile_v, state)
-    last = (head * DEPTH + deep)[:, None] * width + across[None, :]
-    tl.store(final + last, state, mask=(across < width)[None, :])
+            b_w = tl.load(w + keys, mask=(row < tokens)[:, None], other=0.0)  # [CHUNK, K]
+            b_v = (b_v - tl.dot(b_w, b_s)).to(b_k.dtype)  # [CHUNK, BLOCK_V]
+        state *= tl.load(decay + head * chunks + chunk)  # [1]
+        state = tl.dot(b_k.T, b_v, state)  # [K, BLOCK_V]
+    last = (head * K + o_k)[:, None] * width + o_v[None, :]
+    tl.store(final + last, state, mask=(o_v < width)[None, :])
 
 
 def decayed_accumulator(
@@ -99,10 +99,17 @@ def decayed_accumulator(
         choice = configure()
         with on_device_of(q):
             _decayed_accumulator_kernel[(heads, triton.cdiv(width, choice.block_v))](
-                *(q, k, v, decay, w, *out),
-                *(tokens, width),
+                q=q,
+                k=k,
+                v=v,
+                decay=decay,
+                w=w,
+                out=out[0],
+                final=out[1],
+                tokens=tokens,
+                width=width,
                 CHUNK=CHUNK,
-                DEPTH=depth,
+                K=depth,
                 BLOCK_V=choice.block_v,
                 num_warps=warps,
                 num_stages=choice.stages,
