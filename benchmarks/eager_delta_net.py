@@ -73,17 +73,17 @@ def _sequence(query: Any, key: Any, value: Any, log_decay: Any, beta: Any, state
 
     query, key, value, log_decay, beta = map(chunked, (query, key, value, log_decay, beta))
     total = log_decay.cumsum(dim=-1)
-    faded = (total[..., :, None] - total[..., None, :]).tril().exp().tril()
-    lower = (beta[..., None] * (key @ key.mT) * faded).tril(-1)
+    gamma = (total[..., :, None] - total[..., None, :]).tril().exp().tril()
+    lower = (beta[..., None] * (key @ key.mT) * gamma).tril(-1)
     right = torch.cat((value, key * total.exp()[..., None]), dim=-1) * beta[..., None]
     solved = torch.linalg.solve_triangular(lower, right, upper=False, unitriangular=True)
-    new, known = solved.split((value.shape[-1], key.shape[-1]), dim=-1)
-    weights = (query @ key.mT) * faded
+    u, w = solved.split((value.shape[-1], key.shape[-1]), dim=-1)
+    weights = (query @ key.mT) * gamma
     query = query * total.exp()[..., None]
     key = key * (total[..., -1:] - total).exp()[..., None]
     out = torch.empty_like(value)
     for chunk in range(value.shape[1]):
-        delta = new[:, chunk] - known[:, chunk] @ state
+        delta = u[:, chunk] - w[:, chunk] @ state
         out[:, chunk] = query[:, chunk] @ state + weights[:, chunk] @ delta
         state = state * total[:, chunk, -1:, None].exp() + key[:, chunk].mT @ delta
     return out.movedim(0, 2).flatten(0, 1)[:tokens], state

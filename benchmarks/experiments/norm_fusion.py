@@ -94,8 +94,8 @@ def _stack(norm: Norm, step: Step) -> Callable[[], Run]:
                 q, k, v = linear(hidden, layer.mix).split(
                     [KEY_HEADS * HEAD, KEY_HEADS * HEAD, VALUE_HEADS * HEAD], dim=-1
                 )
-                decay, strength = linear(hidden, layer.gates).float().chunk(2, dim=-1)
-                mixed = step(q, k, v, -torch.nn.functional.softplus(decay), strength.sigmoid(), layer.state)
+                decay, beta = linear(hidden, layer.gates).float().chunk(2, dim=-1)
+                mixed = step(q, k, v, -torch.nn.functional.softplus(decay), beta.sigmoid(), layer.state)
                 hidden = linear(mixed.reshape(1, -1), layer.mixed)
                 hidden, residual = norm(hidden, residual, layer.norm_mlp)
                 gate, up = linear(hidden, layer.gate_up).chunk(2, dim=-1)

@@ -111,25 +111,24 @@ def _by_chunks(
     state: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Output [chunks, heads, tokens, width] and the last state."""
-    decay = log_decay.cumsum(-1)
-    later = torch.ones(decay.shape[-1], decay.shape[-1], dtype=torch.bool, device=decay.device).triu(1)
-    faded = (decay[..., :, None] - decay[..., None, :]).masked_fill(later, float("-inf")).exp()
-    system = (beta[..., None] * (k @ k.mT) * faded).tril(
-        -1
-    )  # and ones on the diagonal, which the solver takes as given
-    sides = torch.cat((v, decay.exp()[..., None] * k), dim=-1) * beta[..., None]
+    g = log_decay.cumsum(-1)
+    later = torch.ones(g.shape[-1], g.shape[-1], dtype=torch.bool, device=g.device).triu(1)
+    gamma = (g[..., :, None] - g[..., None, :]).masked_fill(later, float("-inf")).exp()
+    # The solver takes the ones on the diagonal as given.
+    system = (beta[..., None] * (k @ k.mT) * gamma).tril(-1)
+    sides = torch.cat((v, g.exp()[..., None] * k), dim=-1) * beta[..., None]
     solved = torch.linalg.solve_triangular(system, sides, upper=False, unitriangular=True)
-    of_values, of_state = solved.split((v.shape[-1], k.shape[-1]), dim=-1)
-    weights = (q @ k.mT) * faded
-    asking = decay.exp()[..., None] * q
-    adding = ((decay[..., -1:] - decay).exp()[..., None] * k).mT
-    whole = decay[..., -1].exp()[..., None, None]
-    answers = torch.empty_like(v)
+    u, w = solved.split((v.shape[-1], k.shape[-1]), dim=-1)
+    weights = (q @ k.mT) * gamma
+    q_decayed = g.exp()[..., None] * q
+    k_decayed = ((g[..., -1:] - g).exp()[..., None] * k).mT
+    decay = g[..., -1].exp()[..., None, None]
+    out = torch.empty_like(v)
     for chunk in range(len(v)):
-        delta = of_values[chunk] - of_state[chunk] @ state
-        answers[chunk] = asking[chunk] @ state + weights[chunk] @ delta
-        state = whole[chunk] * state + adding[chunk] @ delta
-    return answers, state
+        delta = u[chunk] - w[chunk] @ state
+        out[chunk] = q_decayed[chunk] @ state + weights[chunk] @ delta
+        state = decay[chunk] * state + k_decayed[chunk] @ delta
+    return out, state
 
 
 def decode(
