@@ -32,12 +32,12 @@ def _block_diagonal_attention_kernel(
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # Strides are named after what they step over: q_token is from one token of q to the next.
     start, length, head = _tile(blocks, tl.program_id(0), heads)
-    query = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)
-    key = _load(k + head * k_head, start, length, BLOCK, HEAD_DIM, k_token)
-    value = _load(v + head * v_head, start, length, BLOCK, HEAD_DIM, v_token)
-    weights, total = _weights(query, key, length, scale, BLOCK)
-    result = tl.dot(weights.to(value.dtype), value) * (1.0 / total)
-    _store(out + head * out_head, result, start, length, BLOCK, HEAD_DIM, out_token)
+    b_q = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)  # [BLOCK, HEAD_DIM]
+    b_k = _load(k + head * k_head, start, length, BLOCK, HEAD_DIM, k_token)  # [BLOCK, HEAD_DIM]
+    b_v = _load(v + head * v_head, start, length, BLOCK, HEAD_DIM, v_token)  # [BLOCK, HEAD_DIM]
+    p, l_i = _weights(b_q, b_k, length, scale, BLOCK)  # [BLOCK, BLOCK], [BLOCK, 1]
+    b_o = tl.dot(p.to(b_v.dtype), b_v) * (1.0 / l_i)  # [BLOCK, HEAD_DIM]
+    _store(out + head * out_head, b_o, start, length, BLOCK, HEAD_DIM, out_token)
 
 
 def block_diagonal_attention(
@@ -72,8 +72,14 @@ def block_diagonal_attention(
     if tiles:
         with on_device_of(q):
             _block_diagonal_attention_kernel[(tiles,)](
-                *(q, k, v, out, blocks, heads, scale),
-                *strides(q, k, v, out),
+                q=q,
+                k=k,
+                v=v,
+                out=out,
+                blocks=blocks,
+                heads=heads,
+                scale=scale,
+                **strides(q=q, k=k, v=v, out=out),
                 BLOCK=BLOCK,
                 HEAD_DIM=head_dim,
                 **configure().options(),

@@ -31,7 +31,7 @@ def configure(head_dim: int, *, rotary: bool) -> Configuration:
 
 
 @triton.jit
-def _rotated_back(gradient, cosine, sine, INTERLEAVED: tl.constexpr):
+def _rotated_back(gradient, cos, sin, INTERLEAVED: tl.constexpr):
     """R(-theta) of each row of ``gradient``: a pair (a, b) becomes (a cos + b sin, b cos - a sin)."""
     rows: tl.constexpr = gradient.shape[0]
     width: tl.constexpr = gradient.shape[1]
@@ -40,7 +40,7 @@ def _rotated_back(gradient, cosine, sine, INTERLEAVED: tl.constexpr):
     else:
         pairs = gradient.reshape(rows, 2, width // 2).permute(0, 2, 1)
     first, second = tl.split(pairs)
-    pairs = tl.join(first * cosine + second * sine, second * cosine - first * sine)
+    pairs = tl.join(first * cos + second * sin, second * cos - first * sin)
     if not INTERLEAVED:
         pairs = pairs.permute(0, 2, 1)
     return pairs.reshape(rows, width)
@@ -57,32 +57,34 @@ def _block_diagonal_attention_backward_kernel(
     end = tiles if PERSISTENT else first + 1  # a loop of one step disappears: that saves some 40 registers
     for tile in range(first, end, tl.num_programs(0) if PERSISTENT else 1):
         start, length, head = _tile(blocks, tile, heads)
-        query = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)
-        key = _load(k + head * k_head, start, length, BLOCK, HEAD_DIM, k_token)
-        grad = _load(dout + head * dout_head, start, length, BLOCK, HEAD_DIM, dout_token)
-        value = _load(v + head * v_head, start, length, BLOCK, HEAD_DIM, v_token)
+        b_q = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)  # [BLOCK, HEAD_DIM]
+        b_k = _load(k + head * k_head, start, length, BLOCK, HEAD_DIM, k_token)  # [BLOCK, HEAD_DIM]
+        b_do = _load(dout + head * dout_head, start, length, BLOCK, HEAD_DIM, dout_token)  # [BLOCK, HEAD_DIM]
+        b_v = _load(v + head * v_head, start, length, BLOCK, HEAD_DIM, v_token)  # [BLOCK, HEAD_DIM]
 
-        # Queries beyond the block's last have zeros in `grad`, and keys beyond it the probability 0: they add nothing.
-        weights, total = _weights(query, key, length, scale, BLOCK)
-        probabilities = weights * (1.0 / total)
-        grad_value = tl.dot(probabilities.to(grad.dtype).T, grad)
-        _store(dv + head * dv_head, grad_value, start, length, BLOCK, HEAD_DIM, dv_token)
+        # Queries beyond the block's last have zeros in `b_do`, and keys beyond it the probability 0: they add nothing.
+        p, l_i = _weights(b_q, b_k, length, scale, BLOCK)  # [BLOCK, BLOCK], [BLOCK, 1]
+        p = p * (1.0 / l_i)
+        b_dv = tl.dot(p.to(b_do.dtype).T, b_do)  # [BLOCK, HEAD_DIM]
+        _store(dv + head * dv_head, b_dv, start, length, BLOCK, HEAD_DIM, dv_token)
 
-        grad_probabilities = tl.dot(grad, value.T)
-        inner = tl.sum(probabilities * grad_probabilities, axis=1, keep_dims=True)  # the row sum of dout * out
-        grad_scores = (probabilities * (grad_probabilities - inner)).to(key.dtype)
+        dp = tl.dot(b_do, b_v.T)  # [BLOCK, BLOCK]
+        delta = tl.sum(p * dp, axis=1, keep_dims=True)  # the row sum of dout * out
+        ds = (p * (dp - delta)).to(b_k.dtype)
         if cos_sin is not None:
-            cosine = _load(cos_sin, start, length, BLOCK, HEAD_DIM // 2, angle_token).to(tl.float32)
-            sine = _load(cos_sin + HEAD_DIM // 2, start, length, BLOCK, HEAD_DIM // 2, angle_token).to(tl.float32)
+            # [BLOCK, HEAD_DIM // 2]
+            cos = _load(cos_sin, start, length, BLOCK, HEAD_DIM // 2, angle_token).to(tl.float32)
+            # [BLOCK, HEAD_DIM // 2]
+            sin = _load(cos_sin + HEAD_DIM // 2, start, length, BLOCK, HEAD_DIM // 2, angle_token).to(tl.float32)
         # One gradient is stored before the next is computed: both together do not fit the registers.
-        grad_query = tl.dot(grad_scores, key) * scale
+        b_dq = tl.dot(ds, b_k) * scale  # [BLOCK, HEAD_DIM]
         if cos_sin is not None:  # rotated in float32: the gradients are rounded once, when they are stored
-            grad_query = _rotated_back(grad_query, cosine, sine, INTERLEAVED)
-        _store(dq + head * dq_head, grad_query, start, length, BLOCK, HEAD_DIM, dq_token)
-        grad_key = tl.dot(grad_scores.T, query) * scale
+            b_dq = _rotated_back(b_dq, cos, sin, INTERLEAVED)
+        _store(dq + head * dq_head, b_dq, start, length, BLOCK, HEAD_DIM, dq_token)
+        b_dk = tl.dot(ds.T, b_q) * scale  # [BLOCK, HEAD_DIM]
         if cos_sin is not None:
-            grad_key = _rotated_back(grad_key, cosine, sine, INTERLEAVED)
-        _store(dk + head * dk_head, grad_key, start, length, BLOCK, HEAD_DIM, dk_token)
+            b_dk = _rotated_back(b_dk, cos, sin, INTERLEAVED)
+        _store(dk + head * dk_head, b_dk, start, length, BLOCK, HEAD_DIM, dk_token)
 
 
 def block_diagonal_attention_backward(
@@ -135,9 +137,20 @@ def block_diagonal_attention_backward(
         programs = choice.count(tiles, q)
         with on_device_of(q):
             _block_diagonal_attention_backward_kernel[(programs,)](
-                *(q, k, v, dout, dq, dk, dv, cos_sin, blocks, tiles, heads, scale),
-                0 if cos_sin is None else cos_sin.stride(0),
-                *strides(q, k, v, dout, dq, dk, dv),
+                q=q,
+                k=k,
+                v=v,
+                dout=dout,
+                dq=dq,
+                dk=dk,
+                dv=dv,
+                cos_sin=cos_sin,
+                blocks=blocks,
+                tiles=tiles,
+                heads=heads,
+                scale=scale,
+                angle_token=0 if cos_sin is None else cos_sin.stride(0),
+                **strides(q=q, k=k, v=v, dout=dout, dq=dq, dk=dk, dv=dv),
                 BLOCK=BLOCK,
                 HEAD_DIM=head_dim,
                 PERSISTENT=programs < tiles,

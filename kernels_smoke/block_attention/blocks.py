@@ -96,17 +96,23 @@ def check_heads(like: torch.Tensor, blocks: torch.Tensor, scale: float | None, *
     return scale
 
 
-def strides(*tensors: torch.Tensor) -> tuple[int, ...]:
-    """Of each tensor [tokens, heads, head_dim] the elements from token to token, and from head to head."""
-    return tuple(step for tensor in tensors for step in tensor.stride()[:2])
+def strides(**tensors: torch.Tensor) -> dict[str, int]:
+    """Of each tensor [tokens, heads, head_dim] the elements from token to token, and from head to head.
+
+    ``q_token`` is from one token of ``q`` to the next, ``q_head`` from one head to the next.
+    """
+    steps = {}
+    for name, tensor in tensors.items():
+        steps[f"{name}_token"], steps[f"{name}_head"], _ = tensor.stride()
+    return steps
 
 
 @triton.jit
 def _tile(blocks, tile, heads):
     """First token, number of tokens, and head of a tile: heads of a block lie side by side, so they come in turn."""
     block = tile // heads
-    start = tl.load(blocks + 2 * block).to(tl.int64)
-    return start, tl.load(blocks + 2 * block + 1), (tile % heads).to(tl.int64)
+    start = tl.load(blocks + 2 * block).to(tl.int64)  # [1]
+    return start, tl.load(blocks + 2 * block + 1), (tile % heads).to(tl.int64)  # [1]
 
 
 @triton.jit
@@ -114,7 +120,7 @@ def _load(source, start, length, BLOCK: tl.constexpr, WIDTH: tl.constexpr, strid
     """Rows [BLOCK, WIDTH] from row ``start`` of ``source`` on; zero beyond ``length``, where others' tokens lie."""
     rows = tl.arange(0, BLOCK)[:, None]
     columns = tl.arange(0, WIDTH)[None, :]
-    return tl.load(source + (start + rows) * stride + columns, mask=rows < length, other=0.0)
+    return tl.load(source + (start + rows) * stride + columns, mask=rows < length, other=0.0)  # [BLOCK, WIDTH]
 
 
 @triton.jit
@@ -132,8 +138,8 @@ def _weights(q, k, length, scale, BLOCK: tl.constexpr):
 
     Both are complete: a block's queries see no other keys, so there is nothing to rescale and nothing to keep.
     """
-    scores = tl.dot(q, k.T)
-    scores = tl.where(tl.arange(0, BLOCK)[None, :] < length, scores, float("-inf"))
+    s = tl.dot(q, k.T)  # [BLOCK, BLOCK]
+    s = tl.where(tl.arange(0, BLOCK)[None, :] < length, s, float("-inf"))
     # The difference comes before the scale: it is exact where scores are large and near each other.
-    weights = tl.exp2((scores - tl.max(scores, axis=1, keep_dims=True)) * (scale * 1.4426950408889634))
-    return weights, tl.sum(weights, axis=1, keep_dims=True)
+    p = tl.exp2((s - tl.max(s, axis=1, keep_dims=True)) * (scale * 1.4426950408889634))
+    return p, tl.sum(p, axis=1, keep_dims=True)

@@ -71,10 +71,10 @@ KERNEL = Kernel(
     ),
     mutants=(
         *SHARED_MUTANTS,
-        Mutant("not divided by the sum", "* (1.0 / total)", "* 1.0"),
-        Mutant("keys taken for values", "value = _load(v + head * v_head", "value = _load(k + head * k_head"),
+        Mutant("not divided by the sum", "* (1.0 / l_i)", "* 1.0"),
+        Mutant("keys taken for values", "b_v = _load(v + head * v_head", "b_v = _load(k + head * k_head"),
         Mutant("heads at the queries' distance", "out + head * out_head", "out + head * q_head"),
-        Mutant("k at the distances of q", "strides(q, k, v, out)", "strides(q, q, v, out)"),
+        Mutant("k at the distances of q", "strides(q=q, k=k,", "strides(q=q, k=q,"),
         Mutant("tokens of the result without gaps", "HEAD_DIM, out_token", "HEAD_DIM, heads * out_head"),
     ),
     speeds=(

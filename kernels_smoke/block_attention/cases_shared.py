@@ -128,12 +128,12 @@ def shared(name: str, old: str, new: str, **where: Any) -> Mutant:
 SHARED_MUTANTS = (
     shared(
         "keys beyond the block's last not masked",
-        "tl.where(tl.arange(0, BLOCK)[None, :] < length, scores,",
-        "tl.where(tl.arange(0, BLOCK)[None, :] < BLOCK, scores,",
+        "tl.where(tl.arange(0, BLOCK)[None, :] < length, s,",
+        "tl.where(tl.arange(0, BLOCK)[None, :] < BLOCK, s,",
     ),
     shared("neighbours' tokens loaded", "mask=rows < length, other=0.0", "mask=rows < BLOCK, other=0.0"),
     shared("neighbours' tokens written", "values, mask=rows < length", "values, mask=rows < BLOCK"),
-    shared("the greatest score not subtracted", "(scores - tl.max(scores, axis=1, keep_dims=True))", "scores"),
+    shared("the greatest score not subtracted", "(s - tl.max(s, axis=1, keep_dims=True))", "s"),
     shared("exp2 for exp", "(scale * 1.4426950408889634)", "scale"),
     shared("the next block for every second head", "block = tile // heads", "block = (tile + 1) // heads"),
     shared("always the first head", "(tile % heads)", "(tile % heads * 0)"),
