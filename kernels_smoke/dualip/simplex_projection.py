@@ -27,24 +27,25 @@ def _simplex_projection_kernel(
     element = _elements(LENGTH, LANES)
     inside = element < length[None, :, None]
     where = tl.max_contiguous(begin[None, :, None] + element, [1, 2, LANES])
+    # [steps, SEGMENTS, LANES]
     value = tl.load(values + where, mask=inside, other=float("-inf"), eviction_policy=EVICTION)
 
     # Measured from the greatest value, what stays above the threshold is exact, however large the values are.
-    greatest = tl.where(length > 0, tl.max(tl.max(value, axis=0), axis=1), 0.0)
-    below = value - greatest[None, :, None]
+    v_max = tl.where(length > 0, tl.max(tl.max(value, axis=0), axis=1), 0.0)  # [SEGMENTS]
+    below = value - v_max[None, :, None]
     # Newton's method for sum(max(below - threshold, 0)) = radius, from the left: the set of elements above the
     # threshold only shrinks, and once it stays, the threshold is that of the projection.
-    threshold = tl.zeros_like(greatest) - radius
-    number = length + 1
+    threshold = tl.zeros_like(v_max) - radius
+    last_support = length + 1
     shrinking = 1
     while shrinking > 0:
         above = below > threshold[None, :, None]
-        left = _sum(above.to(tl.int32))
-        better = (_sum(tl.where(above, below, 0.0)) - radius) / tl.maximum(left, 1)
-        fewer = left < number
-        threshold = tl.where(fewer, better, threshold)
-        number = tl.minimum(left, number)
-        shrinking = tl.max(fewer.to(tl.int32), axis=0)
+        support = _sum(above.to(tl.int32))  # [SEGMENTS]
+        next_threshold = (_sum(tl.where(above, below, 0.0)) - radius) / tl.maximum(support, 1)
+        shrunk = support < last_support
+        threshold = tl.where(shrunk, next_threshold, threshold)
+        last_support = tl.minimum(support, last_support)
+        shrinking = tl.max(shrunk.to(tl.int32), axis=0)
     projected = tl.maximum(below - threshold[None, :, None], 0.0)
     if not EQUALITY:  # what is inside the simplex stays there
         positive = tl.maximum(value, 0.0)
@@ -81,8 +82,13 @@ def simplex_projection(
         for members in segments.classes if segments.elements else ():
             choice = configure(members.length)
             _simplex_projection_kernel[(triton.cdiv(members.count, choice.segments),)](
-                *(values, segments.offsets, segments.order, out),
-                *(members.first, members.count, radius),
+                values=values,
+                offsets=segments.offsets,
+                order=segments.order,
+                out=out,
+                first=members.first,
+                count=members.count,
+                radius=radius,
                 EQUALITY=equality,
                 LENGTH=choice.length,
                 LANES=choice.lanes,

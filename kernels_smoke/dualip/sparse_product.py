@@ -42,8 +42,9 @@ def _sparse_product_kernel(
         element = _elements(LENGTH, LANES) + start
         inside = element < length[None, :, None]
         where = tl.max_contiguous(begin[None, :, None] + element, [1, 2, LANES])
-        value = tl.load(values + where, mask=inside, other=0.0, eviction_policy=EVICTION)
-        index = tl.load(indices + where, mask=inside, other=0, eviction_policy=EVICTION)
+        value = tl.load(values + where, mask=inside, other=0.0, eviction_policy=EVICTION)  # [steps, SEGMENTS, LANES]
+        index = tl.load(indices + where, mask=inside, other=0, eviction_policy=EVICTION)  # [steps, SEGMENTS, LANES]
+        # [SEGMENTS]
         total += _sum(value * tl.load(vector + tl.max_contiguous(index, [1, 2, LANES]), mask=inside, other=0.0))
     tl.store(out + segment, total, mask=exists)
 
@@ -71,8 +72,14 @@ def sparse_product(matrix: Compressed, vector: torch.Tensor, *, out: torch.Tenso
         for members in segments.classes:
             choice = configure(members.length)
             _sparse_product_kernel[(triton.cdiv(members.count, choice.segments),)](
-                *(matrix.values, matrix.indices, vector, segments.offsets, segments.order, out),
-                *(members.first, members.count),
+                values=matrix.values,
+                indices=matrix.indices,
+                vector=vector,
+                offsets=segments.offsets,
+                order=segments.order,
+                out=out,
+                first=members.first,
+                count=members.count,
                 LENGTH=choice.length,
                 LANES=choice.lanes,
                 SEGMENTS=choice.segments,
