@@ -20,7 +20,7 @@ from tests.support.chromium import chromium, read_result
 from tests.support.mixed_runs import mixed_runs
 from tests.support.rendering import rendered
 from wheel_checks.answers.questions import FOLLOWS_FROM
-from wheel_checks.model import Report
+from wheel_checks.model import Outcome, Report
 from wheel_checks.report.markdown import LIMIT
 
 pytestmark = pytest.mark.browser
@@ -127,6 +127,36 @@ def test_evidence_folds_and_nothing_is_wider_than_the_window(tmp_path: Path, wid
 def test_a_reader_who_prefers_dark_gets_dark(tmp_path: Path) -> None:
     dark = probed(tmp_path, reports.hostile(), 400, "--blink-settings=preferredColorScheme=0")
     assert (dark["color"], dark["overflow"]) == ("rgb(17, 21, 26)", 0)
+
+
+# How many findings, subjects and details are shown after each of these clicks.
+CHOICES = """
+const counts = () => [".findings li", ".subjects tbody tr", "details.subject"].map(
+  (what) => [...inner.querySelectorAll(what)].filter((element) => visible(element)).length
+);
+const states = {};
+for (const id of ["", "show-rest", "show-rest", "only-r1", "only-r0", "show-crash", "show-passing"]) {
+  inner.getElementById(id)?.click();
+  states[`${Object.keys(states).length} ${id}`] = counts();
+}
+document.querySelector("#result").textContent = JSON.stringify(states);
+"""
+
+
+def test_a_click_shows_the_rest_or_one_rule_alone(tmp_path: Path) -> None:
+    faults = [reports.result("WHL301", Outcome.FAIL, f"fault {n}") for n in range(23)]
+    crashed = reports.wheel("2.10.0", results=(reports.CRASHED,))
+    report = reports.report(reports.wheel(results=tuple(faults)), crashed, reports.wheel("2.9.0"))
+    probe = PROBE.split("const subject", maxsplit=1)[0] + CHOICES
+    assert probed(tmp_path, report, 1280, probe=probe) == {
+        "0 ": [20, 3, 3],
+        "1 show-rest": [24, 3, 3],
+        "2 show-rest": [20, 3, 3],
+        "3 only-r1": [1, 1, 1],
+        "4 only-r0": [23, 1, 1],
+        "5 show-crash": [23, 1, 1],
+        "6 show-passing": [23, 1, 1],
+    }
 
 
 # Of each frame: what a reader sees before scrolling, and whether each line leads to a place that can be seen.
