@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -12,6 +13,7 @@ import pytest
 
 from ci.charts.drawing import WIDTH, table_in
 from ci.update_charts import NAMES
+from wheel_checks.data import load
 
 ROOT = Path(__file__).parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -73,3 +75,13 @@ def test_rows_are_read_from_the_table_with_these_headings() -> None:
     page = "| a | b |\n| --- | --- |\n| 1 | 2 |\n\n| a | c |\n| --- | ---: |\n| 3 | |\n| 4 | 5 |\nend\n| 6 | 7 |\n"
     assert list(table_in(page, "a", "c")) == [{"a": "3", "c": ""}, {"a": "4", "c": "5"}]
     assert not list(table_in(page, "x"))
+
+
+def test_the_recorded_matrix_agrees_with_the_table_of_builds() -> None:
+    cells = json.loads((ROOT / "ci/charts/matrix.json").read_text(encoding="utf-8"))["cells"]
+    known = {
+        (row["version"], row["machine"]): row["cuda"] or row["accelerator"] for row in load("torch_builds")["build"]
+    }
+    recorded = {(c["torch"], c["platform"]): c["built"] for c in cells if c["python"] == "3.12"}
+    assert recorded == {key: known[key] for key in recorded}
+    assert len(recorded) == 20

@@ -1,0 +1,89 @@
+"""A matrix of platforms and Pythons by torch: what `wheelproof verify --expect cuda` says of each cell's wheel.
+
+``record()`` asks the package index, and writes the answers to matrix.json, from which the chart is drawn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+from collections import Counter
+from itertools import product
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from ci.charts.drawing import MARGIN, WIDTH, Look, chart, grid, legend, top
+
+DATA = Path(__file__).with_suffix(".json")
+_TORCH = ("2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0")
+_PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+_PLATFORMS = ("x86_64", "aarch64")
+_LOOKS = {
+    "pass": Look("fair", "ink", "the CUDA it is built for"),
+    "fail": Look("bad", "on", "a CPU build"),
+    "none": Look("track", "quiet", "no wheel"),
+}
+
+
+def record() -> None:
+    """Ask for each cell, and keep what its wheel is built for ("" where there is no wheel).
+
+    Only the public index counts: a machine may have wheels of other builds, which its pip would take.
+    """
+    cells, date = [], ""
+    set_here = {name for name in os.environ if name.startswith(("PIP_", "UV_"))} - {"PIP_CERT"}
+    public = {name: value for name, value in os.environ.items() if name not in set_here}
+    public["PIP_CONFIG_FILE"] = os.devnull
+    with patch.dict(os.environ, public, clear=True):
+        for platform, python, torch in product(_PLATFORMS, _PYTHONS, _TORCH):
+            report = _verify(f"torch=={torch}", "--platform", platform, "--python", python, "--expect", "cuda")
+            subject = max(report["subjects"], key=lambda subject: subject["kind"] == "wheel")
+            cells.append({"platform": platform, "python": python, "torch": torch} | _answer(subject))
+            date = report["started"][:10]
+    DATA.write_text(json.dumps({"date": date, "cells": cells}, indent=1) + "\n", encoding="utf-8")
+
+
+def _verify(*asked: str) -> dict[str, Any]:
+    from wheelproof.cli.main import main
+
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        main(["verify", *asked, "--format", "json"])
+    report: dict[str, Any] = json.loads(output.getvalue())
+    return report
+
+
+def _answer(subject: dict[str, Any]) -> dict[str, str]:
+    facts = subject["facts"]
+    return {"built": facts.get("cuda") or facts.get("accelerator") or "", "verdict": subject["verdict"]}
+
+
+def draw() -> str:
+    """The chart."""
+    run: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
+    rows: dict[str, list[tuple[str, str]]] = {}
+    counts = Counter[str]()
+    for cell in run["cells"]:
+        state = cell["verdict"] if cell["built"] else "none"
+        counts[state] += 1
+        said = {"fail": "CPU", "none": "-"}.get(state, cell["built"])
+        rows.setdefault(f"{cell['platform']} {cell['python']}", []).append((state, said))
+    about = (
+        "By platform, Python, and newest patch release of a torch:",
+        f"what verify --expect cuda finds in its wheel, {run['date']}.",
+    )
+    left = 136.0
+    cell = ((WIDTH - MARGIN - left) / len(_TORCH), 30.0)
+    headings = [version.rpartition(".")[0] for version in _TORCH]
+    body, y = grid(rows, _LOOKS, left=left, y=top(about) + 6, cell=cell, headings=headings)
+    signs = {"pass": "13", "fail": "C", "none": "-"}
+    entries, y = legend([(look, signs[state]) for state, look in _LOOKS.items()], y + 12)
+    by_row = {name: zip(headings, cells, strict=True) for name, cells in rows.items()}
+    listed = "; ".join(
+        f"{name}: {', '.join(f'{v} {said}' for v, (_, said) in cells)}" for name, cells in by_row.items()
+    )
+    total = ", ".join(f"{counts[state]} {look.meaning}" for state, look in _LOOKS.items())
+    return chart("Who gets CUDA", about, [*body, *entries], y + 6, f"{total}. {listed}.")
