@@ -123,9 +123,7 @@ def test_nothing_differs() -> None:
 
 
 def as_text(table: Table) -> str:
-    stream = io.StringIO()
-    text.render_tables([("demo", table)], stream, color=False, width=200)
-    return stream.getvalue()
+    return "".join(f"{line}\n" for line in text.table_lines([("demo", table)], io.StringIO(), color=False, width=200))
 
 
 def as_markdown(table: Table) -> str:

@@ -57,6 +57,14 @@ def answer_difference(subjects: Sequence[Subject]) -> Answer:
         but = f", but for {plural(len(remarks), 'finding')} that is no error" if len(remarks) == 1 else ""
         but = but or (f", but for {len(remarks)} findings that are no errors" if remarks else "")
         reasons = (remarks[0].message,) if remarks else ()
-        return Answer(Verdict.PASS, f"the two sides agree{but}", about, reasons)
+        same = "the two sides agree" if len(subjects) > 1 or not (others := _accelerators(subjects[0])) else others
+        return Answer(Verdict.PASS, f"{same}{but}", about, reasons)
     words = "the two sides do not agree" if evidence.verdict is Verdict.FAIL else "not proven"
     return Answer(evidence.verdict, words, about, evidence.reasons, "", evidence.rules)
+
+
+def _accelerators(pair: Subject) -> str:
+    """What a pair of wheels is built for where that differs, as it may between releases; "" where it does not."""
+    sides = [pair.facts.get(side, {}) for side in "ab"]
+    a, b = (f"{side.get('accelerator', '')} {side.get('accelerator_version', '')}".strip() for side in sides)
+    return f"the two sides are built for {a} and for {b}" if a and b and a != b else ""

@@ -93,16 +93,18 @@ def _emit(comparison: Comparison, options: OutputOptions) -> int:
 
     report = comparison.report
     # Of a whole release the findings come first; a table for each pair would bury them.
-    shown = comparison.differences if options.verbose or len(comparison.differences) <= MANY else {}
-    tables = [(title, build_table(pair, everything=options.verbose > 0)) for title, pair in shown.items()]
+    compared = comparison.differences if options.verbose or len(comparison.differences) <= MANY else {}
+    tables = [(title, build_table(pair, everything=options.verbose > 0)) for title, pair in compared.items()]
     for name, place in options.reports:
         with open_output(place) as stream:
-            render(report, stream, name, color=options.color, quiet=options.quiet, verbose=options.verbose)
+            after: list[str] = []
             if name == "text" and not options.quiet:
                 from wheelproof.diff import text  # imports rich
 
-                text.render_tables(tables, stream, color=options.color)
-            elif name == "markdown":
+                after = text.table_lines(tables, stream, color=options.color)
+            shown = {"color": options.color, "quiet": options.quiet, "verbose": options.verbose, "after": after}
+            render(report, stream, name, **shown)
+            if name == "markdown":
                 from wheelproof.diff import markdown
 
                 markdown.render_tables(tables, stream)

@@ -5,23 +5,39 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import shutil
+import sys
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Audience, Rule
+from wheel_checks.phrases import plural
 from wheel_checks.references import address_of
+from wheel_checks.report.links import is_screen
 from wheelproof.cli.options import open_output, warn
 
 SCHEMA = "wheelproof.rules/1"
-WIDTH = 100  # columns of the text pages: prose, so not as wide as a terminal may be
+WIDTH = 100  # columns of the text pages at most: prose, so not as wide as a terminal may be
 
 AUDIENCES = {
     Audience.PUBLISHER: "for who publishes it",
     Audience.INSTALLER: "for who installs it",
     Audience.BOTH: "for who publishes and who installs it",
+}
+GROUPS = {
+    "DOC": "hosts and logs: why torch does not see the GPU",
+    "KRN": "kernels: correct, fast, compiled for a GPU",
+    "MTX": "cells of a matrix, and fleets of hosts",
+    "PIN": "requirements and installs that could replace torch",
+    "PLG": "plug-ins",
+    "REL": "releases, and pairs of wheels",
+    "SEC": "what wheels run, and where they write",
+    "STK": "stacks: what requirements install on a platform",
+    "WHL": "wheels, and what is installed from them",
 }
 CONFIGURABLE = False  # `format = "junit"` in a project's configuration is about reports, and must not break the manual.
 
@@ -46,8 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
     elif whole_pages:
         page = markdown_page if arguments.format == "markdown" else text_page
         text = "\n".join(page(rule) for rule in wanted)
+    elif arguments.format == "markdown":
+        text = markdown_list(wanted)
+    elif is_screen(sys.stdout) and not arguments.rules:
+        text = groups_list(wanted)
     else:
-        text = markdown_list(wanted) if arguments.format == "markdown" else text_list(wanted)
+        text = text_list(wanted)
     with open_output("-") as stream:
         stream.write(text)
     return 0
@@ -86,8 +106,25 @@ def as_json(rule: Rule) -> dict[str, Any]:
 
 
 def text_list(rules: Sequence[Rule]) -> str:
-    """One line per rule: id, severity, title."""
-    return "".join(f"{rule.id:8}{rule.severity:9}{rule.title}\n" for rule in rules)
+    """One line per rule: id, severity, title; on a terminal folded."""
+    lines = (f"{rule.id:8}{rule.severity:9}{rule.title}" for rule in rules)
+    if is_screen(sys.stdout):
+        lines = (textwrap.fill(line, shutil.get_terminal_size().columns, subsequent_indent=" " * 17) for line in lines)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def groups_list(rules: Sequence[Rule]) -> str:
+    """One line per group of rules, since a screen does not hold them all; then how to see more."""
+    groups = Counter(rule.id.rstrip("0123456789") for rule in rules)
+    rows = [f"{name:8}{count:4}  {GROUPS.get(name, 'rules of a plug-in')}\n" for name, count in groups.items()]
+    return f"""\
+{plural(len(rules), "rule")} in {plural(len(groups), "group")}
+
+{"".join(rows)}
+wheelproof rules WHL       lists a group; WHL2 the part of it that begins so
+wheelproof rules WHL201    explains a rule
+wheelproof rules | less    lists all
+"""
 
 
 def text_page(rule: Rule) -> str:
@@ -140,9 +177,13 @@ def _readers(rule: Rule) -> str:
 
 def _wrapped(prose: str) -> str:
     paragraphs = [
-        textwrap.fill(" ".join(part.split()), WIDTH - 2, break_on_hyphens=False) for part in prose.split("\n\n")
+        textwrap.fill(" ".join(part.split()), _width() - 2, break_on_hyphens=False) for part in prose.split("\n\n")
     ]
     return textwrap.indent("\n\n".join(paragraphs), "  ")
+
+
+def _width() -> int:
+    return min(WIDTH, shutil.get_terminal_size().columns) if is_screen(sys.stdout) else WIDTH
 
 
 def _cell(text: str) -> str:

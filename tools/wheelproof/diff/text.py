@@ -9,32 +9,31 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from wheel_checks.phrases import and_more, shortened
-from wheel_checks.report import wording
-from wheel_checks.report.terminal import console_for
+from wheel_checks.report.terminal import captured, console_for, prose
 from wheel_checks.report.wording import neutral
 from wheelproof.diff.rows import Table
 
 _LONGEST = 120  # characters of a cell: in a log lines are not folded, and the json format holds everything
 
 
-def render_tables(
+def table_lines(
     tables: Iterable[tuple[str, Table]], stream: TextIO, *, color: bool | None = None, width: int | None = None
-) -> None:
-    """Write each table under its title: the name of what differs, what A has, what B has.
+) -> list[str]:
+    """Each table under its title, for ``stream``: the name of what differs, what A has, what B has.
 
     ``color`` None means: when ``stream`` is a terminal and NO_COLOR is unset; ``width`` None the terminal's own.
     """
     console = console_for(stream, color=color, width=width)
-    with console.capture() as capture:
+    with captured(console) as lines:
         for title, table in tables:
             console.print()
-            console.print(Text(neutral(title), style="bold"), soft_wrap=True)
+            prose(console, title, style="bold")
             console.print(_grid(table))
             if table.same:
-                console.print(Text(f"  same on both sides: {neutral(table.same)}", style="dim"), soft_wrap=True)
+                prose(console, f"  same on both sides: {table.same}", style="dim")
             for sentence in table.not_compared:
-                console.print(Text(f"  not compared: {neutral(sentence)}", style="yellow"), soft_wrap=True)
-    wording.write(stream, "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+                prose(console, f"  not compared: {sentence}", style="yellow")
+    return lines
 
 
 def _grid(table: Table) -> RichTable:

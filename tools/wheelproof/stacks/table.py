@@ -98,7 +98,8 @@ def _table(shown: ShownStack, fail_on: FailOn) -> Table:
         for subject in notable[:_MOST_ROWS]
     )
     counted = [f"{len(notable) - len(rows)} more with an accelerator"] if len(notable) > len(rows) else []
-    counted += [f"{rest} without one"] if (rest := len(shown.packages) - len(notable)) else []
+    without = "without one" if counted else "without an accelerator"
+    counted += [f"{rest} {without}"] if (rest := len(shown.packages) - len(notable)) else []
     title = f"{shown.stack.facts.get('target', shown.stack.id)}: {plural(len(shown.packages), 'package')}"
     title += f", of which {joined(counted)} are not listed (-v lists them)" if counted else ""
     states = {(number, 4): verdicts[id(subject)] for number, subject in enumerate(notable[:_MOST_ROWS])}
