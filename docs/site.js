@@ -1,3 +1,26 @@
+// What is typed into the search, as its worker should read it. The worker takes "-" and "+" before a word for "without" and
+// "must", so that a pasted --option ends it with an error; and it looks for each word as the beginning of others, so that
+// "to" finds torch. Words that its index leaves out go, but for the last one, which may become longer.
+(() => {
+  "use strict"
+  const QUERY = 2 // the type of a message to the worker of the search
+  const LEFT_OUT = new Set(
+    `a about all am an and any are as at be because been but by can could did do does else ever for from get got had has
+    have how however i if in into is it its just let like may me might most must my no nor not of off often on only or
+    other our own rather should since so some than that the their them then there these they this to too us was we were
+    what when where which while who why will with would yet you your`.split(/\s+/),
+  )
+  const asRead = (typed) => {
+    const words = typed.replace(/(^|\s)[-+]+(?=\S)/g, "$1").split(/\s+/)
+    return words.filter((word, place) => place === words.length - 1 || !LEFT_OUT.has(word.toLowerCase())).join(" ")
+  }
+  const send = Worker.prototype.postMessage
+  Worker.prototype.postMessage = function (message, ...more) {
+    const typed = message?.type === QUERY && typeof message.data === "string"
+    return send.call(this, typed ? { ...message, data: asRead(message.data) } : message, ...more)
+  }
+})();
+
 // The filter above the index of the rules. Without this script the page is the plain list, grouped by subject.
 (() => {
   "use strict"
@@ -49,4 +72,4 @@
   }
   place.addEventListener("input", filter)
   filter()
-})()
+})();

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci.reference.log_messages import messages_of
 from wheel_checks.model import Rule
 from wheelproof.cli.rules import markdown_list, markdown_page
 
@@ -87,7 +88,9 @@ def _context(rule: Rule, subject_rules: Sequence[Rule], subject: Subject, rules:
     chosen = [other for other in rules if other.id in named] + [other for other in near if other.id not in named]
     lines = [f"- [{other.id}]({other.id}.md): {other.title}\n" for other in chosen[:MOST_RELATED]]
     related = f"## Related rules\n\n{''.join(lines)}\n" if lines else ""
-    return f"""{related}## Commands
+    messages = "".join(f"{message}\n" for message in messages_of(rule.id))
+    logs = f"## In a log\n\nMessages of which this is a likely cause:\n\n```text\n{messages}```\n\n" if messages else ""
+    return f"""{logs}{related}## Commands
 
 `wheelproof rules {rule.id}` shows this page in a terminal, and `wheelproof rules {subject.prefix}` lists its subject,
 [{subject.title}](README.md#{subject.anchor}). {_commands(subject)} can report it.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ci.reference.log_messages import ANY, messages_of
 from ci.reference.rules import pages, subjects
 from tests.support.chromium import chromium_file, read_result
 from wheel_checks.catalogue import all_rules
+from wheel_checks.data import load
 
 PROBE = """
 <pre id="result"></pre>
@@ -58,3 +61,13 @@ def test_a_rule_without_a_subject_is_refused() -> None:
     rules = all_rules()
     with pytest.raises(ValueError, match="ZZZ999"):
         pages([*rules, replace(rules[0], id="ZZZ999")])
+
+
+def test_the_messages_of_a_rule_are_found_by_its_expressions() -> None:
+    expressions = [text for entry in load("log_texts")["entry"] for text in entry["texts"]]
+    messages = {message for rule in all_rules() for message in messages_of(rule.id) if ANY not in message}
+    assert "Torch not compiled with CUDA enabled" in messages_of("DOC102")
+    assert [
+        m for m in sorted(messages) if not any(re.search(text, line) for text in expressions for line in (m, f"{m} "))
+    ] == []
+    assert len(messages) > 100
