@@ -68,6 +68,6 @@ def test_the_messages_of_a_rule_are_found_by_its_expressions() -> None:
     messages = {message for rule in all_rules() for message in messages_of(rule.id) if ANY not in message}
     assert "Torch not compiled with CUDA enabled" in messages_of("DOC102")
     assert [
-        m for m in sorted(messages) if not any(re.search(text, line) for text in expressions for line in (m, f"{m} "))
+        m for m in sorted(messages) if not any(re.search(text, line) for text in expressions for line in (m, f" {m} "))
     ] == []
     assert len(messages) > 100
