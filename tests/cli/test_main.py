@@ -67,7 +67,7 @@ def test_a_misspelt_command_is_wrong_usage_and_the_nearest_is_named(wheelproof: 
     assert run == Run(
         2,
         "",
-        "wheelproof: error: no command is named 'verfy'\n"
+        "wheelproof: error: unknown command 'verfy'\n"
         f"  expected: one of {', '.join(frame.COMMANDS)}\n"
         "  hint: did you mean `wheelproof verify`?\n",
     )
@@ -76,9 +76,9 @@ def test_a_misspelt_command_is_wrong_usage_and_the_nearest_is_named(wheelproof: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "no command was given"),
-        (("--format", "json"), "the option --format stands where a command belongs"),
-        (("zzzzzz",), "no command is named 'zzzzzz'"),
+        ((), "no command given"),
+        (("--format", "json"), "expected a command, got the option --format"),
+        (("zzzzzz",), "unknown command 'zzzzzz'"),
     ],
 )
 def test_without_a_command_the_help_is_named(wheelproof: Wheelproof, arguments: tuple[str, ...], message: str) -> None:

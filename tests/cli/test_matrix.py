@@ -131,7 +131,7 @@ def test_a_cell_without_a_runner_is_refused_for_github(wheelproof: Wheelproof, m
     answer = wheelproof("matrix", "github", "--matrix", str(matrix))
 
     assert (answer.status, answer.out) == (2, "")
-    assert "no runner is named for x86_64-py3.12-torch2.11.0-gpu" in answer.err
+    assert "no runner is configured for x86_64-py3.12-torch2.11.0-gpu" in answer.err
     assert 'expected: gpu = ["LABEL", ...] in [runners]' in answer.err
 
 
@@ -139,12 +139,12 @@ def test_a_cell_without_a_runner_is_refused_for_github(wheelproof: Wheelproof, m
     ("arguments", "says"),
     [
         (["list", "--only", "arm64*"], "no cell of {} matches 'arm64*'"),
-        (["image", "--platform", "aarch64"], "--platform and --python name an image together"),
-        (["image", "--platform", "arm64", "--python", "3.11"], "no image is made for --platform arm64"),
-        (["image", "--platform", "aarch64", "--python", "3.12"], "no image is made for --python 3.12"),
-        (["image"], "no cell needs an image that can be made of Debian's packages"),
+        (["image", "--platform", "aarch64"], "--platform and --python must be given together"),
+        (["image", "--platform", "arm64", "--python", "3.11"], "no image can be built for --platform arm64"),
+        (["image", "--platform", "aarch64", "--python", "3.12"], "no image can be built for --python 3.12"),
+        (["image"], "no cell needs an image that can be built from Debian packages"),
         (["run", "--jobs", "0"], "--jobs 0 does nothing"),
-        (["run", "--deadline", "0"], "--deadline 0 is no time to wait"),
+        (["run", "--deadline", "0"], "--deadline 0 is not a valid timeout"),
         (["run", "--executor", "podman"], "invalid choice: 'podman'"),
         (["run", "--executor", "venv", "--select", "MTX9"], "no rule starts with 'MTX9'"),
     ],
@@ -175,7 +175,7 @@ def without_docker(folder: Path) -> Path:
 
 @pytest.mark.parametrize("checkout", [True, False])
 def test_without_the_package_docker_a_run_says_how_to_install_it(tmp_path: Path, checkout: bool) -> None:
-    """In a checkout the folder docker/ is on the path of imports, and is no package of that name."""
+    """In a checkout the folder docker/ is on the path of imports, and is not a package of that name."""
     installed = without_docker(tmp_path / "installed")
     for name, source in (("wheelproof", "tools"), ("wheel_checks", ""), ("kernels_smoke", "")):
         if not checkout:

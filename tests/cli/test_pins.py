@@ -187,7 +187,7 @@ def test_check_reads_on_past_a_broken_file(wheelproof: Wheelproof, project: Path
 def test_check_without_any_file(wheelproof: Wheelproof) -> None:
     run = wheelproof("pins", "check")
     assert run.status == 3
-    assert "no file that holds requirements was found in ." in run.err
+    assert "no requirements file found in ." in run.err
 
 
 def test_check_is_configured_in_its_own_table(wheelproof: Wheelproof, project: Path) -> None:

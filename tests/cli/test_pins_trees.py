@@ -123,7 +123,7 @@ def test_a_second_run_says_that_it_waits(
     monkeypatch.setattr(notes, "note", note)
     first.enter_context(hold(clone))
     run = wheelproof("pins", command)
-    assert (run.status, run.err) == (0, f"note: waiting for another run in {clone}, 60 s at most\n")
+    assert (run.status, run.err) == (0, f"note: waiting up to 60 s for another run in {clone}\n")
 
 
 def test_a_run_that_waited_sees_what_the_other_one_left(
@@ -164,7 +164,7 @@ def test_a_journal_in_the_tree_is_shown_and_never_obeyed(folder: str, wheelproof
 
     run = wheelproof("pins", "restore")
     assert run.status == 3
-    assert f"note: {path} lies in the tree, where anyone may have put it: it is not obeyed\n" in run.err
+    assert f"note: {path} is in the tree, where anyone may have put it: it is ignored\n" in run.err
     assert wheelproof("pins", "rewrite").status == 0
     assert wheelproof("pins", "restore").status == 0
     assert wheelproof("pins", "restore", "--journal", str(path)).status == 3
@@ -199,7 +199,7 @@ def test_a_link_out_of_the_tree_is_reported_and_not_written(wheelproof: Wheelpro
 
     run = wheelproof(*CHECK, "--format", "json")
     assert outcomes(run)["requirements.txt"] == "fail"  # it was read and judged
-    assert "it was read and judged; `pins rewrite` does not change it" in run.out
+    assert "it was checked, but `pins rewrite` does not change it" in run.out
 
 
 @pytest.mark.parametrize("option", ["-r ../victim.txt", "-c ../victim.txt", "-r docs/../../victim.txt", "-r {}"])

@@ -140,7 +140,7 @@ class TestOnAnIndex:
         with RangeServer(simple_index(WHEEL)) as server:
             run = wheelproof("verify", server.url(f"/files/{NAME}"), "--provenance")
         assert run.status == 3
-        assert "no index was asked about it" in run.out
+        assert "no index was queried for it" in run.out
 
 
 @pytest.mark.usefixtures("library")

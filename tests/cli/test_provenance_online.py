@@ -1,7 +1,7 @@
 """Attested files and their real attestations: they hold, and with one byte changed they do not.
 
 The index that is reachable may show no provenance, so the files are those of pypi-attestations' own tests, in its
-source archive, behind an index on loopback. The package itself, with some thirty others, is installed into a folder of
+source archive, after an index on loopback. The package itself, with some thirty others, is installed into a folder of
 the test; it verifies with the trust root that it brings.
 """
 

@@ -45,7 +45,7 @@ def torch(version: str = "2.11.0", arm: str = "cuda") -> list[WheelBuilder]:
 
 @pytest.fixture
 def dist(tmp_path: Path) -> Path:
-    """A folder with a whole release of torch 2.11.0."""
+    """A folder with a whole torch 2.11.0 release."""
     folder = tmp_path / "dist"
     folder.mkdir()
     for wheel in torch():
@@ -224,7 +224,7 @@ def test_a_wheel_that_cannot_be_read_stops_it_undecided(wheelproof: Wheelproof, 
 
     assert run.status == 3
     answer, title, *_ = run.out.splitlines()
-    assert answer.startswith("must not be uploaded, since something is not proven: ")
+    assert answer.startswith("must not be uploaded: not everything is proven: ")
     assert title.startswith("STOP  torch 2.11.0")
     assert "not checked  WHL000" in run.out
 
@@ -263,7 +263,7 @@ def test_every_format(wheelproof: Wheelproof, dist: Path) -> None:
     ("arguments", "expect", "status", "said"),
     [
         (("torch==2.11.0",), "project = 1", 2, "project (line 1) is 1; expected a string"),
-        (("torch==2.11.0",), EXPECT + "colour = 1", 2, "platform[1].colour (line 14) is no key that is known here"),
+        (("torch==2.11.0",), EXPECT + "colour = 1", 2, "platform[1].colour (line 14) is not a known key"),
         (("other==1",), EXPECT, 2, "'other==1' is not of torch"),
         (("absent/",), EXPECT, 3, "there is no file absent"),
         (
@@ -496,7 +496,7 @@ def test_without_an_index_it_is_not_proven_that_the_release_can_be_installed(
     folder = demo(tmp_path / "dist", "dep")
     run = release(wheelproof, folder, "--no-index", expect=DEMO)
     assert run.status == 3
-    assert "not proven that the release can be installed on every platform: no index is asked" in run.out
+    assert "not proven that the release can be installed on every platform: no index is queried" in run.out
     assert release(wheelproof, folder, "--no-index", expect=f"resolve = false\n{DEMO}").status == 0
     for wheel in dependency("1.0", "py3-none-any"):
         wheel.write(tmp_path)

@@ -1,6 +1,6 @@
-"""Every option of every command was looked at: what the configuration file of a tree may do to it.
+"""Every option of every command was inspected: what the configuration file of a tree may do to it.
 
-A new option is refused from a tree, and fails here until it stands in the table, on one side or the other. On the side
+A new option is refused from a tree, and fails here until it is in the table, on one side or the other. On the side
 that is allowed belongs only what changes what is judged and what is expected. What is run, written or contacted, what
 is read outside the tree, facts about the machine, and how a report looks are for the user alone to decide.
 """

@@ -38,7 +38,7 @@ Fix
 
 @pytest.fixture
 def two_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A registry that holds two rules and nothing else."""
+    """A registry that contains two rules and nothing else."""
     all_rules()  # so that the real ones do not register themselves into the copy
 
     monkeypatch.setattr(registry, "_RULES", {})
@@ -116,7 +116,7 @@ def test_json_holds_everything(wheelproof: Wheelproof) -> None:
 def test_an_unknown_id_is_wrong_usage_and_the_nearest_is_named(wheelproof: Wheelproof, asked: str, hint: str) -> None:
     run = wheelproof("rules", asked)
     assert (run.status, run.out) == (2, "")
-    assert f"no rule has the id or prefix {asked!r}" in run.err
+    assert f"unknown rule id or prefix {asked!r}" in run.err
     assert hint in run.err
 
 

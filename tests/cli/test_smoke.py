@@ -103,7 +103,7 @@ scaled_mm
         REPLAY --only scaled_mm --seed 123 --python PYTHON
   2 skipped, 2 passed
 
-Kernels, and their times next to what this GPU allows
+Kernels, and their times compared to the limits of this GPU
 kernel              cases         timed run      us  floor us  of floor  ratio  bar            verdict
 fused_add_rms_norm  1             16384x4096  200.0     125.0       62%   1.60  1.10 of floor  slow
 mul_add_sigmoid     0, 1 skipped                                                               skipped
@@ -259,7 +259,10 @@ def test_only_the_user_says_which_files_of_kernels_are_run(
     own.write_text('[smoke]\nkernels = "smoke_kernels.py"\n')
     relative = smoke(PASSED_ON, "--config", str(own))
     assert relative.status == 2
-    assert f"smoke.kernels in {own}: smoke_kernels.py is another file in each folder" in relative.err
+    assert (
+        f"smoke.kernels in {own}: smoke_kernels.py is a relative path, which depends on the current folder"
+        in relative.err
+    )
 
 
 def test_the_json_report_has_every_figure_and_fits_its_schema(smoke: Any) -> None:
@@ -386,7 +389,7 @@ PARTIAL = HEALTHY | {"partial": "the suite has not ended", "verdict": "undecided
 def test_a_suite_that_dies_leaves_a_partial_report_in_every_format(smoke: Any, format: str) -> None:  # noqa: A002  # the option's own name
     script = prints(PARTIAL).replace("sys.exit(0)", "os.kill(os.getpid(), signal.SIGKILL)")
     run = smoke(script, "--level", "full", "--format", format, "--select", "KRN2")
-    why = "the suite ended by SIGKILL"
+    why = "the suite killed by SIGKILL"
     assert run.status == 3
     assert f"the report is partial: {why}" in run.out
     if format == "text":
@@ -412,8 +415,8 @@ def test_what_the_level_leaves_out_is_in_the_report(smoke: Any) -> None:
     ]
     script = prints(HEALTHY | {"level": "quick", "left_out": left_out})
     sentences = [
-        "left out at level quick, run by --level full: all cases of muon_step; 2 cases of 1 other kernel",
-        "left out at level quick, run by --level deep: 1 case of 1 kernel",
+        "omitted at level quick, run by --level full: all cases of muon_step; 2 cases of 1 other kernel",
+        "omitted at level quick, run by --level deep: 1 case of 1 kernel",
     ]
     for format in ("text", "markdown", "html"):  # noqa: A001  # the option's own name
         assert [said for said in sentences if said not in smoke(script, "--format", format).out] == []
@@ -454,8 +457,8 @@ def test_a_run_that_timed_nothing_writes_no_picture_and_says_so(smoke: Any, tmp_
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("sys.stderr.write('no module'); sys.exit(1)", "the suite ended with exit code 1, without a report"),
-        ("os.abort()", "the suite ended by SIGABRT, without a report"),
+        ("sys.stderr.write('no module'); sys.exit(1)", "the suite exited with exit code 1, without a report"),
+        ("os.abort()", "the suite killed by SIGABRT, without a report"),
         ("output.write_text('[1, 2')", "the suite's report is not valid JSON: Expecting"),
         ('output.write_text(\'{"schema": "x/9"}\')', "the suite's report is of the form 'x/9'; expected"),
     ],
@@ -475,7 +478,7 @@ def test_a_suite_that_never_ends_is_undecided(smoke: Any) -> None:
     run = smoke("time.sleep(3600)", "--deadline", "0.5")
 
     assert run.status == 3
-    assert "not checked  KRN001  the suite did not end within 0.5 s, and was killed" in run.out
+    assert "not checked  KRN001  the suite did not finish within 0.5 s, and was killed" in run.out
 
 
 def test_last_words_are_evidence(smoke: Any) -> None:
@@ -501,18 +504,18 @@ def test_a_kernel_that_nobody_knows_is_wrong_usage(smoke: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--target", "sm_90"], "--target is of --compile-only"),
-        (["--compile-only"], "--compile-only has no --target"),
+        (["--target", "sm_90"], "--target requires --compile-only"),
+        (["--compile-only"], "--compile-only requires --target"),
         (["--compile-only", "--target", "MI300Y"], "no GPU 'MI300Y' is known"),
-        (["--compile-only", "--target", "sm_90", "--device", "interpret"], "--compile-only runs nothing"),
-        (["--deadline", "0"], "--deadline 0 is no time to wait"),
-        (["--plot", "x.svg"], "--plot shows times, and such a run measures none"),
+        (["--compile-only", "--target", "sm_90", "--device", "interpret"], "--compile-only cannot be combined with"),
+        (["--deadline", "0"], "--deadline 0 is not a valid timeout"),
+        (["--plot", "x.svg"], "--plot needs timings, which this run does not measure"),
         (["--level", "full", "--plot", "nowhere/x.svg"], "--plot nowhere/x.svg cannot be written"),
         (["--level", "thorough"], "argument --level: invalid choice"),
         (["--kernels", "-x"], "argument --kernels: expected one argument"),
         (["--kernels=-x"], "--kernels -x names no kernels"),
         (["--kernels", "my-kernels"], "--kernels my-kernels names no kernels"),
-        (["--compile-only", "--target", "sm_90", "--mutants"], "--compile-only runs nothing"),
+        (["--compile-only", "--target", "sm_90", "--mutants"], "--compile-only cannot be combined with"),
         (["--select", "KRN9"], "no rule starts with 'KRN9'"),
     ],
 )

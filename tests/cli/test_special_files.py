@@ -17,7 +17,7 @@ COMMANDS = {
     "pins check includes-pipe.txt": NOT_A_FILE,
     "pins check constrained-by-zero.txt": NOT_A_FILE,
     "pins check pylock.toml": NOT_A_FILE,
-    "pins check .": "no file that holds requirements was found",
+    "pins check .": "no requirements file found",
     "pins rewrite pipe.txt": NOT_A_FILE,
     "pins restore --journal pipe": NOT_A_FILE,
     "pins predict --installed 2.11.0 -r includes-pipe.txt": NOT_A_FILE,
@@ -46,7 +46,7 @@ COMMANDS = {
     "doctor --facts to-zero": NOT_A_FILE,
     "report merge pipe": NOT_A_FILE,
     "report merge to-zero": NOT_A_FILE,
-    "report merge folder": "no report is in the folder",
+    "report merge folder": "no report in the folder",
     "smoke --python ./pipe": "cannot be run",
     "diff pipe.whl other.whl": NOT_A_FILE,
 }

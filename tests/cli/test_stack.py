@@ -19,7 +19,7 @@ from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 
 def small_torch(accelerator: str, version: str, machine: str) -> WheelBuilder:
-    """A wheel in the shape of torch's: 2.10.0 requires a library of NVIDIA's on x86_64 alone, 2.11.0 none."""
+    """A wheel in the shape of torch's: 2.10.0 requires a library of NVIDIA's only on x86_64, 2.11.0 none."""
     marker = 'platform_system == "Linux" and platform_machine == "x86_64"'
     requires = [f"nvidia-nccl-cu12==2.27.5; {marker}"] if version == "2.10.0" else []
     wheel = torch_like(accelerator, version, machine).metadata(requires=requires)
@@ -70,7 +70,7 @@ def test_a_pin_that_gives_a_cpu_torch_fails_and_the_chain_is_named(wheelproof: W
     assert run.status == 1
     assert run.out.startswith("does not run on GB200: torch is a CPU build\n")
     assert (
-        "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, though a GPU is wanted (GB200); "
+        "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, though a GPU is required (GB200); "
         "vllm 0.19.0 pins torch==2.10.0"
     ) in run.out
     assert "you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0" in run.out
@@ -294,10 +294,10 @@ def test_an_index_that_does_not_answer_is_no_verdict(wheelproof: Wheelproof, mon
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "nothing was asked for"),
+        ((), "nothing was requested"),
         (("foo bar",), "a requirement does not parse"),
         (("demo", "--gpu", "GB2000"), "no GPU 'GB2000' is known"),
-        (("demo", "--platform", "sparc"), "the platform 'sparc' is not known"),
+        (("demo", "--platform", "sparc"), "the platform 'sparc' is unknown"),
         (("demo", "--select", "STX"), "no rule starts with 'STX'"),
         (("-r", "none.txt"), "the file none.txt cannot be read"),
     ],

@@ -139,7 +139,7 @@ def test_a_path_out_of_the_tree_is_not_opened(wheelproof: Wheelproof, tmp_path: 
     with RangeServer(dict(FILES)) as server:
         run = stack(wheelproof, server, project, uv_lock(entry, names="base"), "--platform", "aarch64")
     assert run.status == 3
-    assert "its path leads out of the tree of the lock" in failures(run)["STK113"]["message"]
+    assert "its path is outside the tree of the lock" in failures(run)["STK113"]["message"]
 
 
 def test_a_lock_without_addresses_is_read_from_the_index(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -169,9 +169,9 @@ def test_both_machines_are_judged_without_a_platform(wheelproof: Wheelproof, tmp
     [
         ("version = 9", [], 3, "version is 9\n  expected: 1 (uv.lock)"),
         (uv_lock(names=""), ["--extra", "gpu"], 2, "uv.lock has no extra 'gpu'"),
-        (uv_lock(names=""), ["-r", "requirements.txt"], 2, "uv.lock is a lock, and is judged alone"),
+        (uv_lock(names=""), ["-r", "requirements.txt"], 2, "uv.lock is a lock file, and must be checked alone"),
         (uv_lock(names="torch").replace('"torch" }', '"torch", marker = "((" }'), [], 3, "cannot be evaluated"),
-        (uv_lock(names="torch"), [], 3, "torch is required, and the lock has no entry for it"),
+        (uv_lock(names="torch"), [], 3, "torch is required, but the lock has no entry for it"),
     ],
 )
 def test_what_cannot_be_judged_is_one_sentence(

@@ -28,7 +28,7 @@ THEIRS["/links.html"] = Resource(f'<a href="files/{WHEEL}">{WHEEL}</a>'.encode()
 PROJECT = '[project]\nname = "mine"\nversion = "1"\ndependencies = ["base", "demo"]\n'
 INDEX = '[[tool.uv.index]]\nname = "theirs"\nurl = "{url}/simple"\n'
 
-# What stands in a requirements file: {url} is the server that the tree names, {host} the same without its scheme.
+# What is in a requirements file: {url} is the server that the tree names, {host} the same without its scheme.
 LINES = {
     "index-url": "--index-url {url}/simple\ndemo\n",
     "index-url=": "--index-url={url}/simple\ndemo\n",
@@ -55,7 +55,7 @@ LINES = {
     "below": "-r more/deep.txt\n",
     "of a project": "-e ./lib\n",
 }
-# What stands in the pyproject.toml that is asked for.
+# What is in the pyproject.toml that is requested.
 PROJECTS = {
     "source index": PROJECT + '[tool.uv.sources]\ndemo = {{ index = "theirs" }}\n' + INDEX + "explicit = true\n",
     "source list": PROJECT
@@ -68,7 +68,7 @@ PROJECTS = {
     "index": PROJECT + INDEX,
     "default index": PROJECT + INDEX + "default = true\n",
 }
-# What stands in a uv.toml of the current folder or above it.
+# What is in a uv.toml of the current folder or above it.
 SETTINGS = {
     "index-url": 'index-url = "{url}/simple"\n',
     "extra-index-url": 'extra-index-url = ["{url}/simple"]\n',

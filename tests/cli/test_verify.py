@@ -319,7 +319,7 @@ def test_windows_and_macos_are_judged_for_what_can_be_said(wheelproof: Wheelproo
         assert "has no file for cp312 Windows aarch64" in missing.out
         links = verify_on(server, wheelproof, "demo", "--platform", "win_amd64", "--depth", "links")
         assert links.status == 3
-        assert "what libraries of Windows link to is not followed" in links.out
+        assert "libraries of Windows are not followed" in links.out
         gpu = verify_on(server, wheelproof, "demo", "--platform", "win_amd64", "--gpu", "H100")
         assert gpu.status == 2
-        assert "--gpu, --driver and --cpu describe machines with Linux" in gpu.err
+        assert "--gpu, --driver and --cpu describe Linux hosts" in gpu.err

@@ -84,7 +84,7 @@ def test_this_environment_is_read_and_left_alone(wheelproof: Wheelproof) -> None
     [
         (["--installed", "torch"], "--installed judges one environment"),
         (["--installed", "--python", "a,b"], "--installed judges one environment"),
-        ([], "there is nothing to judge"),
+        ([], "nothing to check"),
         (["--installed", "--select", "WHL999"], "no rule starts with 'WHL999'"),
     ],
 )

@@ -26,7 +26,7 @@ def subject_of(wheelproof: Wheelproof, requirement: str, platform: str, *argumen
 def test_torch_loads_with_what_it_requires(
     wheelproof: Wheelproof, monkeypatch: pytest.MonkeyPatch, platform: str
 ) -> None:
-    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)  # wheels on this machine would cost nothing
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)  # wheels on this host would cost nothing
     status, report = subject_of(wheelproof, "torch==2.11.0", platform)
 
     (subject,) = report["subjects"]

@@ -65,7 +65,7 @@ def test_a_machine_that_falls_through_is_told_with_the_fix(server: RangeServer, 
     run = verify(server, wheelproof, "--gpu", "GB200", "--driver", "535", "--select", "WHL85", "--fail-on", "warning")
 
     assert run.status == 1
-    assert "gets null (demo-1.0-py3-none-any-null.whl); installers without variants take " + PLAIN in run.out
+    assert "gets null (demo-1.0-py3-none-any-null.whl); installers without variant support take " + PLAIN in run.out
     assert "WHL851  GB200 (driver 535, aarch64) falls through to the variant null" in run.out
     assert "Update the driver to one that supports CUDA 13.0 (branch 580)." in run.out
 
@@ -94,14 +94,14 @@ DESCRIBED = [("--gpu", "H100"), ("--gpu", "H100", "--driver", "none"), ("--cpu",
     [
         (None, f"lists no {DOCUMENT}"),
         (b"<html>404</html>", f"{DOCUMENT} is not valid JSON"),
-        (b"[]", f"{DOCUMENT} holds a JSON list"),
+        (b"[]", f"{DOCUMENT} contains a JSON list"),
     ],
     ids=["missing", "html", "list"],
 )
 def test_variants_without_readable_metadata_are_no_pass(
     tmp_path: Path, wheelproof: Wheelproof, document: bytes | None, told: str, described: tuple[str, ...]
 ) -> None:
-    """The plain wheel is taken, which is no variant: nothing but the choice itself meets the document."""
+    """The plain wheel is taken, which is not a variant: nothing but the choice itself meets the document."""
     folder = make_release(tmp_path)
     (folder / DOCUMENT).write_bytes(document or b"")
     with RangeServer(variant_pages(folder, without="" if document else DOCUMENT)) as server:
@@ -195,8 +195,8 @@ def test_a_driver_that_the_table_does_not_have_describes_no_machine(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--gpu", "H100", "--driver", "580x"], "'580x' is no driver"),
-        (["--cpu", "v9"], "the CPU 'v9' is not known"),
+        (["--gpu", "H100", "--driver", "580x"], "'580x' is not a driver"),
+        (["--cpu", "v9"], "the CPU 'v9' is unknown"),
         (["--cpu", "Grace", "--platform", "x86_64"], "the CPU Grace is not among x86_64"),
     ],
 )
@@ -243,7 +243,7 @@ def test_pip_and_uv_find_nothing_among_variants_alone(tmp_path: Path, installer:
 
 
 def test_the_wheels_are_those_of_the_reference_tool(tmp_path: Path) -> None:
-    """What make_variant writes is in them: the fixture is no invention of ours."""
+    """What make_variant writes is in them: the fixture is not our own invention."""
     release = make_release(tmp_path)
 
     for path in release.glob("*-cu1*.whl"):

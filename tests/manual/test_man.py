@@ -57,7 +57,7 @@ def test_no_text_of_a_help_is_a_macro(tmp_path: Path) -> None:
         hostile,
         (Argument(".so", ".so /etc/passwd", Values()),),
         {
-            "options": (Option(("--a-b",), "'br is no macro", "N", Values()),),
+            "options": (Option(("--a-b",), "'br is not a macro", "N", Values()),),
             "output": (Option(("--format",), "how", "FORMAT", Values(Kind.WORD, ("text", "json"), closed=True)),),
             "run": (Option(("-q", "--quiet"), ""),),
             "sources": (Option(("--index-url",), "the index.", "URL", Values()),),
@@ -68,7 +68,7 @@ def test_no_text_of_a_help_is_a_macro(tmp_path: Path) -> None:
     lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True, check=False)
     assert lint.stdout == ""
     text = shown(page)
-    for expected in ("The 'file' .so /etc/passwd -- \\fBbold\\fR `x` \"y\" .TH.", "'br is no macro.", "--a-b N"):
+    for expected in ("The 'file' .so /etc/passwd -- \\fBbold\\fR `x` \"y\" .TH.", "'br is not a macro.", "--a-b N"):
         assert expected in text
     assert "--format text|json" in text
     assert "The index." in text

@@ -1,4 +1,4 @@
-"""The configuration of another user's tree is not obeyed, and a run that would have needed it stops, as git does."""
+"""The configuration of another user's tree is ignored, and a run that would have needed it stops, as git does."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_in_a_folder_that_all_users_share_a_strangers_file_is_passed_over(
     tree.chmod(0o1777)
     options = parse(tree)
     assert (options.fail_on, options.expect) == ("error", None)
-    if content != "fail-on":  # what is no TOML configures nothing
+    if content != "fail-on":  # what is not TOML configures nothing
         assert "detected dubious ownership" in capsys.readouterr().err
 
 
@@ -166,7 +166,7 @@ def test_show_config_names_the_file_and_goes_on(
         parse(tree, "--show-config")
     shown = capsys.readouterr().out
     assert "fail-on = 'error'  # default\n" in shown
-    assert f"# {file} is not obeyed: detected dubious ownership" in shown
+    assert f"# {file} is ignored: detected dubious ownership" in shown
 
 
 def test_without_a_repository_the_search_ends_below_a_strangers_folder(tree: Path, give_away: GiveAway) -> None:

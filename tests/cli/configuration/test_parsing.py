@@ -176,17 +176,29 @@ def test_an_empty_file_switches_the_search_off(tmp_path: Path) -> None:
         ('platform = "x86_64"', "the unknown key 'platform'"),
         ('[jugde]\nplatform = "x86_64"', "the unknown key 'jugde' (did you mean judge?)"),
         ('config = "a.toml"', "the unknown key 'config'"),
-        ('format = "jsn"', "format in FILE: 'jsn' is no value of --format: choose from text, json"),
-        ('[judge]\nplatform = "arm"', "judge.platform in FILE: 'arm' is no value of --platform: choose from x86_64"),
-        ('[judge]\npython = "x"', "judge.python in FILE: 'x' is no value of --python: expected a version like 3.12"),
-        ('[judge]\nlimit = "many"', "judge.limit in FILE: 'many' is no value of --limit: invalid literal"),
-        ("[judge]\npython = 3.10", "judge.python in FILE: 3.1 is no value of --python: expected a string in quotes"),
-        ("format = true", "format in FILE: True is no value of --format: expected a string in quotes"),
-        ("select = [1, []]", "[1, []] is no value of --select: expected a string in quotes, or a list of them"),
-        ('format = ["json"]', "['json'] is no value of --format: expected a string in quotes"),
-        ('select = ["WHL1,"]', "select in FILE: argument --select: 'WHL1,' holds an empty value"),
-        ('quiet = "maybe"', "quiet in FILE: 'maybe' is no value of --quiet: expected true or false"),
-        ("quiet = 3", "quiet in FILE: 3 is no value of --quiet: expected true or false"),
+        ('format = "jsn"', "format in FILE: 'jsn' is not a valid value for --format: choose from text, json"),
+        (
+            '[judge]\nplatform = "arm"',
+            "judge.platform in FILE: 'arm' is not a valid value for --platform: choose from x86_64",
+        ),
+        (
+            '[judge]\npython = "x"',
+            "judge.python in FILE: 'x' is not a valid value for --python: expected a version like 3.12",
+        ),
+        ('[judge]\nlimit = "many"', "judge.limit in FILE: 'many' is not a valid value for --limit: invalid literal"),
+        (
+            "[judge]\npython = 3.10",
+            "judge.python in FILE: 3.1 is not a valid value for --python: expected a string in quotes",
+        ),
+        ("format = true", "format in FILE: True is not a valid value for --format: expected a string in quotes"),
+        (
+            "select = [1, []]",
+            "[1, []] is not a valid value for --select: expected a string in quotes, or a list of them",
+        ),
+        ('format = ["json"]', "['json'] is not a valid value for --format: expected a string in quotes"),
+        ('select = ["WHL1,"]', "select in FILE: argument --select: 'WHL1,' contains an empty value"),
+        ('quiet = "maybe"', "quiet in FILE: 'maybe' is not a valid value for --quiet: expected true or false"),
+        ("quiet = 3", "quiet in FILE: 3 is not a valid value for --quiet: expected true or false"),
         ('judge = "x"', "judge in FILE is a value; expected a table with options of `wheelproof judge`"),
         ("format = ", "the configuration file FILE is not valid TOML"),
         ("x = " + "[" * 20_000, "the configuration file FILE is not valid TOML"),
@@ -220,7 +232,9 @@ def test_the_wheelproof_table_must_be_a_table(tmp_path: Path) -> None:
 
 
 def test_a_value_in_the_environment_is_validated(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="environment variable WHEELPROOF_PLATFORM: 'arm' is no value of --platform"):
+    with pytest.raises(
+        UsageError, match="environment variable WHEELPROOF_PLATFORM: 'arm' is not a valid value for --platform"
+    ):
         parse(tmp_path, environment={"WHEELPROOF_PLATFORM": "arm"})
 
 

@@ -157,7 +157,7 @@ def fates(rule: str, **says: Any) -> str:
         ({"select": ("WHL",), "tree_ignore": ("WHL105",)}, "silenced"),
         ({"select": ("WHL105",), "tree_select": ("WHL2",)}, "run"),
         ({"select": ("WHL2",), "tree_select": ("WHL105",)}, "run"),
-        # What the user leaves out comes not back.
+        # What the user omits comes not back.
         ({"select": ("WHL2",)}, "left out"),
         ({"ignore": ("WHL105",), "tree_select": ("WHL105",)}, "left out"),
         ({"select": ("WHL2",), "tree_ignore": ("WHL105",)}, "left out"),

@@ -60,7 +60,7 @@ def own(tree: Path, text: str) -> Path:
     return file
 
 
-# What is not obeyed.
+# What is ignored.
 
 
 def test_a_refused_key_has_no_effect_and_is_named_with_its_remedy(
@@ -72,7 +72,7 @@ def test_a_refused_key_has_no_effect_and_is_named_with_its_remedy(
     lines = capsys.readouterr().err.splitlines()
     own_place = tree.parent / ".config/wheelproof/wheelproof.toml"
     assert lines == [
-        f"wheelproof: output and judge.run in {file} are not obeyed: a checkout decides only what is judged and what "
+        f"wheelproof: output and judge.run in {file} are ignored: a checkout decides only what is judged and what "
         f"is expected; use --output, --run, or your own {own_place}"
     ]
     assert set(options.tree.refused) == {"output", "run"}
@@ -88,7 +88,7 @@ def test_a_refused_key_does_not_stop_the_run_whatever_its_value(tree: Path, valu
 
 def test_a_value_of_a_tree_that_its_flag_would_not_take_is_an_error(tree: Path) -> None:
     says(tree, 'fail-on = "nothing"')
-    with pytest.raises(UsageError, match="'nothing' is no value of --fail-on"):
+    with pytest.raises(UsageError, match="'nothing' is not a valid value for --fail-on"):
         parse(tree)
 
 
@@ -294,7 +294,7 @@ def test_show_config_says_where_each_key_came_from_and_what_is_not_obeyed(
         "output = '-'  # default",
     ):
         assert line in lines
-    assert [line.split(" is not obeyed: ")[0] for line in lines if "not obeyed" in line] == [
+    assert [line.split(" is ignored: ")[0] for line in lines if "not obeyed" in line] == [
         f"# output in {file}",
         f"# fail-on in {file}",
     ]

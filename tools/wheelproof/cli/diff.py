@@ -25,26 +25,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "wheels",
         nargs="+",
         metavar="WHEEL",
-        help="A and B: a .whl file, a folder, a URL, or a requirement (torch==2.11.0); A alone stands for both",
+        help="A and B: a .whl file, a folder, a URL, or a requirement (torch==2.11.0); a single value is used for both",
     )
     add_list(
         parser,
         "--platform",
         "PLATFORM",
-        "x86_64, aarch64, manylinux_2_28_aarch64, ...: one for both sides, or A,B (default: this machine)",
+        "the target platform, x86_64, aarch64, manylinux_2_28_aarch64, ...: one for both sides, or A,B (default: this "
+        "host)",
     )
-    add_list(parser, "--python", "VERSION", "3.12, 3.13t, ...: one for both sides, or A,B (default: this Python)")
+    add_list(
+        parser,
+        "--python",
+        "VERSION",
+        "the target Python version, 3.12, 3.13t, ...: one for both sides, or A,B (default: this Python)",
+    )
     add_list(parser, "--variant", "LABEL", "compare wheel variants (PEP 825): one label for both sides, or A,B")
     parser.add_argument(
-        "--all-files", action="store_true", help="compare every wheel of the releases, each with its counterpart"
+        "--all-files", action="store_true", help="compare every wheel of the releases with its counterpart"
     )
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
     parser.add_argument(
         "--depth",
         choices=["quick", "links", "gpu", "full"],
         default="links",
-        help="quick: directory and small members; links: also what ELF files need; gpu: also the GPU code; "
-        "full: every byte (default: links)",
+        help="what to read; quick: directory and small members; links: also libraries of ELF files; gpu: also GPU "
+        "code; full: every byte (default: links)",
     )
     allow_tree(parser, SETS, "platform", "python", "variant", "all-files", "pre", "depth")
     add_source_options(parser)
@@ -74,7 +80,7 @@ def _planner(index: SimpleIndex, *, all_files: bool, pre: bool) -> Planner:
     from wheelproof.wheels.planning import Wanted, plan
 
     def wheels(side: Side) -> Sequence[PlannedWheel]:
-        # What pip and uv would choose is no variant: among all wheels the side's own is looked for.
+        # What pip and uv would choose is not a variant: among all wheels the side's own is searched for.
         wanted = Wanted(side.platforms, side.pythons, all_files or bool(side.variant), pre)
         planned = plan(side.text, wanted, lambda project: index.files(project).files)
         refused = [choice for choice in planned.choices if choice.chosen is None]

@@ -1,4 +1,4 @@
-"""``wheelproof doctor``: the one root cause why torch does not see the GPU, with proof, and what mends it."""
+"""``wheelproof doctor``: the one root cause why torch does not see the GPU, with proof, and what fixes it."""
 
 from __future__ import annotations
 
@@ -34,62 +34,62 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--python",
         metavar="PATH",
         default="",
-        help="the interpreter, or its environment, that is to be looked at (default: the active environment, else the "
-        "first python3 on PATH)",
+        help="the interpreter or environment to inspect (default: the active environment, else the first python3 on "
+        "PATH)",
     )
     parser.add_argument(
         "--expect",
         metavar="WHAT",
         default="",
-        help='what the host should have: gpu, cpu, rocm, xpu, a product, or a number of them ("4 x GB200"); without '
+        help='the expected accelerator: gpu, cpu, rocm, xpu, a product, or a count of them ("4 x GB200"); without '
         "it, a host without a GPU is undecided",
     )
     parser.add_argument(
         "--root",
         metavar="FOLDER",
         default="/",
-        help="judge the file system below FOLDER, such as that of a container, by its files alone (default: /)",
+        help="inspect only the files of the system below FOLDER, such as an unpacked container (default: /)",
     )
     parser.add_argument(
         "--host",
         metavar="NAME",
         default="",
-        help="call the machine NAME in the report, so that `wheelproof report merge` knows it",
+        help="the host name to use in the report, for `wheelproof report merge`",
     )
     parser.add_argument(
         "--timeout",
         type=float,
         default=TIMEOUT,
         metavar="SECONDS",
-        help=f"what is not known after so long counts as not read, whatever hangs (default: {TIMEOUT:g})",
+        help=f"stop probing after SECONDS; missing facts are reported as unavailable (default: {TIMEOUT:g})",
     )
     parser.add_argument(
         "--full",
         action="store_true",
-        help="afterwards run the Triton kernels, too (`wheelproof smoke --level quick`), for at most as long again",
+        help="also run the Triton kernels (`wheelproof smoke --level quick`), for up to SECONDS more",
     )
     parser.add_argument(
         "--fix",
         action="store_true",
-        help="plan the smallest change of this virtual environment that removes the cause and breaks no requirement, "
-        "show it, ask, carry it out, and diagnose again; what makes nothing better is put back",
+        help="plan the smallest change to this virtual environment that removes the cause without breaking a "
+        "requirement; show it, ask, apply it, and diagnose again; a change that does not help is reverted",
     )
-    parser.add_argument("--yes", action="store_true", help="--fix does not ask before it changes anything")
-    parser.add_argument("--dry-run", action="store_true", help="--fix shows the plan and changes nothing")
+    parser.add_argument("--yes", action="store_true", help="apply the --fix plan without asking for confirmation")
+    parser.add_argument("--dry-run", action="store_true", help="show the --fix plan without applying it")
     parser.add_argument(
-        "--undo", action="store_true", help="put the environment back as it was before the last --fix, byte for byte"
-    )
-    parser.add_argument(
-        "--save-facts", metavar="FILE", help="write what is known to FILE, without names, tokens and identifiers"
+        "--undo", action="store_true", help="restore the environment as it was before the last --fix, byte for byte"
     )
     parser.add_argument(
-        "--facts", metavar="FILE", help="diagnose the machine whose facts are in FILE, and not this one"
+        "--save-facts", metavar="FILE", help="write the collected facts to FILE, without names, tokens and identifiers"
+    )
+    parser.add_argument(
+        "--facts", metavar="FILE", help="diagnose the host whose facts are in FILE, instead of this one"
     )
     parser.add_argument(
         "--collector",
         action="store_true",
-        help="write a program of one file that collects the facts of a machine without wheelproof, for --facts: it "
-        "needs Python 3.6 or newer, and no package",
+        help="write a single-file program that collects the facts of a host without wheelproof, for --facts; it "
+        "needs only Python 3.6 or newer",
     )
     add_output_options(parser)
 
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     def look() -> Examination:
         # What judges the facts is imported while they are read, which is mostly waiting for children.
         threading.Thread(target=importlib.import_module, args=("wheelproof.doctor.report",), daemon=True).start()
-        with Progress("reading this machine:", unit="sections", quiet=output.quiet) as progress:
+        with Progress("reading this host:", unit="sections", quiet=output.quiet) as progress:
             facts = read_host(request, os.environ, progress.done)
         return _examine(facts, expected, output)
 
@@ -124,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.save_facts:
         with open_output(arguments.save_facts) as stream:
             stream.write(facts_text(found.facts))
-        notes.append(f"The facts are in {arguments.save_facts}; look at them before you pass them on.")
+        notes.append(f"The facts were written to {arguments.save_facts}; review them before you share them.")
     if not arguments.facts and arguments.root == "/":
         from wheelproof.doctor.repair.unfinished import unfinished
 
@@ -148,7 +148,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _probes(output: OutputOptions) -> Callable[[], Mapping[str, ProbedFacts | Unavailable]] | None:
-    """What asks the probes of plug-ins; None where there isn't one."""
+    """What asks the probes of plug-ins; None where none exists."""
     from wheelproof.plugins.installed import PROBES
 
     if not output.plugins.of(PROBES):
@@ -186,19 +186,20 @@ def _check(arguments: argparse.Namespace) -> None:
     acting = _acting(arguments)
     elsewhere = "--facts" if arguments.facts else "--root" if arguments.root != "/" else ""
     if arguments.full and arguments.expect.strip().lower() == "cpu":
-        raise UsageError("--full runs kernels on a GPU, and --expect cpu expects none", expected="one of the two")
+        raise UsageError("--full runs kernels on a GPU, but --expect cpu expects none", expected="only one of them")
     if elsewhere and acting:
-        raise UsageError(f"{acting[0]} acts on this machine, and {elsewhere} names another", expected="one of the two")
+        raise UsageError(f"{acting[0]} acts on this host, but {elsewhere} names another", expected="only one of them")
     python, here = arguments.python, arguments.root == "/"
     if arguments.facts and (python or not here):
-        raise UsageError("--facts is instead of a machine", expected="no --python and no --root next to it")
+        raise UsageError("--facts replaces a host", expected="no --python or --root")
     if not Path(arguments.root).is_dir():
-        raise UsageError(f"--root {arguments.root} is no folder", expected="a folder with etc, proc, usr, ... in it")
+        raise UsageError(f"--root {arguments.root} is not a folder", expected="a folder with etc, proc, usr, ... in it")
     if python and here and not Path(python).exists() and find_program(python, os.environ) is None:
-        raise UsageError(f"there is no {python}", expected="an interpreter, or the folder of an environment")
+        raise UsageError(f"there is no {python}", expected="an interpreter, or an environment folder")
     if not 0 < arguments.timeout <= LONGEST:
         raise UsageError(
-            f"--timeout {arguments.timeout:g} is no time to wait", expected="a number above 0, up to a day"
+            f"--timeout {arguments.timeout:g} is not a valid timeout",
+            expected="a number of seconds above 0, at most a day",
         )
     _check_fix(arguments)
 
@@ -207,10 +208,12 @@ def _check_fix(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options of --fix that do not go together."""
     of_fix = [name for name, given in (("--yes", arguments.yes), ("--dry-run", arguments.dry_run)) if given]
     if of_fix and not arguments.fix:
-        raise UsageError(f"{of_fix[0]} is of --fix")
+        raise UsageError(f"{of_fix[0]} requires --fix")
     if arguments.fix and not of_fix and not sys.stdin.isatty():
         expected = "--yes, or --dry-run to see the plan"
-        raise UsageError("--fix asks before it changes anything, and standard input is no terminal", expected=expected)
+        raise UsageError(
+            "--fix asks before it changes anything, but standard input is not a terminal", expected=expected
+        )
 
 
 def _acting(arguments: argparse.Namespace) -> list[str]:
@@ -218,15 +221,13 @@ def _acting(arguments: argparse.Namespace) -> list[str]:
     asked = [name for name in _OF_A_DIAGNOSIS if getattr(arguments, name.lstrip("-").replace("-", "_"))]
     if arguments.collector and asked:
         raise UsageError(
-            f"--collector writes a program and diagnoses nothing, and {asked[0]} is of a diagnosis",
+            f"--collector does not diagnose, so {asked[0]} cannot be used with it",
             expected="wheelproof doctor --collector > collect.py",
         )
     given = (("--undo", arguments.undo), ("--fix", arguments.fix), ("--full", arguments.full))
     acting = [name for name, is_given in given if is_given]
     if arguments.undo and len(acting) > 1:
-        raise UsageError(
-            f"--undo puts back what --fix did, and {acting[1]} does something else", expected="one of the two"
-        )
+        raise UsageError(f"--undo cannot be combined with {acting[1]}", expected="only one of them")
     return acting
 
 
@@ -236,6 +237,6 @@ def _kernels(found: Examination, timeout: float, notes: list[str]) -> list[Subje
 
     interpreter, torch = found.facts.interpreter, found.facts.torch
     if isinstance(interpreter, Unavailable) or isinstance(torch, Unavailable) or not torch.available:
-        notes.append("--full ran no kernels: torch has no GPU to run them on.")
+        notes.append("--full ran no kernels: torch sees no GPU.")
         return []
     return [run_smoke(interpreter.path, timeout)]

@@ -1,4 +1,4 @@
-"""``wheelproof explain``: the cause of the failure that a log shows, and what mends it; offline, on any machine."""
+"""``wheelproof explain``: the cause of the failure that a log shows, and what fixes it; offline, on any machine."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="-",
         metavar="FILE",
-        help="the log: a traceback, what pip, uv, docker or dmesg wrote (default: -, standard input). Exit code 1 when "
-        "it shows a cause, 3 when nothing in it is known, 0 when all that is known of it is harmless",
+        help="the log: a traceback, or output of pip, uv, docker or dmesg (default: -, standard input). Exit code 1: a "
+        "cause was found; 3: nothing was recognised; 0: everything that was recognised is harmless",
     )
     add_output_options(parser)
 
@@ -42,7 +42,7 @@ def _read(file: str) -> bytes:
 
     if file == "-" and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError(
-            "there is no log to explain",
+            "no log to explain",
             expected="FILE, or a log on standard input",
             hint="COMMAND 2>&1 | wheelproof explain",
         )
@@ -53,5 +53,5 @@ def _read(file: str) -> bytes:
     except OSError as error:
         if isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError)) or error.errno == EINVAL:
             hint = f"wheelproof explain < {shlex.quote(file)}" if Path(file).is_fifo() else ""
-            raise UsageError(f"{file!r}: {error.strerror}", expected="a file with a log", hint=hint) from error
+            raise UsageError(f"{file!r}: {error.strerror}", expected="a log file", hint=hint) from error
         raise WheelproofError(f"{file} cannot be read: {error.strerror}") from error

@@ -14,7 +14,8 @@ def add_platform_option(parser: argparse.ArgumentParser) -> None:
         parser,
         "--platform",
         "PLATFORM",
-        "x86_64, aarch64, manylinux_2_28_aarch64, ... or all (repeatable; default: that of --gpu, else this machine)",
+        "the target platform: x86_64, aarch64, manylinux_2_28_aarch64, ... or all (repeatable; default: that of --gpu, "
+        "else this host)",
     )
     allow_tree(parser, SETS, "platform")
 
@@ -25,12 +26,13 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         parser,
         "--driver",
         "VERSION",
-        "the driver that it must run with: 535, 580.95.05 (repeatable; none: no driver; default: not judged, 580 for "
-        "wheel variants)",
+        "the driver it must run with: 535, 580.95.05 (repeatable; none: no driver; default: not checked, 580 for wheel "
+        "variants)",
     )
     parser.add_argument(
         "--cpu",
         metavar="CPU",
-        help="the CPU, for wheel variants: x86-64-v4, Grace, Armv8.2-A, ... (default: that of the GPU's product)",
+        help="the CPU to select wheel variants for: x86-64-v4, Grace, Armv8.2-A, ... (default: that of the GPU's "
+        "product)",
     )
     allow_tree(parser, SETS, "driver", "cpu")

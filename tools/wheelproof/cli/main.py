@@ -1,4 +1,4 @@
-"""The console command ``wheelproof``: finds the command that was asked for, runs it, and turns errors into messages.
+"""The console command ``wheelproof``: finds the command that was requested, runs it, and turns errors into messages.
 
 ``wheelproof --help`` must start fast, so nothing is imported here beyond what every run needs: argparse and the module
 of a command are imported when that command runs.
@@ -16,28 +16,28 @@ from wheelproof.version import __version__
 
 # command: (module with ``add_arguments`` and ``run``, summary for --help)
 COMMANDS = {
-    "verify": ("wheelproof.cli.verify", "judge wheels: a file, a folder, a URL, or a requirement on an index"),
-    "stack": ("wheelproof.cli.stack", "resolve a set of requirements for a platform, and judge every wheel of it"),
-    "release": ("wheelproof.cli.release", "ship or stop: judge a whole release by what it is expected to be"),
-    "diff": ("wheelproof.cli.diff", "what differs between two wheels, or two sets of wheels"),
+    "verify": ("wheelproof.cli.verify", "check wheels: a file, a folder, a URL, or a requirement on an index"),
+    "stack": ("wheelproof.cli.stack", "resolve requirements for a platform, and check every wheel"),
+    "release": ("wheelproof.cli.release", "ship or stop: check a whole release against its expectation"),
+    "diff": ("wheelproof.cli.diff", "compare two wheels, or two sets of wheels"),
     "pins": (
         "wheelproof.cli.pins.group",
-        "dependency pins that could replace the torch that works: find, remove, guard",
+        "find, remove or guard against pins that could replace the installed torch",
     ),
-    "use-existing-torch": ("wheelproof.cli.pins.rewrite", "alias of `pins rewrite`: take torch out of requirements"),
-    "doctor": ("wheelproof.cli.doctor", "why torch does not see the GPU here: one root cause, with proof and the fix"),
-    "explain": ("wheelproof.cli.explain", "what a log says: its cause and the fix, on any machine"),
-    "smoke": ("wheelproof.cli.smoke", "run the Triton kernels: correct, fast, or merely compiling for a GPU not here"),
+    "use-existing-torch": ("wheelproof.cli.pins.rewrite", "alias of `pins rewrite`: remove torch from requirements"),
+    "doctor": ("wheelproof.cli.doctor", "find out why torch does not see the GPU: root cause, evidence and fix"),
+    "explain": ("wheelproof.cli.explain", "find the cause of a failure in a log, and the fix"),
+    "smoke": ("wheelproof.cli.smoke", "run the Triton kernels: results and speed, or compile them for another GPU"),
     "matrix": (
         "wheelproof.cli.matrix.group",
-        "platforms by Pythons by torch versions: each taken through the whole way",
+        "run a platform x Python x torch matrix end to end",
     ),
-    "report": ("wheelproof.cli.report.group", "merge the reports of many hosts: what differs between them comes first"),
-    "rules": ("wheelproof.cli.rules", "every rule: title, severity, why, an example, the fix"),
-    "schema": ("wheelproof.cli.schema", "the JSON Schema of a document that wheelproof writes or reads"),
-    "mcp": ("wheelproof.cli.mcp", "serve the read-only commands to an assistant (Model Context Protocol, stdio)"),
-    "new": ("wheelproof.cli.new", "write a package of rules or kernels that builds, tests and runs at once"),
-    "completion": ("wheelproof.cli.completion", "the script that completes commands in bash, zsh or fish"),
+    "report": ("wheelproof.cli.report.group", "merge the reports of many hosts, differences first"),
+    "rules": ("wheelproof.cli.rules", "list the rules: title, severity, why, example and fix"),
+    "schema": ("wheelproof.cli.schema", "print the JSON Schema of a document that wheelproof writes or reads"),
+    "mcp": ("wheelproof.cli.mcp", "serve the read-only commands to an assistant (Model Context Protocol over stdio)"),
+    "new": ("wheelproof.cli.new", "create a package of rules or kernels, ready to build, test and run"),
+    "completion": ("wheelproof.cli.completion", "print the completion script for bash, zsh or fish"),
 }
 
 ISSUES = "a bug report needs the command, this message, and the traceback that WHEELPROOF_DEBUG=1 adds"
@@ -140,14 +140,14 @@ exit codes:
 
 def _unknown_command(name: str) -> UsageError:
     if not name or name.startswith("-"):
-        what = f"the option {name} stands where a command belongs" if name else "no command was given"
+        what = f"expected a command, got the option {name}" if name else "no command given"
         return UsageError(what, expected=f"one of {', '.join(COMMANDS)}", hint="see `wheelproof --help`")
 
     from difflib import get_close_matches  # only a misspelt command pays for it
 
     nearest = get_close_matches(name, COMMANDS, n=1)
     hint = f"did you mean `wheelproof {nearest[0]}`?" if nearest else "see `wheelproof --help`"
-    return UsageError(f"no command is named {name!r}", expected=f"one of {', '.join(COMMANDS)}", hint=hint)
+    return UsageError(f"unknown command {name!r}", expected=f"one of {', '.join(COMMANDS)}", hint=hint)
 
 
 def _print(text: str) -> None:

@@ -17,20 +17,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FOLDER",
-        help="a folder whose wheels and files of facts may be read (repeatable; default: none)",
+        help="allow reading wheels and facts files in FOLDER (repeatable; default: none)",
     )
-    parser.add_argument("--offline", action="store_true", help="use no network: only local files and what was cached")
+    parser.add_argument(
+        "--offline", action="store_true", help="disable network access: use only local files and the cache"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until standard input ends. Raises UsageError for a folder that is not there, and for a missing extra."""
+    """Serve until standard input ends. Raises UsageError for a folder that is not present, and for a missing extra."""
     from importlib.util import find_spec
 
     from wheel_checks.extras import how_to_install
 
     for folder in arguments.allow:
         if not Path(folder).is_dir():
-            raise UsageError(f"--allow {folder} is not a folder", expected="a folder that exists")
+            raise UsageError(f"--allow {folder} is not a folder", expected="an existing folder")
     if find_spec("mcp") is None:
         raise WheelproofError("the package mcp is not installed", hint=how_to_install("mcp"))
     from wheelproof.mcp_server import make_server

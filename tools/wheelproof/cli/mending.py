@@ -51,10 +51,10 @@ def mend(found: Examination, again: Callable[[], Examination], notes: list[str],
         return Mended(examination, {"repair": {"outcome": word, **repair.plan.document()}})
 
     if asking.dry_run:
-        notes += [f"The plan for {repair.prefix} (+ comes, - goes, ~ is replaced):", *repair.plan.lines()]
+        notes += [f"The plan for {repair.prefix} (+ added, - removed, ~ replaced):", *repair.plan.lines()]
         notes += session.reminders()
         return outcome("planned")
-    say(f"the plan for {repair.prefix} (+ comes, - goes, ~ is replaced):")
+    say(f"the plan for {repair.prefix} (+ added, - removed, ~ replaced):")
     for line in repair.plan.lines():
         say(line)
     if asking.ask and not _agreed("change it? [y/N] "):
@@ -69,17 +69,19 @@ def mend(found: Examination, again: Callable[[], Examination], notes: list[str],
     try:
         repair.carry_out(judge)
     except WheelproofError as error:
-        notes.append(f"--fix failed, and {repair.prefix} is as it was before: {error}")
+        notes.append(f"--fix failed, and {repair.prefix} was left unchanged: {error}")
         return outcome("put back")
     except (KeyboardInterrupt, SystemExit):
-        say(f"interrupted: {repair.prefix} is as it was before")
+        say(f"interrupted: {repair.prefix} was left unchanged")
         raise
     changed = len(repair.plan.coming) + len(repair.plan.gone)
     undo = run("wheelproof", "doctor", "--python", path(repair.plan.contents.python), "--undo")
     notes.append(f"Repaired: {plural(changed, 'distribution')} changed. {in_words(undo)} puts everything back.")
     notes += session.reminders()
     if read_installed_guard(FileTree(), str(repair.prefix)) is not None:
-        notes.append("A guard holds what was there before (wheelproof pins guard --install holds what is there now).")
+        notes.append(
+            "A guard still holds the previous packages (to hold the current ones: wheelproof pins guard --install)."
+        )
     return outcome("repaired", after[-1])
 
 
@@ -91,9 +93,7 @@ def put_back(python: str, *, quiet: bool) -> int:
     prefix = Path(os.path.realpath(interpreter.prefix))
     try:
         done = undo_repair(prefix)
-        said = (
-            f"{prefix} is as it was before the repair: {plural(done.restored, 'file')} put back, {done.removed} removed"
-        )
+        said = f"{prefix} was restored: {plural(done.restored, 'file')} restored, {done.removed} removed"
     except NotFoundError as error:  # also the second time
         said = error.what
     if not quiet:

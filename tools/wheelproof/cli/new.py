@@ -12,12 +12,14 @@ CONFIGURABLE = False
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof new``."""
-    parser.add_argument("template", choices=("rules", "kernels"), metavar="rules|kernels", help="what the package adds")
-    parser.add_argument("name", metavar="NAME", help="the package's name: acme-rules")
     parser.add_argument(
-        "--prefix", metavar="PREFIX", default="", help="the ids of its rules begin so (default: the first word of NAME)"
+        "template", choices=("rules", "kernels"), metavar="rules|kernels", help="what the package contains"
     )
-    parser.add_argument("--folder", metavar="FOLDER", default="", help="where it is written (default: ./NAME)")
+    parser.add_argument("name", metavar="NAME", help="the name of the package, such as acme-rules")
+    parser.add_argument(
+        "--prefix", metavar="PREFIX", default="", help="the prefix of its rule ids (default: the first word of NAME)"
+    )
+    parser.add_argument("--folder", metavar="FOLDER", default="", help="the folder to create (default: ./NAME)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -48,7 +48,7 @@ class CommandParser(argparse.ArgumentParser):
 
     configurable = True
     programs: frozenset[str] = frozenset()
-    """Programs whose command lines are arguments: their options are theirs, as if they stood behind ``--``."""
+    """Programs whose command lines are arguments: their options are theirs, as if they stood after ``--``."""
 
     def __init__(self, *, prog: str, description: str) -> None:
         super().__init__(prog=prog, description=description, allow_abbrev=False, formatter_class=CommandHelp)
@@ -79,7 +79,7 @@ class CommandParser(argparse.ArgumentParser):
             nearest = get_close_matches(flag, self._option_string_actions, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else f"see `{self.prog} --help`"
             kind = "option" if flag.startswith("-") else "argument"
-            raise UsageError(f"`{self.prog}` does not know the {kind} {flag}", hint=hint)
+            raise UsageError(f"`{self.prog}` got an unexpected {kind}: {flag}", hint=hint)
         return namespace
 
     def _separated(self, arguments: Sequence[str]) -> list[str]:
@@ -124,7 +124,7 @@ class ListAction(argparse.Action):
         """Add the values to what is there. Raises what ``parser.error`` raises when one is empty."""
         parts = [part.strip() for part in str(values).split(",")]
         if not all(parts):
-            parser.error(f"argument {option_string}: {values!r} holds an empty value")
+            parser.error(f"argument {option_string}: {values!r} contains an empty value")
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest, None) or []), *parts])
 
 
@@ -148,49 +148,55 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=FormatNames(FORMATS),
         default="text",
-        help="how the report is written: one of these, or a format of a plug-in (default: text)",
+        help="the report format: one of these, or one from a plug-in (default: text)",
     )
-    group.add_argument("--output", metavar="FILE", default="-", help="write the report to FILE (- is standard output)")
-    add_list(group, "--also", "FORMAT=FILE", "write the report to one more FILE, in that format (repeatable)")
+    group.add_argument("--output", metavar="FILE", default="-", help="write the report to FILE (- for standard output)")
+    add_list(group, "--also", "FORMAT=FILE", "also write the report to FILE, in that format (repeatable)")
     group.add_argument(
         "--fail-on",
         choices=[str(value) for value in FailOn],
         default=str(FailOn.ERROR),
-        help="the lowest severity that makes the exit code 1 (default: error)",
+        help="the lowest severity that sets the exit code to 1 (default: error)",
     )
-    add_list(group, "--select", "PREFIX", "only rules with this prefix (repeatable)")
-    add_list(group, "--ignore", "PREFIX", "no rules with this prefix (repeatable)")
+    add_list(group, "--select", "PREFIX", "enable only rules with this prefix (repeatable)")
+    add_list(group, "--ignore", "PREFIX", "disable rules with this prefix (repeatable)")
     group.add_argument("--color", action=argparse.BooleanOptionalAction, default=None, help="color the text report")
-    group.add_argument("-q", "--quiet", action="store_true", help="the verdict only, and no progress")
-    group.add_argument("-v", "--verbose", action="count", default=0, help="more detail; -vv adds tracebacks of bugs")
+    group.add_argument("-q", "--quiet", action="store_true", help="print only the verdict, without progress")
+    group.add_argument(
+        "-v",
+        "--verbose",
+        action="count",
+        default=0,
+        help="print more detail; -vv also prints tracebacks of internal errors",
+    )
     allow_tree(parser, raises(FailOn.NEVER, FailOn.ERROR, FailOn.WARNING), "fail-on")
     allow_tree(parser, ADDS, "select", "ignore")
     group = parser.add_argument_group("run")
-    group.add_argument("--offline", action="store_true", help="use no network: only local files and what was cached")
-    add_list(
-        group, "--trust-index", "HOST", "contact HOST (or *.HOST, or a URL and all below) where only files name it"
-    )
     group.add_argument(
-        "--config", metavar="FILE", help="obey FILE as your own configuration, and no other file (/dev/null: none)"
+        "--offline", action="store_true", help="disable network access: use only local files and the cache"
     )
+    add_list(
+        group, "--trust-index", "HOST", "allow contacting HOST (or *.HOST, or URLs below a URL) if only a file names it"
+    )
+    group.add_argument("--config", metavar="FILE", help="use FILE as the only configuration file (/dev/null for none)")
     add_list(
         group,
         "--safe-directory",
         "FOLDER",
-        "obey the configuration of this tree, or of those below FOLDER/*, whoever owns it; * of all (repeatable)",
+        "trust the configuration in FOLDER, or below FOLDER/*, whoever owns it; * for all (repeatable)",
     )
     group.add_argument(
-        "--no-plugins", action="store_true", help="use no rules, formats and probes of other installed packages"
+        "--no-plugins", action="store_true", help="disable rules, formats and probes from other installed packages"
     )
-    group.add_argument("--show-config", action="store_true", help="show every option's value and origin, then exit")
+    group.add_argument("--show-config", action="store_true", help="show the value and origin of every option, and exit")
 
 
 @dataclass(frozen=True, slots=True)
 class OutputOptions(Selection):
     """The shared options of one run. ``color`` is None when the terminal decides; ``output`` is "-" or a path.
 
-    ``also`` holds a format and a path of each further report. ``trust_index`` are the addresses of a tree that may be
-    contacted.
+    ``also`` contains a format and a path of each further report. ``trust_index`` are the addresses of a tree that may
+    be contacted.
     """
 
     format: str = "text"
@@ -209,7 +215,7 @@ class OutputOptions(Selection):
         plugins = NO_PLUGINS if arguments.no_plugins else load_plugins(FORMATS)
         for name in (arguments.format, *(known for known, _ in also)):
             if name not in FORMATS and plugins.named(PLUGIN_FORMATS, name) is None:
-                what = f"the format {name} is of a plug-in that is not used"
+                what = f"the format {name} comes from a plug-in that is not in use"
                 raise UsageError(what, expected=f"one of {', '.join(FORMATS)}")
         for flag, name in (("--output", arguments.output), *((f"--also {known}", file) for known, file in also)):
             if name != "-":
@@ -241,7 +247,8 @@ def _format_and_file(text: str) -> tuple[str, str]:
     name, _, file = text.partition("=")
     if name not in FormatNames(FORMATS) or file in {"", "-"}:
         raise UsageError(
-            f"--also {text} is no FORMAT=FILE", expected=f"one of {', '.join(FORMATS)}, as in --also json=report.json"
+            f"--also {text} is not a FORMAT=FILE",
+            expected=f"one of {', '.join(FORMATS)}, as in --also json=report.json",
         )
     return name, file
 
@@ -290,7 +297,7 @@ def check_output(flag: str, name: str) -> None:
     """Raise UsageError when a file could not be written to its place, so that no run is in vain."""
     path = Path(name)
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(f"{flag} {name} cannot be written", expected="a file in a folder that exists")
+        raise UsageError(f"{flag} {name} cannot be written", expected="a file in an existing folder")
     _check_link(path)
 
 
@@ -309,9 +316,9 @@ def _check_link(path: Path) -> None:
     repository, target = repository_of(_real(path.parent)), _real(path)
     if repository is not None and not target.is_relative_to(repository):
         raise UsageError(
-            f"{path} is a link that leads out of {repository}, to {target}: nothing was written",
+            f"{path} is a link to {target}, outside {repository}: nothing was written",
             expected="a file, or a link within the repository",
-            hint=f"if {target} is meant, name it",
+            hint=f"to write to {target}, name it directly",
         )
 
 
@@ -319,7 +326,7 @@ def _check_link(path: Path) -> None:
 def open_output(output: str) -> Iterator[TextIO]:
     """A UTF-8 text stream to standard output ("-") or to a file, which appears complete or not at all.
 
-    Raises WheelproofError when the place cannot be written or is full. What is no regular file
+    Raises WheelproofError when the place cannot be written or is full. What is not a regular file
     (``/dev/stderr``, a pipe) is written directly.
     """
     path = Path(output)
@@ -369,12 +376,12 @@ def add_max_read(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-read",
         metavar="SIZE",
-        help="bytes of one wheel that may be read for its GPU code, such as 500M or 2G (default: 1G)",
+        help="the most to read of one wheel for its GPU code, such as 500M or 2G (default: 1G)",
     )
 
 
 def max_read(arguments: argparse.Namespace) -> int:
-    """The bytes that ``--max-read`` allows. Raises UsageError for what is no size."""
+    """The bytes that ``--max-read`` allows. Raises UsageError for what is not a size."""
     from wheel_checks.facts.archive.facts import MAX_READ
     from wheel_checks.facts.expectations import parse_size
 
@@ -387,6 +394,6 @@ def add_depth(parser: argparse.ArgumentParser) -> None:
         "--depth",
         choices=["quick", "links", "gpu", "full"],
         default="quick",
-        help="quick: directory and small members; links: also ELF files and what they link to; gpu: also the GPU code; "
-        "full: every byte (default: quick)",
+        help="what to read; quick: directory and small members; links: also ELF files and their libraries; gpu: also "
+        "GPU code; full: every byte (default: quick)",
     )

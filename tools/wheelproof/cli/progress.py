@@ -177,5 +177,5 @@ class Progress:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except OSError:  # the terminal has gone; the work goes on
+        except OSError:  # the terminal has gone; the work continues
             self._shown = False

@@ -17,28 +17,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "targets",
         nargs="+",
         metavar="TARGET",
-        help="a folder, a wheel or source archive, a URL of one, or a requirement on an index (torch==2.11.0); of a "
-        "file that several TARGETs have, hashes and sizes are compared",
+        help="a folder, a wheel or source archive, a URL of one, or a requirement on an index (torch==2.11.0); if "
+        "several TARGETs have a file, its hashes and sizes are compared",
     )
-    parser.add_argument("--expect", metavar="FILE", required=True, help="what the release must be: see docs/release.md")
+    parser.add_argument(
+        "--expect", metavar="FILE", required=True, help="the expectation of the release, in TOML: see docs/release.md"
+    )
     add_list(
         parser,
         "--platform",
         "PLATFORM",
-        "judge the platforms of FILE that serve this one: aarch64, manylinux_2_28_x86_64, win_amd64, "
-        "macosx_11_0_arm64, ... (repeatable; default: all)",
+        "check only the platforms of FILE that match: aarch64, manylinux_2_28_x86_64, win_amd64, macosx_11_0_arm64, "
+        "... (repeatable; default: all)",
     )
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
     parser.add_argument(
         "--depth",
         choices=["quick", "links", "gpu", "full"],
-        help="as of `wheelproof verify`; never less than the expectation demands (default: what it demands)",
+        help="as in `wheelproof verify`; at least the depth that the expectation requires (default: that depth)",
     )
     allow_tree(parser, NAMES_FILES, "expect")
     parser.add_argument(
         "--require-attestations",
         action="store_true",
-        help="stop unless the attestations of every file verify (PEP 740), which reads every byte; needs the extra "
+        help="require verified attestations for every file (PEP 740), which reads every byte; needs the extra "
         "provenance",
     )
     add_max_read(parser)

@@ -44,13 +44,15 @@ CONFIGURABLE = False  # `format = "junit"` in a project's configuration is about
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof rules``."""
-    parser.add_argument("rules", metavar="RULE", nargs="*", help="an id (WHL201) for its page, or a prefix (WHL2)")
-    parser.add_argument("--no-plugins", action="store_true", help="leave out the rules of other installed packages")
+    parser.add_argument(
+        "rules", metavar="RULE", nargs="*", help="the id of a rule, to show its page (WHL201), or a prefix (WHL2)"
+    )
+    parser.add_argument("--no-plugins", action="store_true", help="omit rules from other installed packages")
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="default: text")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the list of the rules, or the pages that were asked for. Raises UsageError for an unknown id."""
+    """Print the list of the rules, or the pages that were requested. Raises UsageError for an unknown id."""
     from wheel_checks.catalogue import all_rules
     from wheelproof.plugins.loading import NO_PLUGINS, load_plugins
 
@@ -83,7 +85,7 @@ def choose(rules: Sequence[Rule], asked: Sequence[str]) -> tuple[list[Rule], boo
         if not text or not any(rule_id.startswith(text.upper()) for rule_id in ids):
             nearest = get_close_matches(text.upper(), ids, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else "`wheelproof rules` lists them"
-            raise UsageError(f"no rule has the id or prefix {text!r}", hint=hint)
+            raise UsageError(f"unknown rule id or prefix {text!r}", hint=hint)
     prefixes = tuple(text.upper() for text in asked) or ("",)
     wanted = [rule for rule in rules if rule.id.startswith(prefixes)]
     return wanted, bool(asked) and all(prefix in ids for prefix in prefixes)

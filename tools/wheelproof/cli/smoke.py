@@ -22,57 +22,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--device",
         choices=["cuda", "interpret"],
         default="cuda",
-        help="the GPU, or Triton's interpreter, which needs none (default: cuda)",
+        help="run on the GPU, or in Triton's interpreter without a GPU (default: cuda)",
     )
     parser.add_argument(
         "--level",
         choices=["quick", "full", "deep"],
         default="quick",
-        help="quick: a few kernels are right; full: all, and their speed; deep: sweeps, too (default: quick)",
+        help="quick: results of a few kernels; full: all kernels and their speed; deep: also sweeps (default: quick)",
     )
-    add_list(parser, "--only", "NAME", "only these kernels or families (repeatable)")
+    add_list(parser, "--only", "NAME", "run only these kernels or families (repeatable)")
     add_list(
-        parser, "--gpus", "GPU", "only these GPUs: CUDA's number, or the UUID of a GPU or MIG instance (repeatable)"
+        parser,
+        "--gpus",
+        "GPU",
+        "run only on these GPUs: a CUDA device number, or the UUID of a GPU or MIG instance (repeatable)",
     )
     add_list(
         parser,
         "--kernels",
         "FILE.py|MODULE",
-        "run the kernels that this Python file, or this module of the interpreter, lists, too (repeatable)",
+        "also run the kernels listed in this Python file, or in this module of the interpreter (repeatable)",
     )
     parser.add_argument(
         "--plugins",
         action="store_true",
-        help="run the kernels of packages that are installed in the interpreter, too (entry points of "
+        help="also run kernels from packages installed in the interpreter (entry points in the group "
         "wheelproof.kernels)",
     )
     parser.add_argument(
         "--mutants",
         action="store_true",
-        help="run faulty variants of the kernels instead: do the cases catch them?",
+        help="run faulty variants of the kernels instead, to see whether the tests catch them",
     )
     parser.add_argument(
-        "--compile-only", action="store_true", help="compile the kernels for --target, and run nothing: needs no GPU"
+        "--compile-only",
+        action="store_true",
+        help="compile the kernels for --target without running them; needs no GPU",
     )
-    add_list(parser, "--target", "GPU", "of --compile-only: GB200, sm_100, MI300X, gfx942, ... (repeatable)")
+    add_list(
+        parser,
+        "--target",
+        "GPU",
+        "the GPU to compile for, with --compile-only: GB200, sm_100, MI300X, gfx942, ... (repeatable)",
+    )
     parser.add_argument(
         "--soak",
         type=float,
         default=0.0,
         metavar="SECONDS",
-        help="then multiply for so long on every GPU: are the results right, and does the rate hold?",
+        help="then multiply matrices on every GPU for SECONDS, checking the results and the rate",
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="draw the inputs of the run that printed this seed")
-    parser.add_argument("--plot", metavar="FILE", help="write the roofline picture, as SVG, to FILE")
+    parser.add_argument("--seed", type=int, metavar="N", help="reproduce the inputs of the run that printed this seed")
+    parser.add_argument("--plot", metavar="FILE", help="write the roofline plot to FILE, as SVG")
     parser.add_argument(
         "--python",
         metavar="PATH",
         default="",
-        help="the interpreter, or its environment, that has torch and triton (default: this one, or else the active "
-        "environment)",
+        help="the interpreter or environment with torch and triton (default: this one, else the active environment)",
     )
     parser.add_argument(
-        "--deadline", type=float, metavar="SECONDS", help="kill everything after so long (default: by the level)"
+        "--deadline", type=float, metavar="SECONDS", help="kill the run after SECONDS (default: depends on the level)"
     )
     add_output_options(parser)
 
@@ -87,7 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
     interpreter = find_interpreter(arguments.python, os.environ)
     request = _request(arguments, interpreter.path)
     if arguments.plot and not request.timed:
-        raise UsageError("--plot shows times, and such a run measures none", expected="--level full or deep, on a GPU")
+        raise UsageError(
+            "--plot needs timings, which this run does not measure", expected="--level full or deep, on a GPU"
+        )
     note(f"running the kernels with {interpreter.path}: {interpreter.why}", quiet=output.quiet)
     report, stopped_by = smoke(
         request, deadline=arguments.deadline or request.deadline, selection=output, quiet=output.quiet
@@ -96,39 +107,38 @@ def run(arguments: argparse.Namespace) -> int:
         _write_plot(report, arguments.plot)
     status = emit(report, output)
     if stopped_by:
-        note("interrupted; the report is partial", quiet=output.quiet)
+        note("interrupted; the report is incomplete", quiet=output.quiet)
     return 128 + stopped_by if stopped_by else status
 
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
     if arguments.target and not arguments.compile_only:
-        raise UsageError("--target is of --compile-only", hint="kernels run on the GPU that is here")
+        raise UsageError("--target requires --compile-only", hint="without it, kernels run on the GPU of this host")
     if arguments.compile_only and not arguments.target:
         raise UsageError(
-            "--compile-only has no --target: it says for which GPUs the kernels are compiled",
-            hint="wheelproof smoke --compile-only --target GB200,sm_90",
+            "--compile-only requires --target", hint="wheelproof smoke --compile-only --target GB200,sm_90"
         )
     if arguments.compile_only and arguments.device == "interpret":
-        raise UsageError("--compile-only runs nothing", expected="no --device interpret next to it")
+        raise UsageError("--compile-only cannot be combined with --device interpret")
     if (arguments.gpus or arguments.soak) and (arguments.compile_only or arguments.device != "cuda"):
-        raise UsageError("--gpus and --soak are of --device cuda", hint="no GPU is used here")
+        raise UsageError("--gpus and --soak require --device cuda", hint="this run uses no GPU")
     if arguments.soak and not 1 <= arguments.soak <= 1e6:
-        raise UsageError(f"--soak {arguments.soak:g} is no time to load a GPU", expected="1 to 1,000,000 seconds")
+        raise UsageError(f"--soak {arguments.soak:g} is not a valid duration", expected="1 to 1,000,000 seconds")
     if arguments.compile_only and arguments.mutants:
-        raise UsageError("--compile-only runs nothing", expected="no --mutants with it")
+        raise UsageError("--compile-only cannot be combined with --mutants")
     if arguments.plugins and arguments.no_plugins:
-        raise UsageError("--plugins and --no-plugins contradict each other", expected="one of the two")
+        raise UsageError("--plugins cannot be combined with --no-plugins", expected="only one of them")
     _check_kernels(arguments.kernels, arguments.origins.get("kernels", ""))
     if arguments.deadline is not None and not arguments.deadline > 0:
-        raise UsageError(f"--deadline {arguments.deadline:g} is no time to wait", expected="a number above 0")
+        raise UsageError(f"--deadline {arguments.deadline:g} is not a valid timeout", expected="a number above 0")
     plot = Path(arguments.plot or ".")
     if arguments.plot and (plot.is_dir() or not plot.absolute().parent.is_dir()):
-        raise UsageError(f"--plot {arguments.plot} cannot be written", expected="a file in a folder that exists")
+        raise UsageError(f"--plot {arguments.plot} cannot be written", expected="a file in an existing folder")
 
 
 def _check_kernels(names: Sequence[str], origin: str) -> None:
-    """Raise UsageError for what is no file and no module, and for a file that a configuration names relatively.
+    """Raise UsageError for what is not a file and no module, and for a file that a configuration names relatively.
 
     Such a file would be another one in each folder, and that of a tree would be executed.
     """
@@ -138,8 +148,10 @@ def _check_kernels(names: Sequence[str], origin: str) -> None:
                 f"--kernels {name} names no kernels", expected="FILE.py, package.module or package.module:LIST"
             )
         if origin.endswith(".toml") and _is_file(name) and not Path(name).expanduser().is_absolute():
-            expected = "an absolute path, or one that begins with ~/, or a module"
-            raise UsageError(f"{origin}: {name} is another file in each folder", expected=expected)
+            expected = "an absolute path, or one that starts with ~/, or a module"
+            raise UsageError(
+                f"{origin}: {name} is a relative path, which depends on the current folder", expected=expected
+            )
 
 
 def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
@@ -174,10 +186,10 @@ def _is_file(kernels: str) -> bool:
 
 
 def _write_plot(report: Report, name: str) -> None:
-    """Write the picture. The report itself says why if there isn't one."""
+    """Write the picture. The report itself says why if none exists."""
     pictures = report.overview.pictures if report.overview else ()
     if not pictures:
-        note(f"nothing was timed, so {name} is not written", quiet=False)
+        note(f"nothing was timed, so {name} was not written", quiet=False)
     for picture in pictures:
         with open_output(name) as stream:
             stream.write(picture.svg)

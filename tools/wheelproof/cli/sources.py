@@ -23,22 +23,24 @@ if TYPE_CHECKING:  # a command that only shows its help needs none of these
 def add_source_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options that :func:`open_sources` reads."""
     group = parser.add_argument_group("sources")
-    group.add_argument("--index-url", metavar="URL", help="the index to use (default: what uv and pip use)")
-    add_list(group, "--extra-index-url", "URL", "one more index")
-    add_list(group, "--find-links", "PLACE", "a page or folder of files")
-    group.add_argument("--no-index", action="store_true", help="use --find-links alone")
+    group.add_argument(
+        "--index-url", metavar="URL", help="the package index to use (default: as configured for uv and pip)"
+    )
+    add_list(group, "--extra-index-url", "URL", "an additional package index (repeatable)")
+    add_list(group, "--find-links", "PLACE", "a page or folder with links to files, or with files (repeatable)")
+    group.add_argument("--no-index", action="store_true", help="ignore package indexes, and use only --find-links")
     group.add_argument(
         "--allow-download", action="store_true", help="fetch whole files from servers without range requests"
     )
     group.add_argument(
         "--max-download",
         metavar="SIZE",
-        help="the largest file that --allow-download fetches, such as 500M or 2G (default: 6G)",
+        help="the largest file to download with --allow-download, such as 500M or 2G (default: 6G)",
     )
-    group.add_argument("--cache-dir", metavar="FOLDER", help="where ranges and pages are cached")
-    group.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    group.add_argument("--cache-dir", metavar="FOLDER", help="the folder of the cache")
+    group.add_argument("--no-cache", action="store_true", help="do not read or write the cache")
     group.add_argument(
-        "--refresh", action="store_true", help="read index pages again that were read in the last 10 minutes"
+        "--refresh", action="store_true", help="refresh index pages that were cached in the last 10 minutes"
     )
     group.add_argument("--deadline", type=float, metavar="SECONDS", help="total network timeout, in seconds")
 

@@ -28,27 +28,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a file of requirements: requirements.txt, pyproject.toml (repeatable)",
+        help="a requirements file: requirements.txt, pyproject.toml (repeatable)",
     )
-    add_list(parser, "--extra", "EXTRA", "an extra of the lock file or of pyproject.toml")
+    add_list(parser, "--extra", "EXTRA", "an extra of the lock file or pyproject.toml (repeatable)")
     add_list(
         parser,
         "--group",
         "GROUP",
         "a dependency group of the lock file or of pyproject.toml, or an environment of pixi.lock",
     )
-    parser.add_argument("--all-extras", action="store_true", help="every extra of the lock file or of pyproject.toml")
+    parser.add_argument(
+        "--all-extras", action="store_true", help="include every extra of the lock file or pyproject.toml"
+    )
     parser.add_argument(
         "--against",
         metavar="REF|FILE",
-        help="report what changes: against the same file at a commit, branch or tag, or against another file",
+        help="report the changes from another file, or from this file at a commit, branch or tag",
     )
-    parser.add_argument("--fail-on-change", action="store_true", help="exit 1 when something gets worse (--against)")
-    add_platform_option(parser)
-    add_list(parser, "--python", "VERSION", "3.12, 3.13, ... (default: this Python)")
-    add_list(parser, "--gpu", "GPU", "the GPUs that it must run on: GB200, H100, MI300X, sm_100, ...")
     parser.add_argument(
-        "--expect", metavar="WHAT", help="what torch is built for: cuda, cuda==13.0, cuda>=13, rocm, cpu"
+        "--fail-on-change", action="store_true", help="exit with code 1 if something gets worse (with --against)"
+    )
+    add_platform_option(parser)
+    add_list(parser, "--python", "VERSION", "the target Python version: 3.12, 3.13, ... (default: this Python)")
+    add_list(parser, "--gpu", "GPU", "the GPUs it must run on: GB200, H100, MI300X, sm_100, ...")
+    parser.add_argument(
+        "--expect", metavar="WHAT", help="the expected build of torch: cuda, cuda==13.0, cuda>=13, rocm, cpu"
     )
     add_machine_options(parser)
     add_depth(parser)
@@ -93,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         pre=arguments.pre,
     )
     if arguments.against is None and arguments.fail_on_change:
-        raise UsageError("--fail-on-change compares, and nothing to compare with was named", expected="--against")
+        raise UsageError("--fail-on-change requires --against", expected="--against")
     judgement = Judgement(
         Expectations(
             gpus=gpus,

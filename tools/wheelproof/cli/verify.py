@@ -41,13 +41,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "--python",
         "VERSION",
-        "3.12, 3.13t, ... (default: this Python); with --installed the PATH of an interpreter, an environment, "
-        "a folder made by --target or a container's root folder (default: the active environment)",
+        "the target Python version: 3.12, 3.13t, ... (default: this Python); with --installed the PATH of an "
+        "interpreter, "
+        "environment, --target folder or container root (default: the active environment)",
     )
-    parser.add_argument("--all-files", action="store_true", help="judge every wheel of the releases, not one a target")
+    parser.add_argument(
+        "--all-files", action="store_true", help="check every wheel of the release, instead of one per target"
+    )
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
-    parser.add_argument("--expect", metavar="WHAT", help="cuda, cuda==13.0, cuda>=13, rocm, xpu, cpu or none")
-    parser.add_argument("--max-size", metavar="SIZE", help="the size that no wheel may exceed: 900MB, 2GiB")
+    parser.add_argument(
+        "--expect", metavar="WHAT", help="the expected build: cuda, cuda==13.0, cuda>=13, rocm, xpu, cpu or none"
+    )
+    parser.add_argument("--max-size", metavar="SIZE", help="the maximum size of a wheel: 900MB, 2GiB")
     add_depth(parser)
     parser.add_argument(
         "--with",
@@ -55,37 +60,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="REQUIREMENT",
-        help="judge at depth links with what an installer would take for this as well: torch==2.11.0 (repeatable)",
+        help="resolve with this additional requirement, at depth links: torch==2.11.0 (repeatable)",
     )
     add_max_read(parser)
     add_list(
         parser,
         "--gpu",
         "GPU",
-        "the GPUs that it must run on: GB200, H100, MI300X, sm_100, 12.1, ...; what the answer needs is read at any "
+        "the GPUs it must run on: GB200, H100, MI300X, sm_100, 12.1, ...; reads the GPU code that this needs, at any "
         "depth (repeatable)",
     )
     add_machine_options(parser)
-    record = parser.add_argument_group("what was judged before")
+    record = parser.add_argument_group("comparison with an earlier run")
     record.add_argument("--record", metavar="FILE", help="write names, hashes, indexes and verdicts to FILE")
     record.add_argument(
-        "--same-as", metavar="FILE", help="fail when a file is not the one of this record, made by --record"
+        "--same-as", metavar="FILE", help="fail if a file differs from this record, written by --record"
     )
     parser.add_argument(
         "--provenance",
         action="store_true",
-        help="verify who attested each file (PEP 740), which reads every byte of it; needs the extra provenance",
+        help="verify the attestations of each file (PEP 740), which reads every byte; needs the extra provenance",
     )
-    installed = parser.add_argument_group("what is installed")
-    installed.add_argument("--installed", action="store_true", help="judge an environment, without running anything")
-    installed.add_argument("--root", default="/", metavar="FOLDER", help="the file system that the environment is in")
+    installed = parser.add_argument_group("installed environments")
+    installed.add_argument(
+        "--installed", action="store_true", help="check an environment, without running anything in it"
+    )
+    installed.add_argument(
+        "--root",
+        default="/",
+        metavar="FOLDER",
+        help="the root of the file system that contains the environment (default: /)",
+    )
     installed.add_argument(
         "--ld-library-path",
         metavar="FOLDERS",
         default="",
-        help="LD_LIBRARY_PATH to search by (default: this process's)",
+        help="the LD_LIBRARY_PATH to assume (default: that of this process)",
     )
-    add_list(parser, "--explain", "SONAME", "say how this library is searched for")
+    add_list(parser, "--explain", "SONAME", "explain how the loader searches for this library")
     allow_tree(parser, SETS, "python", "all-files", "pre", "expect", "max-size", "depth", "max-read", "gpu")
     add_source_options(parser)
     add_output_options(parser)
@@ -103,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = OutputOptions.from_arguments(arguments)
     if arguments.installed and "python" in arguments.from_tree:
-        arguments.python = []  # versions of wheels to judge; which environment is looked at is not for a tree to say
+        arguments.python = []  # versions of wheels to judge; which environment is inspected is not for a tree to say
     _check_mode(arguments)
     gpus = parse_gpus(",".join(arguments.gpu)) if arguments.gpu else ()
     machines = machines_of(gpus, arguments.driver, arguments.cpu, arguments.platform)
@@ -163,11 +175,11 @@ def _recording(arguments: argparse.Namespace) -> Recording | None:
         if arguments.record == "-":
             raise UsageError("--record - would mix the record with the report", expected="a file")
         if Path(arguments.record).is_symlink():
-            what = f"--record {arguments.record} is a link: whoever made it would choose the file that is replaced"
+            what = f"--record {arguments.record} is a link, and links are not followed when writing"
             raise UsageError(what, expected="a file")
         if arguments.same_as and _is_same(Path(arguments.record), Path(arguments.same_as)):
             what = "--record would replace the record that --same-as compares with"
-            raise UsageError(what, expected="two files", hint="move the new record when its changes are meant")
+            raise UsageError(what, expected="two files", hint="move the new record if its changes are intended")
     targets = tuple(map(redact_text, arguments.targets))
     asked = AskedFor(targets, tuple(arguments.platform), tuple(arguments.python), arguments.depth)
     before = read_record(Path(arguments.same_as)) if arguments.same_as else None
@@ -184,17 +196,22 @@ def _check_mode(arguments: argparse.Namespace) -> None:
     if arguments.installed and (arguments.targets or len(arguments.python) > 1):
         raise UsageError("--installed judges one environment", expected="no TARGET, and at most one --python PATH")
     if arguments.installed and (arguments.record or arguments.same_as):
-        raise UsageError("--record and --same-as are about wheels", expected="a TARGET without --installed")
+        raise UsageError(
+            "--record and --same-as apply to wheels, not to installed environments",
+            expected="a TARGET without --installed",
+        )
     if arguments.installed and arguments.provenance:
         raise UsageError("--provenance is about wheels", expected="a TARGET without --installed")
     if arguments.installed and arguments.driver:
-        what = "--driver is about wheels: what is installed runs with the driver that is there"
-        raise UsageError(what, expected="a TARGET without --installed", hint="wheelproof doctor judges that driver")
+        what = "--driver applies to wheels, not to installed environments"
+        raise UsageError(
+            what, expected="a TARGET without --installed", hint="wheelproof doctor checks the driver of this host"
+        )
     if arguments.installed and arguments.beside:
-        what = "--with is about wheels: what is installed is judged with what is installed there"
+        what = "--with applies to wheels, not to installed environments"
         raise UsageError(what, expected="a TARGET without --installed")
     if not arguments.installed and not arguments.targets:
-        raise UsageError("there is nothing to judge", expected="a TARGET, or --installed")
+        raise UsageError("nothing to check", expected="a TARGET, or --installed")
 
 
 def _run_installed(arguments: argparse.Namespace, judgement: Judgement, output: OutputOptions) -> int:

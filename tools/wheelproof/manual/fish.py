@@ -9,7 +9,7 @@ _HEAD = """\
 # fish completion of wheelproof {version}, made by `wheelproof completion fish`
 
 {lists}
-function __wheelproof_on -d 'whether this command has been typed, "" for none so far'
+function __wheelproof_on -d 'whether this command has been typed, "" if none so far'
     set -l words (commandline -opc)[2..]
     set -l command $words[1]
     if contains -- "$words[1..2]" {below}

@@ -90,7 +90,7 @@ class Manual:
         return tuple(c for c in self.commands if c.name.startswith(prefix) and " " not in c.name.removeprefix(prefix))
 
     def words(self, values: Values) -> tuple[str, ...]:
-        """The words that may stand there."""
+        """The words that may be there."""
         return self.lists[values.shared] if values.shared else values.words
 
     def every_value(self) -> Iterator[tuple[str, Values]]:

@@ -13,7 +13,7 @@ def brief(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """A help as a sentence: with a capital, unless it begins with a word that is spelt so ("x86_64", "quick:")."""
+    """A help as a sentence: with a capital, unless it starts with a word that is spelt so ("x86_64", "quick:")."""
     if re.match(r"[a-z]+ ", text):
         text = text[0].upper() + text[1:]
     return f"{text.rstrip('.')}." if text else ""
@@ -26,7 +26,7 @@ def place(argument: Argument) -> str:
 
 
 def value_name(option: Option) -> str:
-    """What stands behind an option: its choices (``text|json``), else the name of its value; "" where it takes none."""
+    """What stands after an option: its choices (``text|json``), else the name of its value; "" where it takes none."""
     if option.values is None:
         return ""
     return "|".join(option.values.words) if option.values.closed else option.metavar

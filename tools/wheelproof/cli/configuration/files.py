@@ -34,7 +34,7 @@ class ConfigFile:
 class TreeFile(ConfigFile):
     """That of a tree, whose folder is ``root``. ``fault`` says why it is not the user's, "" when it is.
 
-    ``shared`` is True when it lies in a folder where anybody makes files: then no one has asked for what it says.
+    ``shared`` is True when it is in a folder where anybody makes files: then no one has asked for what it says.
     """
 
     root: Path = Path("/")
@@ -57,7 +57,7 @@ def read_own(environment: Mapping[str, str]) -> ConfigFile:
 
 
 def read_config(path: Path) -> ConfigFile:
-    """The configuration in this very file. Raises UsageError if there isn't one."""
+    """The configuration in this very file. Raises UsageError if none exists."""
     try:
         content = read_start(path, LARGEST_FILE + 1, given=True)
     except OSError as error:
@@ -71,7 +71,7 @@ def read_config(path: Path) -> ConfigFile:
 def find_config(folder: Path, home: str, trusted: Collection[int]) -> TreeFile:
     """The nearest configuration of the tree around ``folder``. Raises UsageError for a file that cannot be read.
 
-    A file of users who are not ``trusted`` is read all the same, for what would be missing without it.
+    A file of users who are not ``trusted`` is read anyway, for what would be missing without it.
     """
     root = repository_of(folder)
     if root is not None and root.stat().st_dev != folder.stat().st_dev:

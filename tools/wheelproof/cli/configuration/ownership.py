@@ -1,4 +1,4 @@
-"""Whose a file is: that of another user is not obeyed, as git does not obey the repositories of others.
+"""Whose a file is: that of another user is ignored, as git does not obey the repositories of others.
 
 A file is the user's when it, the link that leads to it, and the folder that holds it belong to the user or to root, who
 can do everything anyway. Under sudo the files of whoever called it count, too. Exceptions are the user's: the setting
@@ -17,7 +17,7 @@ ROOT = 0
 
 
 def trusted_owners(environment: Mapping[str, str]) -> frozenset[int]:
-    """The users whose files are obeyed: this one, root, and for root under sudo the one who called it."""
+    """The users whose files are applied: this one, root, and for root under sudo the one who called it."""
     user = os.geteuid()
     caller = environment.get("SUDO_UID", "") if user == ROOT else ""
     return frozenset({user, ROOT, *([int(caller)] if caller.isdecimal() else [])})
@@ -29,7 +29,7 @@ def is_shared(folder: os.stat_result) -> bool:
 
 
 def dubious(path: Path, found: Sequence[os.stat_result], trusted: Collection[int]) -> str:
-    """Why the file at ``path`` is not obeyed, in the words of git; "" when its owners are trusted.
+    """Why the file at ``path`` is ignored, in the words of git; "" when its owners are trusted.
 
     ``found`` describes the file, the link that leads to it, and the folder that holds it.
     """

@@ -6,8 +6,8 @@ exist, and a value from elsewhere passes through the same conversion, choices an
 
 The user's own file is ``$XDG_CONFIG_HOME/wheelproof/wheelproof.toml``, and every key holds there. That of the tree is
 the nearest upwards from the current folder that is a ``wheelproof.toml``, or a ``pyproject.toml`` with a table
-``[tool.wheelproof]``; there a key holds only as far as its option gives a tree the right (``rights.py``). A file that
-the user names (``--config``, ``WHEELPROOF_CONFIG``) is obeyed as the user's own, instead of both.
+``[tool.wheelproof]``; there a key counts only as far as its option gives a tree the right (``rights.py``). A file
+that the user names (``--config``, ``WHEELPROOF_CONFIG``) is applied as the user's own, instead of both.
 
 The table itself holds the options that all commands share; ``[tool.wheelproof.verify]`` those of one command, which win
 over the shared ones.
@@ -31,7 +31,7 @@ from wheelproof.cli.configuration.values import Setting, convert
 from wheelproof.cli.options import CommandParser, add_output_options, open_output, warn
 
 PREFIX = "WHEELPROOF_"
-FLAGS_ONLY = {"config", "show-config"}  # where the file is cannot stand in the file
+FLAGS_ONLY = {"config", "show-config"}  # where the file is cannot be in the file
 
 
 def parse_arguments(

@@ -1,4 +1,4 @@
-"""What ``--show-config`` shows: the files, each option with its value and origin, and what is not obeyed, and why."""
+"""What ``--show-config`` shows: the files, each option with its value and origin, and what is ignored, and why."""
 
 from __future__ import annotations
 

@@ -17,12 +17,12 @@ from wheelproof.cli.options import CommandParser
 from wheelproof.cli.rights import Effect, Right, right_of
 from wheelproof.reporting import TreeRules
 
-ONLY_EXPECTS = "a checkout decides only what is judged and what is expected"
+ONLY_EXPECTS = "a checkout can only configure what is checked and what is expected"
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A key, or with "" a whole file, that is not obeyed: where it stands, why, and what would make it hold."""
+    """A key, or with "" a whole file, that is ignored: where it stands, why, and what would make it hold."""
 
     key: str
     place: str
@@ -30,11 +30,11 @@ class Refusal:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.place} is not obeyed: {self.why}; {self.remedy}"
+        return f"{self.place} is ignored: {self.why}; {self.remedy}"
 
 
 def warnings(refused: Iterable[Refusal], environment: Mapping[str, str]) -> Iterator[str]:
-    """A line for each reason why keys are not obeyed, with all keys that it concerns."""
+    """A line for each reason why keys are ignored, with all keys that it concerns."""
     by_reason: dict[str, list[Refusal]] = {}
     for refusal in refused:
         by_reason.setdefault(refusal.why, []).append(refusal)
@@ -44,7 +44,7 @@ def warnings(refused: Iterable[Refusal], environment: Mapping[str, str]) -> Iter
         else:
             file = found[0].place.partition(" in ")[2]
             names = joined([refusal.place.partition(" in ")[0] for refusal in found])
-            yield f"{names} in {file} are not obeyed: {why}; {_remedy(environment, *(one.key for one in found))}"
+            yield f"{names} in {file} are ignored: {why}; {_remedy(environment, *(one.key for one in found))}"
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ def _merge(run: Run, file: TreeFile, made: TreeSettings, action: argparse.Action
     if right.effect is Effect.RAISES:
         held = getattr(namespace, name, run.defaults[name])
         if right.order.index(value) < right.order.index(held):
-            raise _RefusedError(f"{value!r} is weaker than {held!r}, and a checkout may only ask for more")
+            raise _RefusedError(f"{value!r} is weaker than {held!r}, and a checkout can only make settings stricter")
         if value == held:
             return False
     elif hasattr(namespace, name):
@@ -126,15 +126,15 @@ def not_ours(run: Run, file: TreeFile, settings: Mapping[str, Setting] | None, *
     """What is left of the file of another user's tree: nothing. ``settings`` is None when it makes no sense.
 
     Raises UsageError when ``stop`` and something in it would hold: a verdict without that says less than was asked.
-    In a folder that all users share no one has asked for it, so that the run goes on.
+    In a folder that all users share no one has asked for it, so that the run continues.
     """
     assert file.path is not None  # noqa: S101  # for mypy: it has a fault
     needed = settings is None or any(
         right_of(run.parser.options[key]).effect is not Effect.REFUSED and key not in run.explicit for key in settings
     )
     remedy = (
-        f"to obey it all the same, WHEELPROOF_SAFE_DIRECTORY={shlex.quote(str(file.path.parent))} or the key "
-        f"safe-directory in your own configuration makes an exception; --config /dev/null does without it"
+        f"to use it anyway, set WHEELPROOF_SAFE_DIRECTORY={shlex.quote(str(file.path.parent))} or the key "
+        f"safe-directory in your own configuration; --config /dev/null ignores it"
     )
     if stop and needed and not file.shared:
         raise UsageError(file.fault, expected="your own file, or of root", hint=remedy)

@@ -31,7 +31,7 @@ def convert(parser: CommandParser, action: argparse.Action, setting: Setting, de
     except WheelproofError as error:
         raise UsageError(f"{setting.origin}: {error.what}", expected=error.expected, hint=error.hint) from error
     except (ValueError, TypeError, argparse.ArgumentTypeError) as error:
-        raise UsageError(f"{setting.origin}: {setting.value!r} is no value of {flag}: {error}") from error
+        raise UsageError(f"{setting.origin}: {setting.value!r} is not a valid value for {flag}: {error}") from error
     return getattr(scratch, action.dest, default)
 
 

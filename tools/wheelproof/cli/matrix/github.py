@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print one line of JSON. Raises UsageError for a cell that no runner is named for, and WheelproofError."""
+    """Print one line of JSON. Raises UsageError for a cell that no runner is configured for, and WheelproofError."""
     from wheel_checks.report.wording import plain_json
     from wheelproof.matrix.listing import as_github
     from wheelproof.matrix.model import GPU_RUNNER
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     homeless = next((cell for cell in cells if not cell.runner), None)
     if homeless is not None:
         key = GPU_RUNNER if homeless.needs_gpu else homeless.platform
-        raise UsageError(f"no runner is named for {homeless.id}", expected=f'{key} = ["LABEL", ...] in [runners]')
+        raise UsageError(f"no runner is configured for {homeless.id}", expected=f'{key} = ["LABEL", ...] in [runners]')
     with open_output("-") as stream:
         stream.write(plain_json(as_github(cells)))
     return 0

@@ -11,15 +11,15 @@ CONFIGURABLE = False
 
 # sub-command: (module with ``add_arguments`` and ``run``, summary for --help)
 SUBCOMMANDS = {
-    "list": ("wheelproof.cli.matrix.list", "the cells of the matrix"),
-    "github": ("wheelproof.cli.matrix.github", "the cells as JSON for `strategy.matrix` of GitHub Actions"),
+    "list": ("wheelproof.cli.matrix.list", "list the cells of the matrix"),
+    "github": ("wheelproof.cli.matrix.github", "print the cells as JSON for `strategy.matrix` of GitHub Actions"),
     "plan": (
         "wheelproof.cli.matrix.plan",
-        "write the cells as a file for GitHub, GitLab, Slurm, Kubernetes and others",
+        "generate a CI or cluster job file: GitHub, GitLab, Slurm, Kubernetes and others",
     ),
-    "image": ("wheelproof.cli.matrix.image", "make the container images that cells need, from Debian's packages"),
-    "run": ("wheelproof.cli.matrix.run", "take cells through the whole way on this machine, and merge the evidence"),
-    "merge": ("wheelproof.cli.matrix.merge", "the reports of cells that ran on several machines as one report"),
+    "image": ("wheelproof.cli.matrix.image", "build the container images that cells need, from Debian packages"),
+    "run": ("wheelproof.cli.matrix.run", "run the cells on this host, and merge the evidence"),
+    "merge": ("wheelproof.cli.matrix.merge", "merge the reports of cells that ran on several hosts"),
 }
 
 

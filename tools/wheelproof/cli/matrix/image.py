@@ -19,11 +19,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof matrix image``."""
     add_matrix_options(parser)
     add_list(
-        parser, "--platform", "NAME", "make the images of x86_64, aarch64, and not those of a matrix (with --python)"
+        parser,
+        "--platform",
+        "NAME",
+        "the platform to build images for, x86_64 or aarch64, instead of those of a matrix (with --python)",
     )
-    add_list(parser, "--python", "VERSION", "make the images with these Pythons (with --platform)")
-    add_list(parser, "--system-package", "NAME", "one more package of Debian in these images (with --platform)")
-    parser.add_argument("--force", action="store_true", help="make images that exist again, of today's packages")
+    add_list(parser, "--python", "VERSION", "the Python versions to build images for (with --platform)")
+    add_list(parser, "--system-package", "NAME", "an additional Debian package for these images (with --platform)")
+    parser.add_argument("--force", action="store_true", help="rebuild existing images, from the current packages")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -31,9 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
     from wheelproof.matrix.executors.docker.image import build
 
     if bool(arguments.platform) != bool(arguments.python):
-        raise UsageError("--platform and --python name an image together", expected="both, or neither")
+        raise UsageError("--platform and --python must be given together", expected="both, or neither")
     if arguments.system_package and not arguments.platform:
-        raise UsageError("--system-package is for images that --platform and --python name", expected="these, too")
+        raise UsageError("--system-package requires --platform and --python", expected="these, too")
     images = _named(arguments) if arguments.platform else _of_cells(arguments)
     with open_output("-") as stream:
         for image in images:
@@ -52,7 +55,7 @@ def _named(arguments: argparse.Namespace) -> list[Image]:
         ("--python", arguments.python, SUITES),
     ):
         if unknown := next((value for value in values if value not in known), None):
-            raise UsageError(f"no image is made for {flag} {unknown}", expected=f"one of {', '.join(known)}")
+            raise UsageError(f"no image can be built for {flag} {unknown}", expected=f"one of {', '.join(known)}")
     more = tuple(map(debian_package, arguments.system_package))
     return [Image(python, DOCKER_NAMES[machine], more) for python in arguments.python for machine in arguments.platform]
 
@@ -64,10 +67,10 @@ def _of_cells(arguments: argparse.Namespace) -> list[Image]:
     cells = chosen_cells(arguments)
     for cell in cells:
         if cell.image:
-            note(f"{cell.id} names its own image, {cell.image}: `docker pull` fetches it", quiet=False)
+            note(f"{cell.id} uses its own image, {cell.image}: fetch it with `docker pull`", quiet=False)
         elif debian_image(cell) is None:
-            note(f"{cell.id}: no release of Debian has Python {cell.python}; name an image that has it", quiet=False)
+            note(f"{cell.id}: no Debian release has Python {cell.python}; name an image that has it", quiet=False)
     images = [image for cell in cells if not cell.image and (image := debian_image(cell))]
     if not images:
-        raise UsageError("no cell needs an image that can be made of Debian's packages")
+        raise UsageError("no cell needs an image that can be built from Debian packages")
     return list(dict.fromkeys(images))

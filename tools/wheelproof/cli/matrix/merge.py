@@ -1,4 +1,4 @@
-"""``wheelproof matrix merge``: the reports of cells that ran on several machines as one report."""
+"""``wheelproof matrix merge``: merges the reports of cells that ran on several hosts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="+",
         metavar="PATH",
-        help="JSON reports of `matrix run`, folders of them (--records), or - for standard input",
+        help="JSON reports from `matrix run`, folders of them (--records), or - for standard input",
     )
     add_matrix_options(parser)
     add_output_options(parser)

@@ -22,7 +22,7 @@ DEFAULT = "ci/matrix.toml"
 def add_matrix_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options that say which cells are meant; :func:`chosen_cells` reads them."""
     parser.add_argument("--matrix", metavar="FILE", help=f"the matrix (default: {DEFAULT})")
-    add_list(parser, "--only", "GLOB", "only the cells with such an id (repeatable)")
+    add_list(parser, "--only", "GLOB", "only cells with a matching id (repeatable)")
 
 
 def chosen_cells(arguments: argparse.Namespace) -> Sequence[Cell]:

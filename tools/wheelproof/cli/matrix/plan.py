@@ -20,26 +20,26 @@ ENGINES = ("github", "gitlab", "buildkite", "azure", "slurm", "kubernetes", "she
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof matrix plan``."""
-    parser.add_argument("--to", choices=ENGINES, required=True, help="whose file is written")
+    parser.add_argument("--to", choices=ENGINES, required=True, help="the system to generate a file for")
     add_matrix_options(parser)
     parser.add_argument(
         "--executor",
         choices=["docker", "venv"],
-        help="as of `matrix run`: where a cell runs on its machine (default: venv; docker for shell)",
+        help="where each cell runs, as in `matrix run` (default: venv; docker for shell)",
     )
     parser.add_argument(
         "--install",
         metavar="REQUIREMENT",
         default=f"wheelproof=={__version__}",
-        help="what pip installs there to have wheelproof (default: this release)",
+        help="the requirement to install wheelproof with (default: this release)",
     )
     add_list(
         parser,
         "--runner",
         "KEY=LABEL",
-        "a label of the machines for x86_64, aarch64 or gpu, as the engine names them (repeatable)",
+        "the label of runners for x86_64, aarch64 or gpu (repeatable)",
     )
-    parser.add_argument("--output", metavar="FILE", default="-", help="write to FILE (- is standard output)")
+    parser.add_argument("--output", metavar="FILE", default="-", help="write to FILE (- for standard output)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     file = matrix_path(arguments)
     matrix = read_matrix(file)
     if arguments.to in CHECKED_OUT and not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", str(file), re.ASCII):
-        raise UsageError(f"--matrix {file} is no path below the project, of letters, digits, / . _ and - alone")
+        raise UsageError(f"--matrix {file} is not a path below the project, made of letters, digits, /, ., _ and -")
     plan = Plan(
         arguments.to,
         str(file),
@@ -84,7 +84,7 @@ def _made_by(arguments: argparse.Namespace) -> str:
 
 
 def _runners(given: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """The labels by platform or "gpu". Raises UsageError for what is no KEY=LABEL."""
+    """The labels by platform or "gpu". Raises UsageError for what is not a KEY=LABEL."""
     from wheel_checks.targets.target import OLDEST_GLIBC
     from wheelproof.matrix.model import GPU_RUNNER
 
@@ -92,6 +92,8 @@ def _runners(given: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     for entry in given:
         key, _, label = entry.partition("=")
         if key not in known or not label or not label.isprintable():
-            raise UsageError(f"--runner {entry} is no KEY=LABEL", expected=f"one of {', '.join(known)}, = and a label")
+            raise UsageError(
+                f"--runner {entry} is not a KEY=LABEL", expected=f"one of {', '.join(known)}, = and a label"
+            )
         found[key] = (*found.get(key, ()), label)
     return found

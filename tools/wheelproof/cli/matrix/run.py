@@ -1,4 +1,4 @@
-"""``wheelproof matrix run``: takes the cells of a matrix through the whole way on this machine."""
+"""``wheelproof matrix run``: runs the cells of a matrix on this host."""
 
 from __future__ import annotations
 
@@ -25,27 +25,32 @@ if TYPE_CHECKING:  # not for --help
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof matrix run``."""
     add_matrix_options(parser)
-    add_list(parser, "--cell", "ID", "only the cell with exactly this id (repeatable)")
+    add_list(parser, "--cell", "ID", "only the cell with this id (repeatable)")
     parser.add_argument(
         "--executor",
         choices=["docker", "venv"],
         default="docker",
-        help="docker: containers, emulated where the cell is for another CPU; venv: this machine (default: docker)",
-    )
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="cells at a time (default: 2)")
-    parser.add_argument(
-        "--deadline", type=float, metavar="SECONDS", help="what one cell may take (default: what the matrix says)"
+        help="docker: in containers, emulating other CPUs; venv: on this host (default: docker)",
     )
     parser.add_argument(
-        "--work", metavar="FOLDER", help="where steps and logs are kept (default: in the cache folder, by matrix)"
+        "--jobs", type=int, default=2, metavar="N", help="the number of cells to run in parallel (default: 2)"
+    )
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        metavar="SECONDS",
+        help="the timeout of one cell, in seconds (default: that of the matrix)",
+    )
+    parser.add_argument(
+        "--work", metavar="FOLDER", help="the folder for steps and logs (default: one per matrix, in the cache folder)"
     )
     parser.add_argument(
         "--records",
         metavar="FOLDER",
-        help="write a report of each cell to FOLDER, and keep cells whose report is there, complete, and of the same "
-        "inputs; `matrix merge` reads such a folder",
+        help="write a report of each cell to FOLDER, and skip cells with a complete report of the same inputs there; "
+        "`matrix merge` reads such a folder",
     )
-    parser.add_argument("--fresh", action="store_true", help="do again what an earlier run has done")
+    parser.add_argument("--fresh", action="store_true", help="repeat steps that an earlier run completed")
     add_output_options(parser)
 
 
@@ -60,9 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = OutputOptions.from_arguments(arguments)
     if arguments.jobs < 1:
-        raise UsageError(f"--jobs {arguments.jobs} does nothing", expected="a number from 1 on")
+        raise UsageError(f"--jobs {arguments.jobs} does nothing", expected="a number of at least 1")
     if arguments.deadline is not None and not arguments.deadline > 0:
-        raise UsageError(f"--deadline {arguments.deadline:g} is no time to wait", expected="a number above 0")
+        raise UsageError(f"--deadline {arguments.deadline:g} is not a valid timeout", expected="a number above 0")
     path, named = matrix_path(arguments), arguments.matrix is not None
     matrix = read_matrix(path)
     cells, cache = named_cells(matrix, arguments), default_cache()
@@ -94,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _warn(obstacles: Mapping[str, Unavailable], total: int, output: OutputOptions) -> None:
     """Say which cells cannot go on here, cells with the same obstacle in one line."""
     note(
-        f"{len(obstacles)} of {plural(total, 'cell')} cannot run here; nothing is installed for them",
+        f"{len(obstacles)} of {plural(total, 'cell')} cannot run here and are skipped",
         quiet=output.quiet,
     )
     for obstacle in dict.fromkeys(obstacles.values()):
@@ -108,8 +113,9 @@ def _refuse_what_a_tree_runs(cells: Sequence[Cell], path: Path) -> None:
     keys = dict.fromkeys(key for cell in cells for key in cell.executes)
     if keys:
         raise UsageError(
-            f"{path} says what is run, by {joined(list(keys))}, and was found in this folder, not named",
-            expected="a matrix that you name, after you have read it",
+            f"{path} runs commands (keys {joined(list(keys))}), but was found in this folder, not named on the command "
+            f"line",
+            expected="a matrix named with --matrix, after review",
             hint=in_words(command("wheelproof", "matrix", "run", option("--matrix", str(path)))),
         )
 

@@ -1,4 +1,4 @@
-"""``wheelproof pins check``: every requirement that could replace the installed torch, for CI and pre-commit."""
+"""``wheelproof pins check``: lists every requirement that could replace the installed torch, for CI and pre-commit."""
 
 from __future__ import annotations
 
@@ -22,29 +22,27 @@ _VERSION = re.compile(r"(?:cp)?3\.?\d{1,2}(?:\.\d{1,2})?t?")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof pins check``."""
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders (default: this folder)")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders (default: the current folder)")
     add_list(
         parser,
         "--installed",
         "VERSION",
-        "what is there: 2.7.0+cu128, torchvision==0.22.0+cu128 (repeatable); 'none' takes any pin for a danger",
+        "the installed version: 2.7.0+cu128, torchvision==0.22.0+cu128 (repeatable); 'none' reports every pin",
     )
     parser.add_argument(
         "--python",
         metavar="PATH|VERSION",
         default="",
-        help="the environment to look into (default: the active one), or a version for markers, as 3.12",
+        help="the environment to inspect (default: the active one), or a version for markers, such as 3.12",
     )
     add_list(
         parser,
         "--platform",
         "PLATFORM",
-        "what markers are judged for: x86_64, aarch64, win_amd64, ... (repeatable; default: Linux on both)",
+        "the platform to evaluate markers for: x86_64, aarch64, win_amd64, ... (repeatable; default: Linux on both)",
     )
     add_name_options(parser)
-    parser.add_argument(
-        "--skip-vendored", action="store_true", help="pass over vendored projects and test data in folders"
-    )
+    parser.add_argument("--skip-vendored", action="store_true", help="skip vendored projects and test data in folders")
     allow_tree(parser, SETS, "installed")
     allow_tree(parser, raises("core", "wide"), "set")
     add_output_options(parser)
@@ -67,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if not checked.subjects:
         raise NotFoundError(
-            f"no file that holds requirements was found in {', '.join(map(str, paths))}",
-            hint="name the files, if they have unusual names",
+            f"no requirements file found in {', '.join(map(str, paths))}",
+            hint="to read files with other names, list them",
         )
     counts = counts_phrase(concerning(checked.subjects))
     overview = Overview(f"{headline(checked.subjects, policy)}: {counts}")
@@ -87,7 +85,7 @@ def _targets(arguments: argparse.Namespace) -> tuple[Target, ...]:
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
-    """What the requirements are held against: named, or read from an environment; nothing if there isn't one.
+    """What the requirements are held against: named, or read from an environment; nothing if none exists.
 
     What a tree names stands for a torch that is not here: where there is one, that one counts.
     """

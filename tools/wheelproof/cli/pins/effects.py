@@ -80,4 +80,4 @@ def _outcome(report: Report, installed: str) -> Outcome:
                 return Outcome(Fate.KEPT, f"an install keeps torch {installed}")
             message = next((r.message for r in subject.results if r.outcome is Result.FAIL), subject.headline)
             return Outcome(Fate.REPLACED, message)
-    return Outcome(Fate.UNKNOWN, "the prediction says nothing of torch")
+    return Outcome(Fate.UNKNOWN, "the prediction does not mention torch")

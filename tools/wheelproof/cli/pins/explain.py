@@ -1,4 +1,4 @@
-"""``wheelproof pins explain``: does an installed version survive a requirement, and why?"""
+"""``wheelproof pins explain``: explains whether an installed version satisfies a requirement."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof pins explain``."""
     parser.add_argument("spec", nargs="+", metavar="SPEC", help="a requirement: torch==2.7.0, or '>=2.7' for torch")
     parser.add_argument(
-        "--installed", metavar="VERSION", help="the version that is there: 2.7.0+cu128, or torchvision==0.22.0"
+        "--installed", metavar="VERSION", help="the installed version: 2.7.0+cu128, or torchvision==0.22.0"
     )
-    parser.add_argument(
-        "--python", metavar="PATH", default="", help="the environment to look into, without --installed"
-    )
+    parser.add_argument("--python", metavar="PATH", default="", help="the environment to inspect, without --installed")
     add_output_options(parser)
 
 

@@ -12,12 +12,12 @@ CONFIGURABLE = False
 
 # sub-command: (module with ``add_arguments`` and ``run``, summary for --help)
 SUBCOMMANDS = {
-    "rewrite": ("wheelproof.cli.pins.rewrite", "take torch out of requirements, in every format, reversibly"),
-    "restore": ("wheelproof.cli.pins.restore", "give back what `pins rewrite` changed, byte for byte"),
-    "check": ("wheelproof.cli.pins.check", "every requirement that could replace the installed torch, for CI"),
-    "explain": ("wheelproof.cli.pins.explain", "does an installed version survive a requirement, and why"),
-    "guard": ("wheelproof.cli.pins.guard", "write what keeps pip and uv from replacing the installed torch"),
-    "predict": ("wheelproof.cli.pins.predict", "what an install would do to torch, and who demands it"),
+    "rewrite": ("wheelproof.cli.pins.rewrite", "remove torch from requirements files of any format, reversibly"),
+    "restore": ("wheelproof.cli.pins.restore", "undo what `pins rewrite` changed, byte for byte"),
+    "check": ("wheelproof.cli.pins.check", "list every requirement that could replace the installed torch, for CI"),
+    "explain": ("wheelproof.cli.pins.explain", "explain whether an installed version satisfies a requirement"),
+    "guard": ("wheelproof.cli.pins.guard", "keep pip and uv from replacing the installed torch"),
+    "predict": ("wheelproof.cli.pins.predict", "predict what an install would do to torch, and what requires it"),
 }
 
 

@@ -19,28 +19,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof pins guard``."""
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--install", action="store_true", help="put the guard into the environment, after showing the plan and asking"
+        "--install", action="store_true", help="install the guard into the environment, after confirmation"
     )
-    what.add_argument("--uninstall", action="store_true", help="remove it from the environment, and restore every file")
-    what.add_argument("--check", action="store_true", help="write nothing: check what is set up, and name the holes")
-    parser.add_argument("--yes", action="store_true", help="do not ask, for --install and --uninstall")
+    what.add_argument(
+        "--uninstall", action="store_true", help="remove the guard from the environment, and restore every file"
+    )
+    what.add_argument(
+        "--check", action="store_true", help="check what is set up, and list the gaps, without writing anything"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation of --install and --uninstall")
     parser.add_argument(
-        "--user", action="store_true", help="with --install: constrain uv in every environment of this user, too"
+        "--user", action="store_true", help="with --install, also constrain uv in every environment of this user"
     )
     add_list(
         parser,
         "--family",
         "NAME",
-        "what --install holds: a family such as jax or tensorflow (repeatable; default: torch)",
+        "the family to hold, such as jax or tensorflow (repeatable; default: torch)",
     )
     add_list(
-        parser, "--package", "NAME", "hold this package, or those that match a glob, with what they load (repeatable)"
+        parser,
+        "--package",
+        "NAME",
+        "also hold packages matching this name or glob, and their dependencies (repeatable)",
     )
     parser.add_argument(
         "--directory",
         metavar="FOLDER",
         default="torch-guard",
-        help="where the files are written (default: torch-guard)",
+        help="the folder to write the files to (default: torch-guard)",
     )
     parser.add_argument(
         "--python", metavar="PATH", default="", help="the environment to guard (default: the active one)"
@@ -49,17 +56,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "--installed",
         "VERSION",
-        "what is installed, as 2.7.0+cu128 or torchvision==0.22.0+cu128 (repeatable): no environment is read",
+        "the installed version, such as 2.7.0+cu128 or torchvision==0.22.0+cu128, instead of an environment "
+        "(repeatable)",
     )
     parser.add_argument(
         "--on-conflict",
         choices=("fail", "keep"),
         default="fail",
-        help="what uv does with a requirement that the installed torch does not satisfy: fail, or drop it",
+        help="what uv does with a requirement that the installed torch does not satisfy: fail, or keep torch and drop "
+        "it",
     )
-    add_list(parser, "--extension", "NAME", "one more package that is compiled against torch (repeatable)")
-    parser.add_argument("--installer", choices=("uv", "pip", "both"), default="both", help="whose setup --check judges")
-    parser.add_argument("--project", metavar="FOLDER", default=".", help="where the installer is started, for --check")
+    add_list(parser, "--extension", "NAME", "another package that is compiled against torch (repeatable)")
+    parser.add_argument(
+        "--installer", choices=("uv", "pip", "both"), default="both", help="the installer whose setup --check inspects"
+    )
+    parser.add_argument(
+        "--project", metavar="FOLDER", default=".", help="the folder from which the installer is run, for --check"
+    )
     add_output_options(parser)
 
 
@@ -88,7 +101,9 @@ def _install(arguments: argparse.Namespace, output: OutputOptions) -> int:
     from wheelproof.pins.guard import environment
 
     if arguments.installed:
-        raise UsageError("--installed describes an environment that is not here; --install needs one: --python PATH")
+        raise UsageError(
+            "--installed describes an environment elsewhere; --install needs one on this host: --python PATH"
+        )
     place, found = environment.place_of(arguments.python, os.environ)
     before = environment.families_before(place)
     settings = environment.families_held(_families(arguments), _extensions(arguments), before)
@@ -112,20 +127,18 @@ def _uninstall(arguments: argparse.Namespace, output: OutputOptions) -> int:
     _ask(arguments, "Remove it?")
     left = environment.uninstall(place)
     if left:
-        kept = f"what stood there before is in {place.file(ORIGINALS)}" if Path(place.file(ORIGINALS)).is_dir() else ""
-        raise SourceError(
-            f"{', '.join(left)} was changed since, and stays as it is", hint=kept or "take out the lines by hand"
-        )
+        kept = f"the original is in {place.file(ORIGINALS)}" if Path(place.file(ORIGINALS)).is_dir() else ""
+        raise SourceError(f"{', '.join(left)} was changed since, and is kept", hint=kept or "remove the lines by hand")
     _print(output, "removed; every file is as it was\n", behind=described)
     return 0
 
 
 def _ask(arguments: argparse.Namespace, question: str) -> None:
-    """Ask, unless --yes says so already. Raises UsageError for a no, and when standard input is no terminal."""
+    """Ask, unless --yes says so already. Raises UsageError for a no, and when standard input is not a terminal."""
     if arguments.yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError("nothing was changed: there is no terminal to ask", hint="add --yes")
+        raise UsageError("nothing was changed: no terminal to ask for confirmation", hint="add --yes")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
@@ -133,7 +146,7 @@ def _ask(arguments: argparse.Namespace, question: str) -> None:
 
 
 def _print(output: OutputOptions, text: str, behind: str = "") -> None:
-    """Write a text, to a file with what stands in front of it: a file is written whole."""
+    """Write a text, to a file with what is in front of it: a file is written whole."""
     from wheel_checks.report.wording import write
 
     if not output.quiet:
@@ -160,7 +173,7 @@ def _installed(arguments: argparse.Namespace) -> dict[str, str]:
         found = held_in(environment, asked)
         if asked and not found:
             raise NotFoundError(
-                f"there is no {asked[0]} in {environment.path}",
+                f"no {asked[0]} in {environment.path}",
                 hint="name another environment (--python PATH), or another --family or --package",
             )
         names += found
@@ -201,13 +214,13 @@ def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
     opened = OpenReport("pins guard")
     folder = Path(arguments.project)
     if not folder.is_dir():
-        raise UsageError(f"--project {folder} is no folder", expected="the folder in which the installer is started")
+        raise UsageError(f"--project {folder} is not a folder", expected="the folder in which the installer is started")
     environment = None if arguments.installed else find_environment(arguments.python, variables=os.environ)
     installed = _installed(arguments)
     if not installed:
         where = environment.path if environment is not None else "what is described"
         raise NotFoundError(
-            f"there is no torch in {where}, so there is nothing that a guard could keep",
+            f"no torch in {where}: nothing to guard",
             hint="name another environment (--python PATH) or another family (--family NAME)",
         )
     names = ", ".join(f"{name} {version}" for name, version in installed.items())

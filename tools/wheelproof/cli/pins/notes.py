@@ -12,11 +12,11 @@ def say_waiting(root: Path) -> None:
     """Say that another run is in the tree."""
     from wheelproof.pins.rewrite.lock import WAIT
 
-    note(f"waiting for another run in {root}, {WAIT:.0f} s at most", quiet=False)
+    note(f"waiting up to {WAIT:.0f} s for another run in {root}", quiet=False)
 
 
 def show_old_journals(paths: Sequence[Path], *, below: bool) -> None:
-    """Show the journals that an older version left in the tree, and that are not obeyed."""
+    """Show the journals that an older version left in the tree, and that are ignored."""
     from wheelproof.pins.rewrite.finding import as_shown, old_journals
 
     for journal in dict.fromkeys(journal for path in paths for journal in old_journals(path, below=below)):

@@ -20,9 +20,9 @@ def add_name_options(parser: argparse.ArgumentParser) -> None:
         help="core: torch, torchvision, torchaudio; wide: also torchcodec, triton, nvidia-*-cuNN (default: core)",
     )
     add_list(
-        parser, "--family", "NAME", "the sets of this family, such as jax or tensorflow (repeatable; default: torch)"
+        parser, "--family", "NAME", "the family of packages, such as jax or tensorflow (repeatable; default: torch)"
     )
-    add_list(parser, "--package", "NAME", "these projects instead of a set, or those that match a glob (repeatable)")
+    add_list(parser, "--package", "NAME", "packages matching this name or glob, instead of a set (repeatable)")
 
 
 def policy_of(arguments: argparse.Namespace, mode: str = "drop", **more: Any) -> Policy:

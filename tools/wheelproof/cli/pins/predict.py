@@ -1,4 +1,4 @@
-"""``wheelproof pins predict``: what would an install do to torch, and who demands it?"""
+"""``wheelproof pins predict``: predicts what an install would do to torch, and what requires it."""
 
 from __future__ import annotations
 
@@ -31,46 +31,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "specs",
         nargs="*",
         metavar="TARGET",
-        help="a requirement (vllm==0.20.0), a project (.), a lock file, a Dockerfile, or a command of an installer: "
-        "uv add vllm, pip install -U vllm, or lines of shell in quotes",
+        help="a requirement (vllm==0.20.0), a project (.), a lock file, a Dockerfile, or an install command: "
+        "uv add vllm, pip install -U vllm, or shell lines in quotes",
     )
     parser.add_argument(
-        "-e", "--editable", action="append", default=[], metavar="PATH", help="a project of this folder (repeatable)"
+        "-e", "--editable", action="append", default=[], metavar="PATH", help="the project in this folder (repeatable)"
     )
     parser.add_argument(
         "--group", action="append", default=[], metavar="GROUP", help="a group of [dependency-groups] (repeatable)"
     )
     parser.add_argument(
-        "--with", dest="with_", action="append", default=[], metavar="SPEC", help="as uv run --with (repeatable)"
+        "--with",
+        dest="with_",
+        action="append",
+        default=[],
+        metavar="SPEC",
+        help="an additional requirement, as for uv run --with (repeatable)",
     )
     parser.add_argument(
-        "-r", "--requirement", action="append", default=[], metavar="FILE", help="a file of requirements (repeatable)"
+        "-r", "--requirement", action="append", default=[], metavar="FILE", help="a requirements file (repeatable)"
     )
     parser.add_argument(
         "--python",
         default="",
         metavar="PATH|VERSION",
-        help="the environment (default: the active one); with --platform or --installed the version, as 3.12",
+        help="the environment (default: the active one); with --platform or --installed a version, such as 3.12",
     )
     parser.add_argument(
-        "--installer", choices=("uv", "pip", "both"), default=None, help="whom to ask (default: both; elsewhere uv)"
+        "--installer",
+        choices=("uv", "pip", "both"),
+        default=None,
+        help="the installer to use (default: both; uv for other platforms)",
     )
-    parser.add_argument("--platform", metavar="PLATFORM", help="x86_64, aarch64, manylinux_2_28_aarch64, ...")
+    parser.add_argument(
+        "--platform", metavar="PLATFORM", help="the target platform: x86_64, aarch64, manylinux_2_28_aarch64, ..."
+    )
     add_list(
         parser,
         "--installed",
         "NAME==VERSION",
-        "what is installed there, as torch==2.11.0+cu130 (repeatable): no environment is read",
+        "an installed package, such as torch==2.11.0+cu130, instead of an environment (repeatable)",
     )
     add_list(
         parser,
         "--package",
         "NAME",
-        "also keep this package, or those that match a glob, as 'nvidia-*' (repeatable)",
+        "also keep packages matching this name or glob, such as 'nvidia-*' (repeatable)",
     )
-    parser.add_argument("-U", "--upgrade", action="store_true", help="as the installer's own --upgrade")
+    parser.add_argument("-U", "--upgrade", action="store_true", help="pass --upgrade to the installer")
     parser.add_argument(
-        "--build", action="store_true", help="let the installer build source archives, which runs their code"
+        "--build", action="store_true", help="allow the installer to build source archives, which runs their code"
     )
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
     allow_tree(parser, SETS, "pre")
@@ -98,10 +108,10 @@ def run(arguments: argparse.Namespace) -> int:
     place = _place(arguments, targets.steps, folder)
     steps = [step for step in targets.steps if not (arguments.installed and step.text.startswith(f"{FROM} "))]
     if targets.steps and not steps:
-        raise NotFoundError("no command of an installer was found", hint="ask about what is installed there")
+        raise NotFoundError("no install command was found", hint="describe what the image has installed")
     chosen = arguments.installer or ("uv" if place.described or output.offline else "both")
     if output.offline and chosen != "uv":
-        raise UsageError("pip cannot plan an install from its cache alone", hint="use --installer uv with --offline")
+        raise UsageError("pip cannot plan an install from its cache", hint="use --installer uv with --offline")
     request = PredictRequest(
         NOTHING_ASKED if targets.steps else parse_asked(targets.requirements, (), typed=targets.typed, folder=folder),
         place,
@@ -119,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _place(arguments: argparse.Namespace, steps: Sequence[Step], folder: Path) -> Destination:
-    """The environment that is there, or the one that is described by ``--installed``."""
+    """The environment that is present, or the one that is described by ``--installed``."""
     from wheel_checks.sources.environment import find_environment
     from wheel_checks.targets.target import parse_targets
     from wheelproof.pins.predict.environment import target_of
@@ -132,13 +142,13 @@ def _place(arguments: argparse.Namespace, steps: Sequence[Step], folder: Path) -
     if arguments.installed:
         if arguments.python and not version:
             raise UsageError(
-                f"--python {arguments.python} and --installed describe two environments", expected="one of them"
+                f"--python {arguments.python} and --installed describe different environments", expected="one of them"
             )
         targets = parse_targets(
             [arguments.platform] if arguments.platform else (), [arguments.python] if version else ()
         )
         if len(targets) != 1:
-            raise UsageError("one environment can be described at a time", expected="--platform x86_64 or aarch64")
+            raise UsageError("only one environment can be described at a time", expected="--platform x86_64 or aarch64")
         there = {name: str(found) for name, found in map(parse_installed, arguments.installed)}
         return Destination.of(targets[0], there)
     if any(not step.trusted for step in steps) and (version or not arguments.python):
@@ -149,7 +159,7 @@ def _place(arguments: argparse.Namespace, steps: Sequence[Step], folder: Path) -
         )
     if arguments.platform or version:
         raise UsageError(
-            "what is installed there is not known", expected="--installed torch==2.11.0+cu130 with --platform"
+            "the installed packages there are unknown", expected="--installed torch==2.11.0+cu130 with --platform"
         )
     environment = find_environment(arguments.python or _of_project(steps), variables=os.environ)
     if not environment.interpreter:  # a folder made by --target, or that of another machine

@@ -15,16 +15,24 @@ CONFIGURABLE = False
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof pins restore``."""
     parser.add_argument(
-        "folder", nargs="?", default=".", metavar="PATH", help="the tree, or any folder in it (default: here)"
+        "folder",
+        nargs="?",
+        default=".",
+        metavar="PATH",
+        help="the tree, or any folder in it (default: the current folder)",
     )
-    parser.add_argument("--journal", metavar="FILE", help="the journal (default: the tree's own, in the state folder)")
+    parser.add_argument(
+        "--journal", metavar="FILE", help="the journal (default: that of the tree, in the state folder)"
+    )
     parser.add_argument(
         "--force",
         action="store_true",
-        help="also where a file has changed since: put back what was removed from it; leave what cannot be read",
+        help="also restore what was removed from files that have changed since; unreadable files are left alone",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing")
-    parser.add_argument("-v", "--verbose", action="count", default=0, help="-vv adds tracebacks of bugs")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+    parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="with -vv, print tracebacks of internal errors"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -23,38 +23,41 @@ CONFIGURABLE = False  # a file of the project must not decide what happens to it
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof pins rewrite``."""
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders (default: this folder)")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders (default: the current folder)")
     parser.add_argument(
         "--mode",
         choices=["drop", "unpin", "pin-installed"],
         default="drop",
-        help="remove the requirement, keep its name alone, or pin it to the installed version (default: drop)",
+        help="remove the requirement, remove its version, or pin it to the installed version (default: drop)",
     )
     add_name_options(parser)
-    parser.add_argument("--conda", action="store_true", help="change conda's own packages, too (pytorch, pytorch-gpu)")
+    parser.add_argument("--conda", action="store_true", help="also change packages of conda (pytorch, pytorch-gpu)")
     parser.add_argument(
-        "--drop-orphan-index", action="store_true", help="remove index options that serve no one without torch"
+        "--drop-orphan-index", action="store_true", help="also remove index options that are unused without torch"
     )
-    parser.add_argument(
-        "--skip-vendored", action="store_true", help="pass over vendored projects and test data in folders"
-    )
+    parser.add_argument("--skip-vendored", action="store_true", help="skip vendored projects and test data in folders")
     parser.add_argument("--python", metavar="PATH", default="", help="the environment with the installed torch")
     parser.add_argument(
-        "--dry-run", action="store_true", help="show what would happen as a unified diff; write nothing"
+        "--dry-run", action="store_true", help="show the changes as a unified diff, without writing them"
     )
     parser.add_argument(
-        "--journal", metavar="FILE", help="where to note what was there (default: in the state folder, by tree)"
+        "--journal",
+        metavar="FILE",
+        help="the file to record the original contents in (default: one per tree, in the state folder)",
     )
     parser.add_argument(
         "--resolve",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="have uv resolve what changes, before and after: does the installed torch stay? (default: where one is)",
+        help="resolve with uv before and after, to see whether the installed torch is kept (default: if torch is "
+        "installed)",
     )
-    parser.add_argument("--json", action="store_true", help="describe the plan as JSON")
+    parser.add_argument("--json", action="store_true", help="print the plan as JSON")
     parser.add_argument("--color", action=argparse.BooleanOptionalAction, default=None, help="color the diff")
-    parser.add_argument("-q", "--quiet", action="store_true", help="warnings only")
-    parser.add_argument("-v", "--verbose", action="count", default=0, help="-vv adds tracebacks of bugs")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only warnings")
+    parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="with -vv, print tracebacks of internal errors"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

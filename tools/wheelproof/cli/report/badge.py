@@ -15,9 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof report badge``."""
     parser.add_argument("path", metavar="FILE", help="a report in the json format, or - for standard input")
     parser.add_argument(
-        "--label", metavar="TEXT", default="wheelproof", help="what stands on the left (default: wheelproof)"
+        "--label", metavar="TEXT", default="wheelproof", help="the label on the left (default: wheelproof)"
     )
-    parser.add_argument("--output", metavar="FILE", default="-", help="write the SVG to FILE (- is standard output)")
+    parser.add_argument("--output", metavar="FILE", default="-", help="write the SVG to FILE (- for standard output)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -29,9 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     reports = read_reports([arguments.path])
     if len(reports) > 1:
         raise UsageError(
-            f"{arguments.path} holds {len(reports)} reports, and a badge has one verdict",
+            f"{arguments.path} has {len(reports)} reports, but a badge shows one verdict",
             expected="one report",
-            hint="`wheelproof report merge` makes one of them",
+            hint="merge them with `wheelproof report merge`",
         )
     with open_output(arguments.output) as stream:
         stream.write(badge(reports[0], arguments.label))

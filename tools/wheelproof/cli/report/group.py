@@ -10,10 +10,10 @@ from wheelproof.cli.options import add_commands_help, add_output_options
 SUBCOMMANDS = {
     "merge": (
         "wheelproof.cli.report.merge",
-        "the reports of many hosts as one, or of the cells of a matrix",
+        "merge the reports of many hosts, or of the cells of a matrix",
     ),
-    "badge": ("wheelproof.cli.report.badge", "the verdict of a report as an SVG, for a README"),
-    "page": ("wheelproof.cli.report.page", "reports as one static page: verdicts, the grid of cells, the findings"),
+    "badge": ("wheelproof.cli.report.badge", "render the verdict of a report as an SVG badge, for a README"),
+    "page": ("wheelproof.cli.report.page", "render reports as one static page: verdicts, cells and findings"),
 }
 
 

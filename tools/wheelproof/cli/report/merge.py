@@ -27,28 +27,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="+",
         metavar="PATH",
-        help="JSON reports of any command, folders of them, or - for standard input; a file may hold many documents",
+        help="JSON reports of any command, folders of them, or - for standard input; a file may contain many documents",
     )
     parser.add_argument(
         "--expect-hosts",
         action="append",
         default=[],
         metavar="HOSTS",
-        help="the hosts that must have reported: names and ranges such as rack[01-18]-tray[00-17],login1, or a file "
-        "with one on each line (repeatable)",
+        help="the hosts expected to report: names and ranges such as rack[01-18]-tray[00-17],login1, or a file "
+        "with one per line (repeatable)",
     )
     parser.add_argument(
         "--expect",
         default="",
         metavar="FILE",
-        help="what nodes must be, in TOML: GPUs, driver, page size, links, rates, by groups of hosts",
+        help="the expected state of nodes, in TOML: GPUs, driver, page size, links, rates, per group of hosts",
     )
     parser.add_argument(
         "--topology",
         default="",
         metavar="PATTERN|FILE",
-        help="where hosts are: a regular expression with named groups such as 'rack(?P<rack>\\d+)-tray(?P<tray>\\d+)', "
-        "Slurm's topology.conf, or a TOML file (default: what the names say)",
+        help="how to locate hosts: a regular expression with named groups such as "
+        "'rack(?P<rack>\\d+)-tray(?P<tray>\\d+)', "
+        "Slurm's topology.conf, or a TOML file (default: derived from the "
+        "names)",
     )
     add_output_options(parser)
 
@@ -104,7 +106,7 @@ def _only_of_cells(documents: Iterator[Document]) -> tuple[list[tuple[str, Any]]
 
 
 def expected_hosts(named: Sequence[str]) -> list[str]:
-    """The names of the hosts. Raises UsageError for what is no name or range, and for a file that cannot be read."""
+    """The names of the hosts. Raises UsageError for what is not a name or range, and for a file that cannot be read."""
     from wheel_checks.facts.fleet.host_list import expand
 
     names: list[str] = []
@@ -112,7 +114,7 @@ def expected_hosts(named: Sequence[str]) -> list[str]:
         if names_file(entry):
             names += expand(_names_in(entry))
         elif "/" in entry.partition("[")[0]:
-            raise UsageError(f"--expect-hosts {entry}: there is no such file", expected="names, ranges or a file")
+            raise UsageError(f"--expect-hosts {entry}: no such file", expected="names, ranges or a file")
         else:
             names += expand(entry)
     return list(dict.fromkeys(names))
@@ -136,5 +138,5 @@ def _names_in(file: str) -> str:
         raise UsageError(f"--expect-hosts {file} cannot be read: {error}") from error
     names = [line for line in (re.sub(r"#.*", "", line).strip() for line in text.splitlines()) if line]
     if not names or any(re.search(r"\s", name) for name in names):
-        raise UsageError(f"--expect-hosts {file} is no list of hosts", expected="a name or a range on each line")
+        raise UsageError(f"--expect-hosts {file} is not a host list", expected="a name or range per line")
     return ",".join(names)

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--title", metavar="TEXT", default="wheelproof", help="the title of the page (default: wheelproof)"
     )
-    parser.add_argument("--output", metavar="FILE", default="-", help="write the page to FILE (- is standard output)")
+    parser.add_argument("--output", metavar="FILE", default="-", help="write the page to FILE (- for standard output)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,6 @@ def read_reports(paths: Sequence[str]) -> list[Report]:
     found = []
     for document in read_inputs(find_inputs(paths), lambda _: None):
         if isinstance(document.content, FormatError):
-            raise FormatError(f"{document.source} is no report: {document.content.what}")
+            raise FormatError(f"{document.source} is not a report: {document.content.what}")
         found.append(redacted(read_report(document.content, document.source)))
     return found
