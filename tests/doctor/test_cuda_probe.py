@@ -209,7 +209,7 @@ def test_after_an_interruption_nothing_more_is_started(driver: Path) -> None:
 def test_nothing_of_another_root_is_run(driver: Path) -> None:
     answers = read_dangerous(known(), environment=variables(driver), budget=Budget(60), root="/mnt/image")
 
-    assert answers.cuda == Unavailable("/mnt/image is not the running system, and nothing of it is run")
+    assert answers.cuda == Unavailable("/mnt/image is not the running system, so nothing in it is run")
 
 
 def test_without_time_nothing_is_started(driver: Path) -> None:

@@ -157,9 +157,7 @@ def test_a_gpu_that_torch_was_not_tried_on_is_not_proven(wheelproof: Wheelproof,
 
     assert [run.status for run in runs] == [0, 3]
     assert runs[0].out.startswith("torch 2.11.0+cu130 computes and Triton compiles on 8 x NVIDIA H200\n")
-    assert runs[1].out.startswith(
-        "not proven that torch 2.11.0+cu130 computes on 8 x NVIDIA H200: it was tried on 3 of 8"
-    )
+    assert runs[1].out.startswith("not proven that torch 2.11.0+cu130 computes on 8 x NVIDIA H200: computed on 3 of 8")
 
 
 @pytest.mark.parametrize("selection", [("--select", "DOC5"), ("--ignore", "DOC601")])
@@ -204,11 +202,11 @@ def test_a_torch_without_metadata_is_not_installed(wheelproof: Wheelproof, tmp_p
 
 
 def test_what_was_not_read_leaves_it_undecided(wheelproof: Wheelproof, tmp_path: Path) -> None:
-    facts = healthy(unread={"pci": "the time of --timeout was over"})
+    facts = healthy(unread={"pci": "--timeout expired"})
     run = wheelproof("doctor", "--facts", saved(tmp_path, facts))
 
     assert run.status == 3
-    assert "not checked  DOC001  the section pci was not read: the time of --timeout was over" in run.out
+    assert "not checked  DOC001  the section pci was not read: --timeout expired" in run.out
 
 
 def test_all_facts_with_v(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -249,12 +247,12 @@ def test_saved_facts_give_the_same_diagnosis_elsewhere(wheelproof: Wheelproof, t
         ("[" * 100_000, "is not valid JSON"),
         ("{}", "these are no facts of a host: the schema is None"),
         ('{"schema": "wheelproof.host/2"}', "the schema is 'wheelproof.host/2'"),
-        ('{"schema": "wheelproof.host/1", "gpu": 1}', "the facts of the host: gpu is no key that is known here"),
+        ('{"schema": "wheelproof.host/1", "gpu": 1}', "the facts of the host: gpu is not a known key"),
         ('{"schema": "wheelproof.host/1", "pci": [1]}', "the facts of the host: pci[0] is 1\n  expected: an object"),
         ('{"schema": "wheelproof.host/1", "limits": {}}', "limits.memlock_bytes is missing; expected a whole number"),
         (
             '{"schema": "wheelproof.host/1", "pci": [{"unavailable": "x"}]}',
-            "pci[0].unavailable is no key that is known here",
+            "pci[0].unavailable is not a known key",
         ),
     ],
 )
@@ -277,16 +275,16 @@ def test_a_file_that_is_not_there(wheelproof: Wheelproof) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--facts", "x", "--fix", "--yes"], "--fix acts on this machine, and --facts names another"),
-        (["--root", "..", "--full"], "--full acts on this machine, and --root names another"),
-        (["--facts", "x", "--python", "y"], "--facts is instead of a machine"),
+        (["--facts", "x", "--fix", "--yes"], "--fix acts on this host, and --facts names another"),
+        (["--root", "..", "--full"], "--full acts on this host, and --root names another"),
+        (["--facts", "x", "--python", "y"], "--facts replaces a host"),
         (["--root", "nowhere"], "--root nowhere is no folder"),
         (["--python", "nowhere/python"], "there is no nowhere/python"),
-        (["--timeout", "0"], "--timeout 0 is no time to wait"),
-        (["--timeout", "nan"], "--timeout nan is no time to wait"),
-        (["--timeout", "inf"], "--timeout inf is no time to wait"),
-        (["--yes"], "--yes is of --fix"),
-        (["--fix"], "--fix asks before it changes anything, and standard input is no terminal"),
+        (["--timeout", "0"], "--timeout 0 is not a valid timeout"),
+        (["--timeout", "nan"], "--timeout nan is not a valid timeout"),
+        (["--timeout", "inf"], "--timeout inf is not a valid timeout"),
+        (["--yes"], "--yes requires --fix"),
+        (["--fix"], "--fix asks before it changes anything, but standard input is not a terminal"),
     ],
 )
 def test_options_that_do_not_go_together(
@@ -374,7 +372,7 @@ def marked(mark: str) -> list[str]:
 def test_a_driver_that_crashes_crashes_nothing_else(patient: Patient, driver: Path) -> None:
     status, told = examined(patient, variables(driver, STUB_CRASH="cuInit"))
 
-    assert status in {0, 1, 3}  # by what the rest of this machine says: no GPU where none can be is no fault
+    assert status in {0, 1, 3}  # by what the rest of this host says: no GPU where none can be is not a fault
     assert "cuda:signal" in told["symptoms"]
 
 
@@ -419,7 +417,7 @@ def test_fix_asks_before_it_runs_anything(
     run = wheelproof("doctor", "--python", patient.python, "--fix")
 
     assert "Nothing was changed." in run.out
-    assert f"the plan for {patient.folder} (+ comes, - goes, ~ is replaced):" in run.err
+    assert f"the plan for {patient.folder} (+ added, - removed, ~ replaced):" in run.err
     assert "  ~ nvidia-nccl-cu13 2.28.9, the same files again" in run.err
     assert run.err.endswith("change it? [y/N] ")
 

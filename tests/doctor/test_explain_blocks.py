@@ -154,7 +154,7 @@ BROKEN = [
         "--torch-backend=cu128",
     ),
     (
-        "a Blackwell and a build of pip in an environment of conda",
+        "a Blackwell and a pip build in an environment of conda",
         collect_env("2.6.0+cu124", "12.4", [RTX_5090], "575.64.03", available=True, pip=["torch==2.6.0"]).replace(
             "[conda] Could not collect",
             "[conda] numpy     2.1.2    py312h58c1407_0    conda-forge\n[conda] torch     2.6.0+cu124    pypi_0    pypi",
@@ -211,7 +211,7 @@ HARMLESS = [
     ("a torch that was replaced", f"{CPU}\n - torch==2.9.1+cpu\n + torch==2.9.1+cu128\n"),
     ("a torch that pip replaces", f"{CPU}\nSuccessfully installed torch-2.9.1+cu128\n"),
     ("two machines, by their prompts", "me@laptop:~$ pip list\ntorch 2.11.0+cpu\nme@gpu01:~$ nvidia-smi\n" + nvidia_smi("550.54.14", "12.4")),
-    ("a file of requirements", "$ cat requirements.txt\ntorch==2.11.0+cpu\ntorchvision==0.25.0\n" + nvidia_smi("550.54.14", "12.4")),
+    ("a requirements file", "$ cat requirements.txt\ntorch==2.11.0+cpu\ntorchvision==0.25.0\n" + nvidia_smi("550.54.14", "12.4")),
     ("rows of a diff", "+torch==2.11.0+cpu\n-torch==2.11.0\n" + nvidia_smi("550.54.14", "12.4")),
     ("nvidia-smi alone", nvidia_smi("580.95.05", "13.0", [H100] * 8)),
     ("a nightly build", collect_env("2.12.0.dev20260101+cu130", "13.0", [V100], "580.95.05", available=True)),

@@ -58,7 +58,7 @@ def test_a_report_without_kernels_is_no_pass() -> None:
     (result,) = smoke_subject(as_dict(report())).results
     assert (result.outcome, result.message) == (
         Outcome.ERROR,
-        "whether the kernels work is not decided: its report says no more",
+        "whether the kernels work is not decided: its report has no details",
     )
 
 
@@ -95,4 +95,4 @@ def test_it_is_a_subject_of_the_doctors_report(
 def test_without_a_gpu_no_kernel_is_run(wheelproof: Wheelproof) -> None:
     run = wheelproof("doctor", "--python", sys.executable, "--full")
 
-    assert "--full ran no kernels: torch has no GPU to run them on." in run.out
+    assert "--full ran no kernels: torch sees no GPU." in run.out

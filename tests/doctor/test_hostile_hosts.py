@@ -1,8 +1,8 @@
 """Every saved host and every log, with hostile names, paths and versions in whatever its rule does not go by.
 
 For each scenario it is learnt which texts of the facts can be others while the rule still fires; each of these then
-holds a hostile text at once. `python -m tests.doctor.test_hostile_hosts` tries all texts on all hosts (some minutes);
-here it is a few for each.
+contains a hostile text at once. `python -m tests.doctor.test_hostile_hosts` tries all texts on all hosts (some
+minutes); here it is a few for each.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _LOADED = {"LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"}
 
 @dataclass(frozen=True)
 class Host:
-    """Facts, and the rule that must still fire when strangers have chosen what they hold; "" for none."""
+    """Facts, and the rule that must still fire when strangers have chosen what they hold; "" if none."""
 
     name: str
     rule: str
@@ -86,7 +86,7 @@ def hosts() -> list[Host]:
         rules = (rule_id(scenario.catalogue), scenario.expected.root or "")
         rule = next((rule for rule in rules if fires(rule, scenario.facts)), "")
         found.append(Host(scenario.file, rule, scenario.facts))
-    crashing = replaced(healthy(), "interpreter", fault="it was ended by SIGSEGV")
+    crashing = replaced(healthy(), "interpreter", fault="it was killed by SIGSEGV")
     found.append(Host("DOC200", "DOC200", with_variables(crashing, PYTHONPATH="/opt/a:/opt/b")))
     found.append(Host("DOC200-without-variables", "DOC200", crashing))
     no_manager = replaced(cuda_fails(hgx(), 802), "services", processes=(), fabric_manager="")
@@ -137,7 +137,7 @@ def dangers(step: Step, hostile: str) -> Iterator[str]:
             if not word.startswith("-") and not (_OWN_PLACES.fullmatch(word) and posixpath.normpath(word) == word):
                 yield f"{argv} changes what is not its tool's"
         if argv[0] == "sudo" and any(HEAD in word and re.search(r"[^\w./+:=~-]", word) for word in argv):
-            yield f"{argv} gives root what is no plain name"
+            yield f"{argv} gives root what is not a plain name"
     if isinstance(step, WriteFile) and HEAD in "".join((step.path, *step.lines)):
         yield f"{step} writes what a stranger chose"
 
@@ -158,7 +158,7 @@ def judge(results: tuple[CheckResult, ...], hostile: str, seen: Counter[str]) ->
         seen[result.rule] += 1
         for step in result.fix.commands if result.fix else ():
             if not isinstance(step, Command | Export | NoCommand | Options | Pipe | Unset | WriteFile):
-                found.append(f"{result.rule}: {step!r} is no step")
+                found.append(f"{result.rule}: {step!r} is not a step")
                 continue
             seen["steps"] += 1
             seen["steps with a hostile value"] += any(HEAD in word for word in words_of(step))
@@ -199,7 +199,7 @@ def test_no_host_turns_its_fixes_against_the_reader(host: Host) -> None:
 
 def test_every_rule_fires_on_one_of_these_hosts() -> None:
     """So each is attacked above: by the host that is named after it, or whose cause it is."""
-    # A section that was not read fails nothing; DOC003 answers to --expect alone; DOC004 has no command.
+    # A section that was not read fails nothing; DOC003 answers only to --expect; DOC004 has no command.
     without_a_fix = {"DOC001", "DOC003", "DOC004"}
 
     assert {rule.id for rule in select_rules(KIND)} - without_a_fix == {host.rule for host in HOSTS if host.rule}
@@ -278,7 +278,7 @@ def named(facts: HostFacts, rule: str) -> list[str]:
 
 
 def hostile_logs(text: str, hostile: str) -> Iterator[str]:
-    """The log with the hostile text behind, before and in the place of each word, and within each path and version."""
+    """The log with the hostile text behind, before and in place of each word, and within each path and version."""
     for word in re.finditer(r"\S+", text):
         for new in (word[0] + hostile, hostile + word[0], hostile):
             yield text[: word.start()] + new + text[word.end() :]

@@ -1,4 +1,4 @@
-"""Installations that real installers made and broke: the one cause, and a fix that mends it when it is run.
+"""Installations that real installers made and broke: the one cause, and a fix that fixes it when it is run.
 
 The fixes are run as they are printed. What they install comes from the indexes that pip and uv are configured to use;
 here these are folders of wheels.
@@ -168,7 +168,7 @@ def test_a_library_that_was_cut_off(machine: Machine, length: int) -> None:
     whole = path.read_bytes()
     path.unlink()
     path.write_bytes(whole[:length])
-    assert "libnccl.so.2" in machine.imports() or not machine.imports()  # it may die of SIGBUS without a word
+    assert "libnccl.so.2" in machine.imports() or not machine.imports()  # it may be killed by SIGBUS without a word
 
     assert list(found(machine.look())) == ["DOC206"]
     machine.mend("DOC206")

@@ -318,7 +318,7 @@ def test_another_cudnn_of_the_same_release_is_no_finding(tmp_path: Path) -> None
 
 
 def test_a_part_that_cudnn_does_not_open_is_not_told(tmp_path: Path) -> None:
-    """Newer releases have more parts: that an older one has them not is no fault."""
+    """Newer releases have more parts: that an older one has them not is not a fault."""
     patient = with_cudnn(tmp_path, complete=True, runpath="$ORIGIN")
     folder = another_cudnn(tmp_path / "cuda/lib64", "9.19.0")
     compile_library(folder / "libcudnn_ext.so.9")

@@ -1,4 +1,4 @@
-"""System, PCI, driver, nodes and services, read from fake roots and from this machine."""
+"""System, PCI, driver, nodes and services, read from fake roots and from this host."""
 
 from __future__ import annotations
 

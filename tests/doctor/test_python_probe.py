@@ -164,8 +164,8 @@ def test_one_that_hangs_is_ended_and_described_by_its_files(venv: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "fault"),
     [
-        ("import os; os.kill(os.getpid(), 11)", "it was ended by SIGSEGV"),
-        ("import os; os._exit(3)", "it ended with exit code 3"),
+        ("import os; os.kill(os.getpid(), 11)", "it was killed by SIGSEGV"),
+        ("import os; os._exit(3)", "it exited with exit code 3"),
         (
             "import sys; sys.stderr.write('Fatal Error: x\\nmore'); sys.stderr.flush(); import os; os._exit(1)",
             "Error: x",
@@ -220,7 +220,7 @@ def test_what_is_no_python_is_said(tmp_path: Path) -> None:
 
     assert refused("/nowhere").reason == "there is no /nowhere"
     assert refused(VIRTUAL_ENV="/nowhere").reason == "VIRTUAL_ENV names /nowhere: there is no /nowhere"
-    assert refused().reason == "there is no active environment, and no python3 on PATH"
+    assert refused().reason == "no active environment, and no python3 on PATH"
     assert "Permission denied" in refused(str(text)).reason
     assert "is no Python environment" in refused(str(tmp_path)).reason
     assert isinstance(read_interpreter(str(tmp_path), environ={}), Unavailable)

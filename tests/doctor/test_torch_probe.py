@@ -159,7 +159,7 @@ def test_an_import_that_fails_tells_what_and_where(modules: Path) -> None:
     message = "OSError: libcudnn.so.9: cannot open shared object file: No such file or directory"
     assert (answer.imported, answer.available, answer.error) == (False, None, message)
     assert f'File "{modules}/torch.py", line 2, in <module>' in answer.trace
-    assert answers.kernel == Unavailable("torch did not get as far as that")
+    assert answers.kernel == Unavailable("torch did not reach that step")
     assert seen(answers) == ("torch:import",)
 
 
@@ -182,7 +182,7 @@ def test_what_hides_torch_in_the_working_folder_is_not_imported(
 
 
 def test_modules_beside_the_programs_hide_nothing(modules: Path) -> None:
-    """The programs lie in a folder with names such as ``cuda``, which torch imports, too."""
+    """The programs are in a folder with names such as ``cuda``, which torch imports, too."""
     (modules / "torch.py").write_text("import importlib.util\nassert not importlib.util.find_spec('nvml')\n", "utf-8")
 
     assert "AssertionError" not in torch(ask(modules)).error
@@ -221,11 +221,11 @@ def test_time_that_is_over_at_the_third_of_eight_gpus_is_no_hang(modules: Path) 
 
     assert (answer.hurried, answer.end.hang, answer.failed_at) == (True, False, "a product on the GPU 2")
     assert (answer.devices, answer.computes) == (8, "")
-    assert answers.kernel == Unavailable("torch did not get as far as that")
+    assert answers.kernel == Unavailable("torch did not reach that step")
     assert seen(answers) == ()
     facts = HostFacts(torch=answers.torch)
     said = answer_host(facts, diagnose(facts, ()), (), None)
-    assert (said.verdict, said.reasons) == (Verdict.UNDECIDED, ("it was tried on 2 of 8",))
+    assert (said.verdict, said.reasons) == (Verdict.UNDECIDED, ("computed on 2 of 8",))
 
 
 def test_time_that_is_over_before_the_gpu_is_no_hang(modules: Path) -> None:
@@ -237,7 +237,7 @@ def test_time_that_is_over_before_the_gpu_is_no_hang(modules: Path) -> None:
     said = answer_host(facts, diagnose(facts, ()), (), None)
 
     assert (torch(answers).hurried, seen(answers)) == (True, ())
-    assert "the time was over during torch.cuda.is_available() (--timeout)" in said.reasons
+    assert "timed out during torch.cuda.is_available() (--timeout)" in said.reasons
 
 
 def test_a_gpu_that_hangs_is_told(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +259,7 @@ def test_a_step_that_hangs_does_not_use_up_the_time(modules: Path, monkeypatch: 
 
     assert (answer.end.hang, answer.imported, answer.available) == (True, True, None)
     assert answer.failed_at == "torch.cuda.is_available()"
-    assert answers.kernel == Unavailable("torch did not get as far as that")
+    assert answers.kernel == Unavailable("torch did not reach that step")
 
 
 def test_a_crash_tells_its_signal_its_step_and_its_place(modules: Path) -> None:
@@ -274,14 +274,14 @@ def test_a_crash_tells_its_signal_its_step_and_its_place(modules: Path) -> None:
 def test_a_process_that_ends_by_itself_is_an_import_that_fails(modules: Path) -> None:
     answers = ask(modules, FAKE_IMPORT="exit")
 
-    assert torch(answers).error.startswith("the process ended with exit code 7")
+    assert torch(answers).error.startswith("the process exited with exit code 7")
     assert seen(answers) == ("torch:import",)
 
 
 def test_a_process_that_ends_by_itself_later_is_an_initialization_that_fails(modules: Path) -> None:
     answers = ask(modules, FAKE_AVAILABLE="exit")
 
-    assert torch(answers).init_error.startswith("the process ended with exit code 7")
+    assert torch(answers).init_error.startswith("the process exited with exit code 7")
     assert torch(answers).failed_at == "torch.cuda.is_available()"
     assert seen(answers) == ("torch:init",)
 
@@ -373,7 +373,7 @@ def test_torch_is_imported_without_a_gpu_too(modules: Path) -> None:
     answers = probe(variables(modules, PYTHONPATH=str(modules)), gpu=False)
 
     assert torch(answers).imported
-    assert isinstance(answers.cuda, Unavailable)  # that there is no driver is no fault all the same
+    assert isinstance(answers.cuda, Unavailable)  # that there is no driver is not a fault anyway
 
 
 def test_all_steps_start_at_once(modules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,7 +404,7 @@ def test_a_real_torch_for_the_cpu(tmp_path: Path) -> None:
     answer = torch(answers)
 
     assert (answer.imported, answer.cuda, answer.available) == (True, "", False)
-    assert (answer.init_error, answer.computes) == ("", None)  # it is no fault of a build for the CPU
+    assert (answer.init_error, answer.computes) == ("", None)  # it is not a fault of a build for the CPU
     assert answer.path.endswith("/torch/__init__.py")
     assert answers.kernel == Unavailable("torch sees no GPU")
 

@@ -1,4 +1,4 @@
-"""What is known of Triton: on fake roots, with real programs, and of the Tritons that lie on this machine."""
+"""What is known of Triton: on fake roots, with real programs, and of the Tritons that are on this host."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def test_the_compiler_is_gcc_before_clang_in_the_folders_of_path(tmp_path: Path)
     [
         ("/opt/cc", "it is a folder"),
         ("/opt/none", "there is no such program"),
-        ("/opt/text", "it may not be executed"),
-        ("ccache gcc", "it holds options, and Triton takes the whole value as the name of a program"),
+        ("/opt/text", "it is not executable"),
+        ("ccache gcc", "it contains options, but Triton takes the whole value as a program name"),
         ("icx", "there is no such program"),
         ("", "it is empty"),
         ("gcc", ""),
@@ -194,7 +194,7 @@ def test_the_ptxas_that_variables_name_are_asked_too(tmp_path: Path) -> None:
     silent = write(tmp_path, "silent", "#!/bin/sh\nexit 3\n", 0o755)
     found = here(tmp_path, TRITON_PTXAS_PATH=str(silent), TRITON_PTXAS_BLACKWELL_PATH="/nowhere/ptxas").ptxas
     assert [p.role for p in found] == ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH", "ptxas"]
-    assert found[0].error == "it does not say its version"
+    assert found[0].error == "it does not report its version"
     assert "No such file" in found[1].error
 
 
@@ -242,7 +242,7 @@ def test_a_real_mount_is_seen(tmp_path: Path, options: str, says: str) -> None:
 
 
 def real_tritons() -> list[Path]:
-    """The site-packages of the environment of kernels, when it is there."""
+    """The site-packages of the environment of kernels, when it is present."""
     return sorted(Path(__file__).parents[2].glob(".venv-kernels/lib/python3*/site-packages"))
 
 

@@ -53,7 +53,7 @@ def test_a_read_only_environment_is_left(host: HostFacts, monkeypatch: pytest.Mo
     ("fields", "says"),
     [
         ({"prefix": "/usr", "base_prefix": "/usr", "externally_managed": True}, "(EXTERNALLY-MANAGED)"),
-        ({"prefix": "/usr/local", "base_prefix": "/usr/local"}, "/usr/local is no virtual environment"),
+        ({"prefix": "/usr/local", "base_prefix": "/usr/local"}, "/usr/local is not a virtual environment"),
         ({"fault": "it hangs"}, "does not run"),
         ({"prefix": "/nonexistent"}, "cannot be read"),
     ],
@@ -77,12 +77,15 @@ def test_what_conda_keeps_account_of_is_left_to_conda(host: HostFacts, tmp_path:
         (Export("TRITON_CACHE_DIR", "/tmp/triton"), "it sets something in your shell"),
         (Pipe((("dmesg",), ("grep", "xid"))), "it needs a shell"),
         (WriteFile("/etc/modprobe.d/uvm.conf", ("options",)), "it writes a file"),
-        (Options(("docker", "run"), ("--gpus", "all")), "it is for a command of yours"),
-        (NoCommand("the path is not known"), "there is no command that is safe to run"),
+        (Options(("docker", "run"), ("--gpus", "all")), "it changes your own command"),
+        (NoCommand("the path is unknown"), "no command is safe to run"),
         (Command(("sudo", "reboot")), "it needs root: sudo reboot"),
-        (Command(("uv", "pip", "install", "x"), note="else"), "it asks for a choice"),
+        (Command(("uv", "pip", "install", "x"), note="else"), "it requires a choice"),
         (Command(("uv", "pip", "install", "--no-binary=x", "x")), "it builds from source, which runs code"),
-        (Command(("uv", "pip", "install", "--torch-backend=xpu", "torch==2.11.0")), "it plans no install of this kind"),
+        (
+            Command(("uv", "pip", "install", "--torch-backend=xpu", "torch==2.11.0")),
+            "this kind of install is not supported",
+        ),
         (Command(("mv", "a", "b")), "it changes more than the packages of this environment: mv a b"),
     ],
 )
@@ -106,7 +109,7 @@ def test_nothing_is_planned_without_a_goal() -> None:
 
     assert (hidden.plan(), nothing.plan()) == (None, None)
     assert hidden.notes == ["--fix does not run the fix of DOC601: it sets something in your shell: unset X"]
-    assert nothing.notes == ["--fix has nothing to do"]
+    assert nothing.notes == ["nothing to fix"]
 
 
 def test_a_refused_environment_gets_no_plan() -> None:
@@ -114,7 +117,7 @@ def test_a_refused_environment_gets_no_plan() -> None:
     one = session(Diagnosis(("torch:import",), found("DOC202", Fix("", (), Goal(intact=("torch",))))), system)
 
     assert one.plan() is None
-    assert one.notes == ["--fix changes nothing: /usr is no virtual environment"]
+    assert one.notes == ["--fix changes nothing: /usr is not a virtual environment"]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ def test_a_refused_environment_gets_no_plan() -> None:
         (Diagnosis((), others=(found("DOC202", severity=Severity.NOTE),)), ""),
         (Diagnosis(("torch:import",), found("DOC203")), ""),  # another cause comes to light
         (Diagnosis(("torch:import",), replace(found("DOC202"), message="of another")), ""),
-        (Diagnosis(("torch:missing",), found("DOC002")), "torch got further before: now torch:missing"),
+        (Diagnosis(("torch:missing",), found("DOC002")), "torch now fails earlier: torch:missing"),
         (Diagnosis(("kernel:failed",)), ""),
     ],
 )
@@ -143,7 +146,7 @@ def test_project_files_that_bring_a_cpu_build_back_are_named(tmp_path: Path) -> 
     setting = IndexSetting("pip", "index", "https://x.org/whl/cpu", "PIP_INDEX_URL")
     said = list(bring_it_back(replace(healthy(), indexes=(setting,)), tmp_path))
 
-    assert said[0] == "PIP_INDEX_URL still asks for builds for the CPU (https://x.org/whl/cpu): correct it"
+    assert said[0] == "PIP_INDEX_URL still selects CPU builds (https://x.org/whl/cpu): correct it"
     assert [line.partition(" ")[0] for line in said[1:]] == [
         f"{tmp_path}/pyproject.toml:3",
         f"{tmp_path}/requirements-dev.txt:2",

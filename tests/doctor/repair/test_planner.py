@@ -112,7 +112,7 @@ def test_an_index_with_builds_for_the_cpu_alone_is_no_reason_to_ask_another(worl
     world.install(environment, "lightning torch==2.11.0+cpu", world.cpu)
 
     what, *reasons = stopped(world, environment, world.cpu)
-    assert what == "no build of torch on the configured index can be installed here"
+    assert what == "no torch build on the configured index can be installed here"
     assert "torch 2.13.0 on the index is not built for CUDA" in reasons
 
 
@@ -160,7 +160,7 @@ def test_an_old_driver_gets_a_build_that_it_can_run(world: World) -> None:
     unknown = replaced(replaced(unknown, "nvml", driver_version=""), "loader", cuda_libraries=())
     with planner(world, environment, world.good, unknown) as one, pytest.raises(NoPlanError) as error:
         one.plan(FITTING)
-    assert error.value.reasons == ("which CUDA the driver supports is not known",)
+    assert error.value.reasons == ("the CUDA version that the driver supports is unknown",)
 
 
 # The very wheel
@@ -179,7 +179,7 @@ def test_the_same_version_of_another_build_is_not_taken_for_it(world: World) -> 
     assert set(plan.intact) == {"torch"}
     assert plan.fresh
     (what,) = stopped(world, environment, other, INTACT)
-    assert "another build of torch 2.11.0 than the one that was installed (RECORD: 2 files differ" in what
+    assert "another torch 2.11.0 build than the one that was installed (RECORD: 2 files differ" in what
     assert "where that one came from is not recorded" in what
 
 
@@ -199,14 +199,14 @@ def test_a_wheel_that_was_named_by_its_address_comes_from_there(world: World, tm
     (one,) = planned(world, environment, world.cpu, INTACT).coming
     assert one.requirement == f"torch @ {wheel.as_uri()}"
     wheel.rename(tmp_path / "moved")
-    assert "which does not exist any more" in stopped(world, environment, world.base, INTACT)[0]
+    assert "which no longer exists" in stopped(world, environment, world.base, INTACT)[0]
 
 
 @pytest.mark.parametrize(
     ("origin", "says"),
     [
-        ({"url": "file:///src/torch", "dir_info": {"editable": True}}, "which is no wheel"),
-        ({"url": "https://example.org/torch.git", "vcs_info": {"vcs": "git"}}, "which is no wheel"),
+        ({"url": "file:///src/torch", "dir_info": {"editable": True}}, "which is not a wheel"),
+        ({"url": "https://example.org/torch.git", "vcs_info": {"vcs": "git"}}, "which is not a wheel"),
         ({"url": "https://example.org/torch-2.11.0.tar.gz", "archive_info": {}}, "only its source is there"),
     ],
 )
@@ -236,7 +236,7 @@ def test_leftovers_outside_of_the_environment_stay(world: World, path: str) -> N
     world.install(environment, "sympy")
 
     goal = Goal(remains=(path.format(site=environment.site_packages),))
-    assert stopped(world, environment, world.base, goal)[0].endswith("does not lie in this environment")
+    assert stopped(world, environment, world.base, goal)[0].endswith("is not in this environment")
 
 
 # Requirements
@@ -306,7 +306,7 @@ def test_a_companion_of_the_same_build_is_found(world: World) -> None:
     )
 
     goal = Goal(companions=("torchvision",))
-    assert stopped(world, environment, world.base, goal)[0].startswith("everything is installed as it should be")
+    assert stopped(world, environment, world.base, goal)[0].startswith("everything is already installed")
     assert "no torchvision that requires torch 2.11.0" in stopped(world, environment, only_cuda_12, goal)[1]
 
 
@@ -317,7 +317,7 @@ def test_two_libraries_that_overwrite_one_another_do_not_both_come(world: World)
     )
     world.install(environment, "lightning torch==2.11.0+cpu", world.cpu)
 
-    assert "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 would overwrite one another" in stopped(world, environment, both)
+    assert "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 would overwrite each other" in stopped(world, environment, both)
 
 
 def test_pytorchs_own_index_is_named_where_the_default_one_has_no_build(world: World) -> None:
@@ -342,5 +342,5 @@ def test_where_no_index_is_asked_there_is_no_plan(world: World) -> None:
         nowhere = IndexConfig((), (environment.index("empty", plain("other", "1")),))
         assert isinstance(one.facts.interpreter, Interpreter)
         offers = Offers(HttpClient(offline=True), nowhere, one.facts.interpreter)
-        with pytest.raises(NoPlanError, match="no build of torch on the configured index"):
+        with pytest.raises(NoPlanError, match="no torch build on the configured index"):
             replace(one, offers=offers).plan(FITTING)

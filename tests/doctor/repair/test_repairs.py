@@ -1,4 +1,4 @@
-"""A sample of the broken environments, each mended by the whole command; ``ci/repairs.py`` mends all of them."""
+"""A sample of the broken environments, each fixed by the whole command; ``ci/repairs.py`` fixes all of them."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_a_second_undo_changes_nothing_and_edits_since_are_refused(tmp_path: Pat
 
     refused = world.doctor(environment, "--undo")
     assert refused.returncode == 3
-    assert "torch/version.py; nothing was put back" in refused.stderr
+    assert "torch/version.py; nothing was restored" in refused.stderr
     assert tree(environment.folder).keys() == mended.keys()
 
     status = (environment.folder / FOLDER / "after.json").stat()  # of just then, as the repair had left it
@@ -69,7 +69,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from wheel_checks.process import run
-from wheelproof.cli import mending
+from wheelproof.cli import fixing
 from wheelproof.doctor.repair import undoing
 from wheelproof.doctor.repair.session import Session
 from wheelproof.cli.main import main
@@ -127,7 +127,7 @@ def test_control_c_puts_everything_back(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 130, errors
-    assert f"interrupted: {environment.folder} is as it was before" in errors.decode()
+    assert f"interrupted: {environment.folder} was left unchanged" in errors.decode()
     assert tree(environment.folder) == before
 
 
@@ -216,7 +216,7 @@ def test_what_was_changed_since_is_named_and_stays(tmp_path: Path) -> None:
     (prefix / "lib" / "a.py").write_text("mine")
     found = tree(prefix)
 
-    with pytest.raises(ChangedSinceError, match=r"by something else: lib/a\.py; nothing was put back"):
+    with pytest.raises(ChangedSinceError, match=r"by something else: lib/a\.py; nothing was restored"):
         undo(prefix)
     assert tree(prefix) == found
 
@@ -254,7 +254,7 @@ def test_a_journal_that_leads_out_of_the_environment_is_refused(tmp_path: Path, 
     document["states"][path] = ["f", 0o644, 1, 1, 1, ""]
     file.write_text(json.dumps(document))
 
-    with pytest.raises(FormatError, match="no path in the environment"):
+    with pytest.raises(FormatError, match="not a path in the environment"):
         undo(prefix)
 
 
@@ -278,7 +278,7 @@ def test_a_folder_that_has_become_a_link_is_not_written_through(tmp_path: Path) 
 
 
 def test_two_repairs_at_once_are_refused(tmp_path: Path) -> None:
-    with alone(tmp_path), pytest.raises(SourceError, match="another wheelproof is repairing"), alone(tmp_path):
+    with alone(tmp_path), pytest.raises(SourceError, match="another wheelproof process is repairing"), alone(tmp_path):
         pass
 
 

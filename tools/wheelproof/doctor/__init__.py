@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Diagnosis", "diagnose"]
 
-if not TYPE_CHECKING:  # a checker of types sees the imports above, and no name that is not there
+if not TYPE_CHECKING:  # a checker of types sees the imports above, and no name that is not present
 
     def __getattr__(name):
         if name not in __all__:

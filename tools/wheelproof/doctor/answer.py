@@ -66,7 +66,7 @@ def _on_cpu(facts: HostFacts) -> Answer:
     if probe.computes_on_cpu == "" or probe.computes == "":
         return Answer(Verdict.PASS, f"torch {probe.version} computes on the CPU, as expected", _ABOUT)
     return Answer(
-        Verdict.UNDECIDED, "not proven that torch computes on the CPU", _ABOUT, ("the trial did not get there",)
+        Verdict.UNDECIDED, "not proven that torch computes on the CPU", _ABOUT, ("the trial did not reach that step",)
     )
 
 
@@ -77,7 +77,7 @@ def _on_gpu(facts: HostFacts) -> Answer:
         name = counted(seen) if seen else plural(probe.devices, "GPU")
         compiles = " and Triton compiles" if isinstance(facts.kernel, KernelProbe) else ""
         if probe.devices > max(probe.computed, 1):
-            tried = f"it was tried on {max(probe.computed, 1)} of {probe.devices}"
+            tried = f"computed on {max(probe.computed, 1)} of {probe.devices}"
             return Answer(
                 Verdict.UNDECIDED, f"not proven that torch {probe.version} computes on {name}", _ABOUT, (tried,)
             )
@@ -97,6 +97,6 @@ def _why_not_proven(facts: HostFacts) -> Iterator[str]:
     if isinstance(facts.torch, Unavailable):
         yield f"torch was not tried: {facts.torch.reason}"
     elif facts.torch.hurried:
-        yield f"the time was over during {facts.torch.failed_at} (--timeout)"
+        yield f"timed out during {facts.torch.failed_at} (--timeout)"
     elif facts.torch.available is None:
-        yield "the trial did not get as far as the GPU"
+        yield "the trial did not reach the GPU"

@@ -1,4 +1,4 @@
-"""Results without those that say nothing of this host: a fact that is missing passes no rule. Pure."""
+"""Results without those that say nothing about this host: a fact that is missing passes no rule. Pure."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ from wheel_checks.process import StartError, run
 from wheel_checks.process_tree import family
 from wheel_checks.sources.regular_file import read_start
 
-TIME_IS_OVER = Unavailable("the time of --timeout was over")
+TIME_IS_OVER = Unavailable("--timeout expired")
 LARGEST_OUTPUT = 1 << 20  # bytes
 LAST_LINES = 20
 NOT_STARTED = 127  # the exit code that stands for a program that cannot be started, as in a shell
 _LAST_BYTES = 8 << 10
-_MOST_THREADS = 256  # whose state is looked at
+_MOST_THREADS = 256  # whose state is inspected
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def run_child(
     """Run ``command`` for at most ``deadline`` seconds: how it ended, and the first ``limit`` bytes of its output.
 
     It runs in the root folder: in the current one, which may be anybody's, Python and the loader would find what lies
-    there. One that cannot be started ended with exit code 127, and ``output`` says why. Never raises.
+    there. One that cannot be started exited with exit code 127, and ``output`` says why. Never raises.
     """
     waits: list[str] = []
     try:
@@ -98,7 +98,7 @@ def _signal_name(number: int) -> str:
 
 
 def _waits_in(pid: int) -> str:
-    """The kernel function in which a thread of ``pid``, or of its own child, waits; "" when that is not known.
+    """The kernel function in which a thread of ``pid``, or of its own child, waits; "" when that is unknown.
 
     A thread in an uninterruptible wait is the one that matters; else it is the process itself.
     """

@@ -24,7 +24,7 @@ def diagnose(
 ) -> Diagnosis:
     """Why torch does not see the GPU here, as ``wheelproof doctor`` finds it out; nothing is changed.
 
-    ``python`` is the interpreter or environment that is looked at, ``expect`` what the host should have ("4 x GB200"),
+    ``python`` is the interpreter or environment that is inspected, ``expect`` what the host should have ("4 x GB200"),
     ``timeout`` in seconds. ``facts`` is a file of ``wheelproof doctor --save-facts``, which is judged instead.
 
     Raises UsageError for an argument that means nothing, and WheelproofError for a file that cannot be read.
@@ -45,7 +45,7 @@ def examination(
     if facts is not None:
         return examine(load_facts(os.fspath(facts)), expected)
     if not timeout > 0:
-        raise UsageError(f"a timeout of {timeout:g} s leaves no time to look", expected="a number above 0")
+        raise UsageError(f"the timeout of {timeout:g} s is too short", expected="a number above 0")
     if not Path(root).is_dir():
         raise UsageError(f"{root} is not a folder", expected="a folder with etc, proc, usr, ... in it")
     with left_alone():

@@ -1,11 +1,11 @@
 """From symptoms and findings to one root cause: pure, so that a saved host gives the same diagnosis anywhere.
 
-Symptoms depend on one another: when cuInit fails, torch cannot see a GPU, and no kernel can run. The root is looked for
-where that chain begins. Of the findings that explain its first symptom, the one whose guilt an experiment has proven
-comes first (the CUDA probe again without a variable), then what was observed before what was concluded, then the deeper
-layer. Findings whose symptoms all follow from the root, and which lie less deep or are mere conclusions, are explained
-by it: they are its consequences. Whatever else was found stands for itself. A symptom that nothing explains is named,
-and never guessed at.
+Symptoms depend on one another: when cuInit fails, torch cannot see a GPU, and no kernel can run. The root is searched
+for where that chain begins. Of the findings that explain its first symptom, the one whose guilt an experiment has
+proven comes first (the CUDA probe again without a variable), then what was observed before what was concluded, then the
+deeper layer. Findings whose symptoms all follow from the root, and which lie less deep or are mere conclusions, are
+explained by it: they are its consequences. Whatever else was found stands for itself. A symptom that nothing explains
+is named, and never guessed at.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FOLLOWS = {
     "torch:*": ("torch:unavailable", "torch:init", "torch:compute", "kernel:*"),
     "triton:*": ("kernel:*",),
 }
-# What is no fault on a machine without a GPU.
+# What is not a fault on a machine without a GPU.
 OF_A_GPU = ("cuda:*", "nvml:*", "torch:cpu-build", "torch:unavailable", "torch:init", "triton:*")
 
 KEEPS_FROM_A_GPU = (*OF_A_GPU, "kernel:*")
@@ -96,7 +96,7 @@ def diagnose(
 
 
 def observed_symptoms(facts: HostFacts, expected: HostExpectation | None = None) -> tuple[str, ...]:
-    """The symptoms that are faults here: a CPU build of torch is one where a GPU is there, or expected."""
+    """The symptoms that are faults here: a CPU torch build is one where a GPU is present, or expected."""
     seen = symptoms(facts)
     if expected is not None:
         no_fault: tuple[str, ...] = KEEPS_FROM_A_GPU if expected.accelerator == CPU else ()
@@ -143,7 +143,7 @@ class _Suspect:
 
 
 def _rank(suspect: _Suspect) -> tuple[bool, bool, bool, int, int, str]:
-    """Small is guilty. A note is no root while there is anything worse."""
+    """Small is guilty. A note is not a root while there is anything worse."""
     cause = suspect.cause
     assert cause is not None  # noqa: S101  # what explains a symptom has a cause
     remark = suspect.result.severity is Severity.NOTE

@@ -1,4 +1,4 @@
-"""``wheelproof explain``: what a log says, judged anywhere: nothing of the machine that wrote it is looked at."""
+"""``wheelproof explain``: what a log says, judged anywhere: nothing of the machine that wrote it is inspected."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from wheel_checks.runner import run_rules
 from wheelproof.doctor.log_causes import LogCause, causes, in_order
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
-NEXT = "`wheelproof doctor`, run on the machine of the log, finds the cause by looking, and proves it."
-LEFT_OUT = "what the log shows is left out by --select, --ignore or the configuration"
+NEXT = "Run `wheelproof doctor` on the host of the log to confirm the cause."
+LEFT_OUT = "rules that match this log are disabled by --select, --ignore or the configuration"
 
 
 def explain(data: bytes, name: str, selection: Selection = EVERY_RULE) -> Report:
@@ -46,7 +46,7 @@ def _catalogue(log: Log, found: Sequence[LogCause]) -> list[str]:
 
 
 def _results(log: Log, found: Sequence[LogCause], selection: Selection) -> Iterator[CheckResult]:
-    """Those of the causes, each under its id; one that is undecided where no cause is known, or none is asked for."""
+    """Those of the causes, each under its id; one that is undecided where no cause is known, or none is requested."""
     rules = {rule.id: rule for kind in ("host", "log") for rule in select_rules(kind)}
     results = [_result(rules[identity], finding) for identity, finding in in_order(found)]
     kept = list(selection.kept(results))
@@ -80,5 +80,5 @@ def _notes(log: Log, found: Sequence[LogCause]) -> list[str]:
     if log.cut:
         limit = LARGEST >> 20
         read = f"Only the first {limit} MiB were read, and at most {MOST_LINES:,} lines"
-        notes.append(f"{read}; for its end: tail -c {limit}M FILE | wheelproof explain")
+        notes.append(f"{read}; to read its end: tail -c {limit}M FILE | wheelproof explain")
     return [*notes, NEXT] if found else notes

@@ -29,12 +29,12 @@ def run_smoke(python: str, deadline: float) -> Subject:
     """Run the kernels under ``python`` for at most ``deadline`` seconds; what goes wrong with that is a result, too."""
     ended = run(smoke_command(python, deadline), deadline=deadline + _GRACE, first=signal.SIGTERM, grace=_GRACE)
     if ended.timed_out:
-        return _undecided(f"it did not end within {deadline:g} s")
+        return _undecided(f"it did not finish within {deadline:g} s")
     try:
         return smoke_subject(json.loads(ended.output))
     except ValueError:  # no report
         words = ended.errors.decode(errors="replace").strip().splitlines()
-        return _undecided(words[0] if words else f"it ended with exit code {ended.status}, and said nothing")
+        return _undecided(words[0] if words else f"it exited with exit code {ended.status}, without output")
 
 
 def smoke_subject(report: Mapping[str, Any]) -> Subject:
@@ -59,7 +59,7 @@ def _reason(report: Mapping[str, Any]) -> str:
     """The answers of the report that are no pass, with their reasons."""
     answers = [answer for answer in report["summary"].get("answers", ()) if answer.get("verdict") != Verdict.PASS]
     said = [": ".join(filter(None, (a.get("sentence", ""), "; ".join(a.get("reasons", ()))))) for a in answers]
-    return "; ".join(said) or "its report says no more"
+    return "; ".join(said) or "its report has no details"
 
 
 def _undecided(what: str) -> Subject:

@@ -43,7 +43,7 @@ _SAME = (
 )
 
 
-SHOW_DRIVER = Command(("nvidia-smi",), "its first line has the CUDA of the driver")
+SHOW_DRIVER = Command(("nvidia-smi",), "its first line shows the CUDA version of the driver")
 COMPATIBILITY = "NVIDIA, CUDA Compatibility"
 _GET_VERSION = re.compile(r"cuDriverGetVersion \d{4,6}")
 
@@ -135,7 +135,7 @@ def _judged(host: LogHost) -> tuple[str, ...]:
     if torch is not None and host.lists_gpu:
         lacking = {gpu.name for gpu in gpus_without_code(host.facts, torch)}
         listed = {gpu.name for gpu in host.facts.nvml.gpus} if host.lists_gpu else set()  # type: ignore[union-attr]
-        judged += OF_CODE if lacking == listed else ()  # a display card next to the GPU that is used is no fault
+        judged += OF_CODE if lacking == listed else ()  # a display card next to the GPU that is used is not a fault
     return judged
 
 
@@ -171,7 +171,7 @@ def _by_installer(host: LogHost) -> Fix:
     """The installed release again, in the build that uv chooses on that machine: the log does not say which it is."""
     known = _known_release(host)
     if not known:
-        return Fix("Install a build of torch for the GPU and the driver that the command shows.", (SHOW_DRIVER,))
+        return Fix("Install a torch build for the GPU and the driver that the command shows.", (SHOW_DRIVER,))
     wanted = (f"torch=={known}", *companions(known, host.facts.installed))
     again = (f"--reinstall-package={Requirement(word).name}" for word in wanted)
     install = Command(("uv", "pip", "install", "--torch-backend=auto", *again, *wanted))

@@ -57,7 +57,7 @@ def state_phrase(symptoms: Sequence[str], facts: HostFacts) -> str:
 
 
 def observed(symptom: str, facts: HostFacts) -> tuple[tuple[str, str], ...]:
-    """What the step behind a symptom said, as labels and values."""
+    """What the step after a symptom said, as labels and values."""
     step = symptom.partition(":")[0]
     probe = facts.torch if step == "triton" else getattr(facts, step)
     if isinstance(probe, Unavailable):

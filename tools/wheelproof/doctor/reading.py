@@ -30,9 +30,9 @@ _RESERVE, _LEAST = 2.0, 0.7  # seconds; and this part of the time in any case
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be looked at, and for how long, in seconds; ``trial`` says whether torch is imported.
+    """What is to be inspected, and for how long, in seconds; ``trial`` says whether torch is imported.
 
-    ``probes`` asks those of plug-ins, which look at this host alone, and not below another root.
+    ``probes`` asks those of plug-ins, which look only at this host, and not below another root.
     """
 
     python: str = ""
@@ -60,7 +60,7 @@ def read_host(request: Request, environ: Mapping[str, str], on_read: Callable[[]
             raise
     interpreter = values["interpreter"]
     if request.python and isinstance(interpreter, Unavailable):
-        unread["interpreter"] = interpreter.reason  # it was asked for: not to know it is not to have checked
+        unread["interpreter"] = interpreter.reason  # it was requested: not to know it is not to have checked
     return HostFacts(
         taken=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         variables=read_variables(variables),
@@ -98,7 +98,7 @@ def _start(sections: Sections, request: Request, environ: Mapping[str, str], bud
         return Several(variables_origin=read(names, environ, root=root, prefix=prefix, folder=str(Path.cwd())))
 
     def indexes() -> Any:
-        """What is configured for the environment that is looked at, be it another than the active one."""
+        """What is configured for the environment that is inspected, be it another than the active one."""
         python = interpreter()
         active = {} if isinstance(python, Unavailable) else {"VIRTUAL_ENV": python.prefix}
         return _probe("indexes").read_indexes({**environ, **active}, Path.cwd())

@@ -71,7 +71,7 @@ def identity_phrase(facts: HostFacts) -> str:
 
 
 def versions(facts: HostFacts) -> Iterator[tuple[str, str]]:
-    """What one looks at first, as rows of name and value; what was not read is left out."""
+    """What one looks at first, as rows of name and value; what was not read is omitted."""
     if gpus := _gpus(facts):
         yield "GPU", gpus
     if driver := _driver(facts):
@@ -117,7 +117,7 @@ def _notes(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[str]:
     rest = [name for name in diagnosis.unexplained if diagnosis.root]
     if rest:
         phrases = ", ".join(symptom_phrase(name, facts) for name in rest)
-        yield f"The root cause does not explain everything: {phrases}. Mend it first, then look again."
+        yield f"The root cause does not explain everything: {phrases}. Fix it first, then run the doctor again."
     if diagnosis.root:
         python = () if isinstance(facts.interpreter, Unavailable) else option("--python", facts.interpreter.path)
         again = run("wheelproof", "doctor", python)
@@ -125,7 +125,7 @@ def _notes(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[str]:
             yield f"Afterwards: {shell(again)}"
     unsure = diagnosis.unexplained or diagnosis.confidence == LIKELY
     if unsure and not isinstance(facts.system, Unavailable) and not facts.system.root:
-        yield "Run as root, the doctor also sees the kernel's log and the devices that this user may not open."
+        yield "Run as root to include the kernel log and devices that this user cannot open."
 
 
 def _gpus(facts: HostFacts) -> str:

@@ -169,7 +169,7 @@ class _Older(ast.NodeTransformer):
         return node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
-        """As ``str.format``: how ``ast.unparse`` quotes what stands in braces differs from release to release."""
+        """As ``str.format``: how ``ast.unparse`` quotes what is in braces differs from release to release."""
         self.generic_visit(node)
         values: list[ast.expr] = []
         text = "".join(_formatted(node.values, values))
@@ -214,7 +214,7 @@ def is_for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
 
 
 def _formatted(parts: Iterable[ast.expr], values: list[ast.expr]) -> Iterator[str]:
-    """The pieces of a format string; what stands in its braces is added to ``values``, in order."""
+    """The pieces of a format string; what is in its braces is added to ``values``, in order."""
     for part in parts:
         if isinstance(part, ast.FormattedValue):
             values.append(part.value)

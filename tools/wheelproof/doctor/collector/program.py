@@ -1,6 +1,6 @@
-"""The collector as one file: the source code of the reader and of what it imports, for Python 3.6, behind one start.
+"""The collector as one file: the source code of the reader and of what it imports, for Python 3.6, after one start.
 
-What is carried follows from the imports. Left out are the tables that no carried module names, and modules that need
+What is carried follows from the imports. Omitted are the tables that no carried module names, and modules that need
 another package than packaging: those reach for an index, which the collector does not.
 """
 
@@ -26,16 +26,16 @@ _FUTURE = "from __future__ import annotations\n"
 _TABLES = "wheel_checks.data"
 
 _REPLACED = {
-    # A table of 1.4 MB that only names the releases of torch with a symbol; a message does without.
+    # A table of 1.4 MB that only names the torch releases with a symbol; a message does without.
     "wheel_checks.facts.links.torch_exports": "def releases_that_export(names, machine):\n    return ()\n",
-    # The default index is no setting, and is not written to the facts.
+    # The default index is not a setting, and is not written to the facts.
     "wheel_checks.sources.uv_binary": "def default_index():\n    return 'https://default.invalid/simple'\n",
 }
 _HERE = Path(__file__).parent / "carried"
 
 
 def collector_program() -> str:
-    """The text of the file. Raises SourceError where the source code of a module is not at hand."""
+    """The text of the file. Raises SourceError where the source code of a module is not available."""
     modules = _closure()
     files = {_file_name(name, path): _older(name, path) for name, path in sorted(modules.items())}
     for name in ("older", "older_dataclasses"):
@@ -80,7 +80,7 @@ def _is_foreign(name: str) -> bool:
 def _modules_below(package: str) -> Iterator[str]:
     folder = _source_of(package)
     if folder is None:
-        raise SourceError(f"the source code of {package} is not at hand", hint="install wheelproof again")
+        raise SourceError(f"the source code of {package} is not available", hint="install wheelproof again")
     top = folder.parent
     for path in sorted(top.rglob("*.py")):
         parts = path.relative_to(top).with_suffix("").parts
@@ -88,7 +88,7 @@ def _modules_below(package: str) -> Iterator[str]:
 
 
 def _source_of(name: str) -> Path | None:
-    """The source file of a module; None for what is no module, such as a class that is imported from one."""
+    """The source file of a module; None for what is not a module, such as a class that is imported from one."""
     top, *rest = name.split(".")
     spec = util.find_spec(top)
     if spec is None or spec.origin is None:

@@ -37,7 +37,7 @@ def call(library: ctypes.CDLL, function: str, *arguments: Any) -> bool:
 
 
 def device(cuda: ctypes.CDLL, index: int) -> dict[str, Any] | None:
-    """What CUDA reports of one device; what it does not report is left out."""
+    """What CUDA reports of one device; what it does not report is omitted."""
     handle, value, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t()
     if not call(cuda, "cuDeviceGet", ctypes.byref(handle), index):
         return None

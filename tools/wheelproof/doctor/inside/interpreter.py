@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-# Before anything else is imported: nothing that lies next to this file is meant.
+# Before anything else is imported: nothing that is next to this file is meant.
 _HERE = os.path.dirname(os.path.realpath(__file__))  # strings are wanted here and below
 STARTED_FROM = sys.path.pop(0) if sys.path and os.path.realpath(sys.path[0]) == _HERE else None
 

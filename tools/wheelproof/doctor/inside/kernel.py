@@ -29,5 +29,5 @@ def check(torch: Any, device: str) -> str:
     if not torch.equal(result[:LENGTH], x * x + y):
         return "the kernel ran, and its result is wrong"
     if not bool((result[LENGTH:] == UNTOUCHED).all()):
-        return "the kernel wrote behind the end of its output"
+        return "the kernel wrote after the end of its output"
     return ""

@@ -1,4 +1,4 @@
-"""Asks NVML about the GPUs. What a GPU or a driver does not support is left out, and is no fault."""
+"""Asks NVML about the GPUs. What a GPU or a driver does not support is omitted, and is not a fault."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Nvml:
         return 13 if found is None else int(found(*arguments))
 
     def numbers(self, function: str, *arguments: Any, count: int = 1) -> list[int] | None:
-        """The numbers that a function writes behind its arguments; None when it says that it cannot."""
+        """The numbers that a function writes after its arguments; None when it says that it cannot."""
         values = [ctypes.c_uint() for _ in range(count)]
         code = self.code(function, *arguments, *(ctypes.byref(value) for value in values))
         return None if code else [value.value for value in values]
@@ -156,7 +156,7 @@ def gpu(nvml: Nvml, index: int) -> dict[str, Any]:
 
 
 def fabric(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
-    """The GPU's place and health in its NVLink fabric, by the newest form that the driver knows."""
+    """The GPU's place and health in its NVLink fabric, by the latest form that the driver knows."""
     for version, size in ((3, ctypes.sizeof(FabricInfo)), (2, FabricInfo.summary.offset)):
         info = FabricInfo(version=size | version << 24)
         if nvml.code("nvmlDeviceGetGpuFabricInfoV", handle, ctypes.byref(info)) == 0:
@@ -254,7 +254,7 @@ def instances(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
 
 
 def processes(nvml: Nvml, handle: ctypes.c_void_p) -> list[int]:
-    """The pids of processes that compute on it; those of other containers are not known."""
+    """The pids of processes that compute on it; those of other containers are unknown."""
     count, infos = ctypes.c_uint(MOST_PROCESSES), (Process * MOST_PROCESSES)()
     code = nvml.code("nvmlDeviceGetComputeRunningProcesses_v3", handle, ctypes.byref(count), infos)
     return [info.pid for info in infos[: count.value]] if code == 0 else []

@@ -115,7 +115,7 @@ def origin_of(variable: str) -> str:
 
 
 def say_modules(before: set[str]) -> None:
-    """Say which modules of the standard library were looked for on sys.path since ``before``."""
+    """Say which modules of the standard library were searched for on sys.path since ``before``."""
     folder = os.path.dirname(os.path.realpath(os.__file__))
     found = []
     for name in sorted(set(sys.modules) - before):
@@ -187,7 +187,7 @@ def run_kernel(torch: Any, file: str) -> str:
 
 
 def main(seconds: float, each: float, kernel: str) -> None:
-    """All steps, until one gives nothing to go on with."""
+    """All steps, until one gives nothing to continue with."""
     faulthandler.enable(STACKS)
     tell_warnings()
     steps = Steps(seconds, each)

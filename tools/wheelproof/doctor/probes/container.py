@@ -17,7 +17,7 @@ from wheelproof.doctor.probes.files import found_in, text_of
 _CDI_FOLDERS = ("etc/cdi", "var/run/cdi", "run/cdi")
 _RUNTIME = "etc/nvidia-container-runtime/config.toml"
 _TOOLKIT = ("usr/bin/nvidia-ctk", "usr/bin/nvidia-container-runtime", "usr/bin/nvidia-container-cli")
-_CGROUPS = {  # what stands in /proc/1/cgroup or /proc/self/mountinfo
+_CGROUPS = {  # what is in /proc/1/cgroup or /proc/self/mountinfo
     "kubernetes": re.compile(r"kubepods|/var/lib/kubelet/"),
     "docker": re.compile(r"/docker[-/]|/var/lib/docker/"),
     "podman": re.compile(r"libpod"),
@@ -159,7 +159,7 @@ def _yaml_cdi(path: Path) -> tuple[list[str], list[str]]:
     """Device names and host paths of a specification in YAML as ``nvidia-ctk cdi generate`` writes it.
 
     No YAML parser: it goes by lines, and understands block style alone, one key a line; what is in flow style
-    (``{hostPath: ...}``) or behind an anchor is not seen. A folded line is not seen either.
+    (``{hostPath: ...}``) or after an anchor is not seen. A folded line is not seen either.
     """
     devices, wanted = [], []
     for line in text_of(path).splitlines():
@@ -176,7 +176,7 @@ def _runtime_options(top: Path) -> dict[str, str]:
     try:
         section = tomllib.loads(text).get("nvidia-container-cli", {})
     except tomllib.TOMLDecodeError as error:
-        return {"config": f"it is no valid TOML ({error}) (/{_RUNTIME})"}
+        return {"config": f"it is not valid TOML ({error}) (/{_RUNTIME})"}
     if not isinstance(section, dict) or section.get("no-cgroups") is not True:
         return {}
     line = next((n for n, row in enumerate(text.splitlines(), 1) if row.strip().startswith("no-cgroups")), 0)

@@ -51,7 +51,7 @@ SUSPECTS = (
 MOST_ENTRIES = 2  # of LD_LIBRARY_PATH that are tried alone
 
 _LIKE_A_USER = 'import sys; file = sys.argv.pop(1); exec(compile(open(file, "rb").read(), file, "exec"))'
-_NO_TRIAL = Unavailable("no trial was wanted (--no-trial)")
+_NO_TRIAL = Unavailable("--no-trial was given")
 _NO_DRIVER = Unavailable("there is no NVIDIA GPU on the PCI bus, and no driver library")
 
 
@@ -80,7 +80,7 @@ def read_dangerous(
     cannot be run.
     """
     if root != "/":
-        elsewhere = Unavailable(f"{root} is not the running system, and nothing of it is run")
+        elsewhere = Unavailable(f"{root} is not the running system, so nothing in it is run")
         return Answers(elsewhere, elsewhere, (), elsewhere, elsewhere)
     known = None if isinstance(facts.interpreter, Unavailable) else facts.interpreter.path
     runs = _Runs(known or sys.executable, environment, budget)
@@ -106,7 +106,7 @@ def _was_killed(probe: CudaProbe | Unavailable) -> bool:
 
 
 def _is_missing(probe: NvmlProbe | CudaProbe | Unavailable) -> bool:
-    """Whether the loader finds no such library: where no GPU shows either, that is no fault."""
+    """Whether the loader finds no such library: where no GPU shows either, that is not a fault."""
     return not isinstance(probe, Unavailable) and probe.code == -1 and "No such file" in probe.fault
 
 
@@ -197,9 +197,9 @@ def _is_suspicious(entry: str) -> bool:
 
 @contextlib.contextmanager
 def _private_cache(environment: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
-    """The environment with an empty cache for Triton, in the place of the user's own, that vanishes afterwards.
+    """The environment with an empty cache for Triton, in place of the user's own, that vanishes afterwards.
 
-    What is wrong with that place (read-only, noexec, full) shows all the same. Where no folder can be made, Triton gets
+    What is wrong with that place (read-only, noexec, full) shows anyway. Where no folder can be made, Triton gets
     the user's cache, and fails as it would for the user.
     """
     home = environment.get("TRITON_HOME") or environment.get("HOME") or str(Path("~").expanduser())

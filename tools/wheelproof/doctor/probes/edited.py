@@ -36,7 +36,7 @@ def edited_files(trace: str) -> tuple[str, ...]:
 
 
 def owner_of(path: str) -> str:
-    """The normalized name of the distribution whose RECORD lists a file next to its metadata; "" for none."""
+    """The normalized name of the distribution whose RECORD lists a file next to its metadata; "" if none."""
     folder, _, name = path.rpartition("/")
     tree = FileTree()
     for metadata in sorted(Path(folder or "/").glob("*.dist-info"))[:_MOST_DISTRIBUTIONS]:

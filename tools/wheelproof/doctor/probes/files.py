@@ -13,7 +13,7 @@ LARGEST = 1 << 20  # bytes
 
 
 def text_of(path: Path, limit: int = LARGEST) -> str:
-    """The beginning of a file; "" for one that is not there or cannot be read. A named pipe does not make it wait."""
+    """The beginning of a file; "" for one that is not present or cannot be read. A named pipe does not make it wait."""
     try:
         return read_start(path, limit).decode(errors="replace")
     except OSError:  # also a security label where no module gives one
@@ -40,7 +40,7 @@ def group_name(number: int) -> str:
 
 
 def names_in(folder: Path, limit: int = 4096) -> list[str]:
-    """The names in a folder, sorted; none when it is not there or may not be listed."""
+    """The names in a folder, sorted; none when it is not present or may not be listed."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entry.name for _, entry in zip(range(limit), entries, strict=False))

@@ -1,4 +1,4 @@
-"""The ports of InfiniBand and RoCE adapters, as sysfs shows: no driver is asked, so nothing can hang."""
+"""The ports of InfiniBand and RoCE adapters, as sysfs shows: no driver is queried, so nothing can hang."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of this process and this machine that make CUDA and NCCL fail far from their cause."""
+"""Limits of this process and this host that make CUDA and NCCL fail far from their cause."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read_limits(root: str = "/") -> Limits | Unavailable:
     except FileNotFoundError:
         size = 0
     except OSError as error:
-        return Unavailable(f"the shared memory folder cannot be looked at: {error.strerror}")
+        return Unavailable(f"the shared memory folder cannot be inspected: {error.strerror}")
     else:
         # A folder of a larger file system has no size: only a mount is what `--shm-size` sets.
         size = sizes.f_frsize * sizes.f_blocks if os.path.ismount(shared) or root != "/" else 0

@@ -41,7 +41,7 @@ def read_loader(
     budget: Budget | None = None,
 ) -> Loader:
     """The loader's facts for the torch of ``installed``, with the variables ``environ``. Below another ``root`` nothing
-    is traced: only the files are looked at.
+    is traced: only the files are inspected.
     """
     environ = os.environ if environ is None else environ
     tree = FileTree(os.path.realpath(root))
@@ -99,9 +99,9 @@ def _tidy(path: str) -> str:
 
 def _complaints(end: ChildEnd, output: str) -> list[str]:
     if end.hang:
-        return [f"the loader did not end within {end.seconds:.0f} s"]
+        return [f"the loader did not finish within {end.seconds:.0f} s"]
     if end.signal:
         return [f"the loader was ended by {end.signal} while it mapped the libraries"]
     lines = [line.strip() for line in (*end.output.splitlines(), *output.splitlines())]
     told = [line for line in lines if _COMPLAINT.search(line)]
-    return told or ([end.output or f"the loader ended with exit code {end.exit_code}"] if end.exit_code else [])
+    return told or ([end.output or f"the loader exited with exit code {end.exit_code}"] if end.exit_code else [])

@@ -52,7 +52,7 @@ def _gpus(topology: Path) -> Iterator[KfdGpu]:
 
 
 def target_of(version: int) -> str:
-    """The processor that amdkfd's gfx_target_version stands for: 90402 is "gfx942", 90010 is "gfx90a"; "" for none.
+    """The processor that amdkfd's gfx_target_version stands for: 90402 is "gfx942", 90010 is "gfx90a"; "" if none.
 
     The number is major * 10000 + minor * 100 + stepping, and names have the stepping in hexadecimal (Linux,
     drivers/gpu/drm/amd/amdkfd/kfd_device.c; LLVM, User Guide for AMDGPU Backend, Processors).

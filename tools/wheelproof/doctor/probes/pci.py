@@ -1,4 +1,4 @@
-"""The devices on the PCI bus, as sysfs shows: no driver is asked, so nothing can hang."""
+"""The devices on the PCI bus, as sysfs shows: no driver is queried, so nothing can hang."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from wheelproof.doctor.children import NOT_STARTED, Budget, run_child
 SECONDS = 10.0  # one with an endless .pth file is killed then
 PROGRAM = "interpreter.py"
 MOST_TAGS = 40
-MOST_ENTRIES = 10_000  # of the working directory that are looked at
+MOST_ENTRIES = 10_000  # of the working directory that are inspected
 _LARGEST_CONFIG = 64 * 1024  # bytes of pyvenv.cfg
 
 _ANY_X = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
@@ -44,7 +44,7 @@ def read_interpreter(
     """The interpreter ``python`` (one, its environment's folder, or a name on PATH), else the active environment's,
     else the first on PATH; started with the variables ``environ``.
 
-    One that does not run, or lies below another ``root``, is described by its files.
+    One that does not run, or is below another ``root``, is described by its files.
     """
     environ = os.environ if environ is None else environ
     try:
@@ -64,7 +64,7 @@ def read_interpreter(
     try:
         return _of_files(find_environment(program, variables=environ), found=why, fault=fault, obstacle=obstacle)
     except WheelproofError:
-        return Unavailable(f"{program} is no Python that runs: {fault}", "--python PATH names an interpreter")
+        return Unavailable(f"{program} is not a working Python: {fault}", "name an interpreter: --python PATH")
 
 
 def _choose(python: str, environ: Mapping[str, str]) -> tuple[str, str] | Unavailable:
@@ -80,8 +80,8 @@ def _choose(python: str, environ: Mapping[str, str]) -> tuple[str, str] | Unavai
                 return Unavailable(f"{name} names {environ[name]}: {error.what}", f"unset {name}, or --python PATH")
     for name in _NAMES:
         if path := find_program(name, environ):
-            return path, f"it is the first {name} on PATH"
-    return Unavailable("there is no active environment, and no python3 on PATH", "--python PATH names an interpreter")
+            return path, f"the first {name} on PATH"
+    return Unavailable("no active environment, and no python3 on PATH", "name an interpreter: --python PATH")
 
 
 def _program(path: str, environ: Mapping[str, str]) -> str:
@@ -221,7 +221,7 @@ def _base_prefix(environment: Environment) -> str:
 
 
 def _binary(tree: FileTree, path: str) -> tuple[str, str]:
-    """The machine of a program and its loader (PT_INTERP); "" for what is no ELF file."""
+    """The machine of a program and its loader (PT_INTERP); "" for what is not an ELF file."""
     elf, _ = read_elf_file(tree, path, {Part.INTERPRETER})
     if not isinstance(elf, ElfFacts):
         return "", ""
@@ -252,4 +252,4 @@ def _how_it_ended(end: ChildEnd) -> str:
         return f"it was ended by {end.signal}{said}"
     if _NO_ANNOTATIONS in said:
         return TOO_OLD
-    return f"it ended with exit code {end.exit_code}{said}"
+    return f"it exited with exit code {end.exit_code}{said}"

@@ -39,6 +39,6 @@ def _running(top: Path) -> set[str]:
 
 
 def _fabric_manager(top: Path) -> str:
-    """The version of the installed package, without Debian's revision; "" if there isn't one."""
+    """The version of the installed package, without Debian's revision; "" if none exists."""
     package = r"^Package: nvidia-fabricmanager(?:-\d+)?\nStatus: install ok installed\n"
     return found_in(text_of(top / _DPKG, _LARGEST_STATUS), rf"{package}(?:.+\n)*?Version: (?:\d+:)?([\d.]+)")

@@ -24,7 +24,7 @@ UNKNOWN_THRESHOLD = -1
 
 _BINARIES = ("ptxas", "ptxas-blackwell")
 _PTXAS_SECONDS = 10.0  # a cold file system has to read 50 MB
-_MOST_CACHED = 200  # kernels of the cache that are looked at
+_MOST_CACHED = 200  # kernels of the cache that are inspected
 _RELEASE = re.compile(rb"release [\d.]+, V([\d.]+)")
 _ALLOWED = re.compile(r"Allowed values for this option:(.*?)(?:Default value|\n\s*\n)", re.DOTALL)
 
@@ -36,7 +36,7 @@ def read_triton(
     environ: Mapping[str, str] | None = None,
     budget: Budget | None = None,
 ) -> TritonFacts | None:
-    """The Triton that ``search_path`` (sys.path of the interpreter) finds first; None if there isn't one.
+    """The Triton that ``search_path`` (sys.path of the interpreter) finds first; None if none exists.
 
     Programs of another ``root`` are not run: its ptxas have no version.
     """
@@ -68,7 +68,7 @@ def read_triton(
 
 
 def cache_folder(environ: Mapping[str, str], *, here: bool = True) -> str:
-    """Where Triton keeps what it compiled; ``here`` says whether the users of this machine are meant.
+    """Where Triton keeps what it compiled; ``here`` says whether the users of this host are meant.
 
     As os.path.expanduser does, an empty HOME gives "/", and a user without a name (an arbitrary number, as in
     containers) and without HOME a folder that is really called "~", in the current one.
@@ -145,7 +145,7 @@ def _ask(top: Path, path: str, role: str, environ: Mapping[str, str], budget: Bu
     version = _RELEASE.search(output)
     if version is None:
         hung = f"it did not answer within {end.seconds:g} s" if end.hang else ""
-        return Ptxas(path, role, "", (), hung or end.signal or end.output or "it does not say its version")
+        return Ptxas(path, role, "", (), hung or end.signal or end.output or "it does not report its version")
     _, text = run_child([path, "--help"], deadline=budget.step(_PTXAS_SECONDS), environment=environ)
     allowed = _ALLOWED.search(text.decode(errors="replace").partition("--gpu-name")[2])
     names = re.findall(r"'(sm_\d{2,3}a?)'", allowed[1]) if allowed else []
@@ -170,15 +170,15 @@ def _compiler_fault(top: Path, named: str, folders: str) -> str:
     if path is not None and path.is_dir():
         return "it is a folder"
     if path is not None and path.is_file():
-        return "" if os.access(path, os.X_OK) else "it may not be executed"
+        return "" if os.access(path, os.X_OK) else "it is not executable"
     program = named.split(maxsplit=1)[0]
     if program != named and (_which(top, program, folders) or _below(top, program).is_file()):
-        return "it holds options, and Triton takes the whole value as the name of a program"
+        return "it contains options, but Triton takes the whole value as a program name"
     return "there is no such program"
 
 
 def _which(top: Path, name: str, folders: str) -> str:
-    """The first executable of this name in a list of folders like PATH; "" for none."""
+    """The first executable of this name in a list of folders like PATH; "" if none."""
     for folder in folders.split(":"):
         path = _below(top, f"{folder or '.'}/{name}")
         if path.is_file() and os.access(path, os.X_OK):
@@ -187,7 +187,7 @@ def _which(top: Path, name: str, folders: str) -> str:
 
 
 def _nearest(top: Path, path: str) -> Path:
-    """``path`` below ``top``, or the nearest of its parents that exists, without symbolic links on this machine."""
+    """``path`` below ``top``, or the nearest of its parents that exists, without symbolic links on this host."""
     wanted = _below(top, path)
     there = next((place for place in (wanted, *wanted.parents) if place.exists()), top)
     return there.resolve() if top == Path("/") else there

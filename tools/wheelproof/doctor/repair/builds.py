@@ -30,14 +30,14 @@ from wheel_checks.phrases import joined
 from wheelproof.doctor.repair.graph import Graph
 from wheelproof.doctor.repair.offers import Offers
 
-MOST_READ = 24  # wheels of torch of which version.py is read
+MOST_READ = 24  # torch wheels of which version.py is read
 _MOST_OF_BACKENDS = 4
 _OTHER = re.compile(r"cpu|rocm|xpu")
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A build of torch that may be installed: the pins of it and of its companions, by name, and where it is.
+    """A torch build that may be installed: the pins of it and of its companions, by name, and where it is.
 
     ``changed`` are those that are taken from the index, whatever is installed; ``backend`` is uv's name of a part of
     PyTorch's own index, "" for the configured one.
@@ -63,13 +63,13 @@ class TorchBuilds:
         self.passed_over: dict[str, None] = {}
 
     def candidates(self) -> Iterator[Candidate]:
-        """The best build first: of the installed release, else of the newest one.
+        """The best build first: of the installed release, else of the latest one.
 
         Where no index is configured and the default one has none, those of PyTorch's own. Raises SourceError.
         """
         driver, gpus = driver_cuda(self._facts), host_gpus(self._facts)
         if driver is None:
-            self.passed_over["which CUDA the driver supports is not known"] = None
+            self.passed_over["the CUDA version that the driver supports is unknown"] = None
             return
         found = False
         for version, build in self._on_index(driver, gpus):

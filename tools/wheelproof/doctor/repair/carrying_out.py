@@ -73,7 +73,8 @@ class Repair:
         with alone(self.prefix), terminated_as(SystemExit(TERMINATED)):
             if snapshot.is_unfinished:
                 raise SourceError(
-                    f"an earlier repair of {self.prefix} was interrupted", hint="wheelproof doctor --undo puts it back"
+                    f"an earlier repair of {self.prefix} was interrupted",
+                    hint="restore it with wheelproof doctor --undo",
                 )
             with scratch_folder(STAGE, self.prefix) as scratch:
                 before = survey(self.prefix)
@@ -97,7 +98,7 @@ class Repair:
         """Install what comes into a folder, and compare it; the options by which uv takes the same files again."""
         stage, free = scratch / "stage", shutil.disk_usage(scratch).free
         if free < UNPACKED * (self.plan.download or 0) + MARGIN:
-            raise SourceError(f"{free:,} bytes are free below {self.prefix}, too few to unpack what comes")
+            raise SourceError(f"{free:,} bytes are free below {self.prefix}, too few to unpack the new packages")
         if not self.plan.coming:
             stage.mkdir()
             return []
@@ -112,7 +113,7 @@ class Repair:
             if not wrong:
                 self._check_stage(stage, found)
                 return options
-        raise SourceError(f"what the index has is not what its RECORD says: {', '.join(wrong[:3])}")
+        raise SourceError(f"the wheel on the index does not match its RECORD: {', '.join(wrong[:3])}")
 
     def _check_stage(self, stage: Path, found: Sequence[Found]) -> None:
         """Raise RepairFailedError where what came is not what was planned: before anything is changed."""
@@ -124,19 +125,17 @@ class Repair:
         for name in self.plan.intact:
             other, _ = differing(versions[name].record, self.plan.contents.own[name].digests)
             if other:
-                raise RepairFailedError(
-                    f"{name} came in another build than the one that was installed: {other[0]} differs"
-                )
+                raise RepairFailedError(f"{name} was installed in another build than before: {other[0]} differs")
         if "torch" in versions and self.plan.cuda:
             cuda = read_version(FileTree(), f"{stage}/torch/version.py").get("cuda", "")
             if cuda != self.plan.cuda:
                 raise RepairFailedError(
-                    f"torch came for {cuda or 'no CUDA'}, and was planned for CUDA {self.plan.cuda}"
+                    f"the installed torch is for {cuda or 'no CUDA'}, but CUDA {self.plan.cuda} was planned"
                 )
             code = read_architectures(FileTree(), f"{stage}/torch/lib/libtorch_python.so")
             lacking = [gpu for gpu in host_gpus(self.facts) if gpu.sm and runs_on(code, gpu.product).how == "none"]
             if code and lacking:
-                raise RepairFailedError(f"the torch that came has no code for {lacking[0].product}: {' '.join(code)}")
+                raise RepairFailedError(f"the installed torch has no code for {lacking[0].product}: {' '.join(code)}")
 
     def _requirements(self) -> list[str]:
         return [one.requirement for one in self.plan.coming]
@@ -161,7 +160,7 @@ class Repair:
     def _relative(self, path: str, label: str) -> str:
         real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))  # noqa: PTH118, PTH119, PTH120  # links of the file itself stay
         if not real.startswith(f"{self.plan.contents.prefix}/"):
-            raise SourceError(f"RECORD of {label} lists {path}, which lies outside of {self.plan.contents.prefix}")
+            raise SourceError(f"RECORD of {label} lists {path}, which is outside of {self.plan.contents.prefix}")
         return os.path.relpath(real, self.plan.contents.prefix)
 
     def _change(self, cache: Sequence[str]) -> None:
@@ -177,7 +176,7 @@ class Repair:
             self._uv("install", [*cache, "--no-deps", *again], self._requirements(), "installed")
 
     def _check(self, snapshot: Snapshot, conflicts: set[str], judge: Callable[[], str]) -> None:
-        """Raise RepairFailedError where something is worse than before, or could not be put back."""
+        """Raise RepairFailedError where something is worse than before, or could not be restored."""
         saved, before = snapshot.before()
         after = survey(self.prefix)
         lost = [
@@ -189,9 +188,9 @@ class Repair:
             and not before[path].is_like(after.get(path))
         ]
         if lost:
-            raise RepairFailedError(f"uv changed {lost[0]}, which belongs to nothing that was to change")
+            raise RepairFailedError(f"uv changed {lost[0]}, which is not part of the planned changes")
         if new := sorted(self._conflicts() - conflicts):
-            raise RepairFailedError(f"uv pip check finds what it did not find before: {new[0]}")
+            raise RepairFailedError(f"uv pip check reports a new problem: {new[0]}")
         if reason := judge():
             raise RepairFailedError(reason)
 
@@ -220,7 +219,7 @@ class Repair:
             except StartError as error:
                 raise RepairFailedError(f"uv cannot be started: {error}") from error
         if status:
-            raise RepairFailedError(f"uv ended with exit code {status}: nothing was {done}")
+            raise RepairFailedError(f"uv exited with exit code {status}: nothing was {done}")
 
     @property
     def _question(self) -> Question:
@@ -256,7 +255,7 @@ def _digest(file: Path) -> str:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM: what is being put back is put back to its end. SIGKILL leaves the journal."""
+    """Ignore SIGINT and SIGTERM: what is being put back is restored to its end. SIGKILL leaves the journal."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,6 +1,6 @@
 """The graph of what installed distributions require of one another: pure.
 
-Which extras a user asked for is recorded nowhere. An extra counts as asked for where everything that it requires is
+Which extras a user requested is recorded nowhere. An extra counts as asked for where everything that it requires is
 installed as it requires it, or where another distribution asks for it.
 """
 
@@ -19,7 +19,7 @@ from wheelproof.doctor.repair.installed import Distribution
 
 @dataclass(frozen=True, slots=True)
 class Unmet:
-    """A requirement that is not met: ``found`` is the installed version, "" for none."""
+    """A requirement that is not met: ``found`` is the installed version, "" if none."""
 
     by: Distribution
     requirement: Requirement

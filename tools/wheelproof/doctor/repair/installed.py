@@ -39,7 +39,7 @@ class Distribution:
 
     @cached_property
     def parsed(self) -> Version | None:
-        """The version; None for one that is no version of PEP 440."""
+        """The version; None for one that is not a version of PEP 440."""
         return version_or_none(self.version)
 
     @cached_property
@@ -73,7 +73,7 @@ class Contents:
 
 
 def read_contents(interpreter: Interpreter) -> Contents:
-    """What is installed for this interpreter, from the metadata alone."""
+    """What is installed for this interpreter, only from the metadata."""
     tree, own, elsewhere = FileTree(), dict[str, Distribution](), dict[str, Distribution]()
     folders = tuple(dict.fromkeys(map(os.path.realpath, (interpreter.purelib, interpreter.platlib))))
     search = [entry for entry in interpreter.search_path if entry]

@@ -87,7 +87,7 @@ class Offers:
         self._known: dict[str, Offered] = {}
 
     def versions(self, name: str) -> Mapping[Version, IndexFile]:
-        """The wheel that would be taken of each version, newest version first; {} where no index knows the project.
+        """The wheel that would be taken of each version, latest version first; {} where no index knows the project.
 
         Raises SourceError when an index does not answer.
         """
@@ -144,7 +144,7 @@ class Offers:
 
 
 def target_of(interpreter: Interpreter) -> Target:
-    """The platform and Python for which wheels are looked for."""
+    """The platform and Python for which wheels are searched for."""
     major, minor, patch = (*numbers(interpreter.version), 0, 0, 0)[:3]
     glibc = numbers(interpreter.libc[1]) if interpreter.libc[0] == "glibc" else ()
     pair = (glibc[0], glibc[1]) if len(glibc) > 1 else DEFAULT_GLIBC

@@ -21,10 +21,10 @@ def refusal(facts: HostFacts) -> str:
         return f"{interpreter.path} does not run"
     prefix = Path(interpreter.prefix)
     if is_of_conda(facts) or (prefix / "conda-meta").is_dir():
-        return f"conda keeps account of {prefix}, and only conda may change it"
+        return f"{prefix} is managed by conda, and only conda may change it"
     if not interpreter.is_virtual:
-        kept = ", which the operating system keeps to itself (EXTERNALLY-MANAGED)"
-        return f"{prefix} is no virtual environment{kept if interpreter.externally_managed else ''}"
+        kept = ", which is managed by the operating system (EXTERNALLY-MANAGED)"
+        return f"{prefix} is not a virtual environment{kept if interpreter.externally_managed else ''}"
     return _of_another(prefix, Path(interpreter.purelib), interpreter.path)
 
 

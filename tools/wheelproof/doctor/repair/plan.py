@@ -60,7 +60,7 @@ class Plan:
 
     @property
     def download(self) -> int | None:
-        """The bytes to download, as far as the index says sizes; None where it says none at all."""
+        """The bytes to download, as far as stated by the index sizes; None where it says none at all."""
         sizes = [one.size for one in self.coming if one.size is not None]
         return sum(sizes) if sizes or not self.coming else None
 
@@ -92,7 +92,7 @@ class Plan:
             return "; nothing to download"
         unknown = sum(one.size is None for one in self.coming)
         if self.download is None:
-            return "; the index does not say how much there is to download"
+            return "; the index does not state the download size"
         return f"; {human_bytes(self.download)} to download" + (f", and {unknown} of unknown size" if unknown else "")
 
     def document(self) -> dict[str, object]:

@@ -56,9 +56,7 @@ class Planner:
             except NoPlanError as error:
                 reasons.update(dict.fromkeys(error.reasons or [error.what]))
         passed_over = [*reasons, *builds.passed_over]
-        raise NoPlanError(
-            "no build of torch on the configured index can be installed here", passed_over[:_MOST_REASONS]
-        )
+        raise NoPlanError("no torch build on the configured index can be installed here", passed_over[:_MOST_REASONS])
 
     def _draft(self, goal: Goal) -> _Draft:
         own = self.contents.own
@@ -74,12 +72,12 @@ class Planner:
         return self._with_companions(draft, goal.companions) if not goal.fitting_torch else draft
 
     def _confined(self, path: str) -> str:
-        """The path of a leftover, which lies in a folder of this environment. Raises NoPlanError for any other."""
+        """The path of a leftover, which is in a folder of this environment. Raises NoPlanError for any other."""
         folder, name = posixpath.split(posixpath.normpath(path))
         inside = any(os.path.realpath(folder) == one or os.path.realpath(folder).startswith(f"{one}/")
                      for one in self.contents.folders)  # fmt: skip
         if not inside or name in ("", ".", ".."):
-            raise NoPlanError(f"{path} does not lie in this environment")
+            raise NoPlanError(f"{path} is not in this environment")
         return posixpath.join(os.path.realpath(folder), name)
 
     def _with_companions(self, draft: _Draft, names: Sequence[str]) -> _Draft:
@@ -90,8 +88,8 @@ class Planner:
         for name in names:
             found = builds.companion(name, torch.parsed, files.cuda) if name in self.contents.own else None
             if found is None and name in self.contents.own:
-                reason = f"the configured index has no {name} that requires torch {torch.version} and is of its build"
-                raise NoPlanError(f"no {name} that belongs to this torch can be had", [reason])
+                reason = f"the configured index has no {name} that requires torch {torch.version} and matches its build"
+                raise NoPlanError(f"no {name} that matches this torch is available", [reason])
             if found:
                 draft = replace(draft, exact={**draft.exact, name: found[0]})
                 draft = replace(draft, reinstalled=(*draft.reinstalled, *[name] * found[1]))
@@ -118,26 +116,26 @@ class Planner:
         one = self.contents.own.get(name)
         if one is None and name in self.contents.elsewhere:
             where = self.contents.elsewhere[name].entry
-            raise NoPlanError(f"{name} lies in {where}, outside of the environment {self.contents.prefix}")
+            raise NoPlanError(f"{name} is in {where}, outside the environment {self.contents.prefix}")
         if one is None:
             raise NoPlanError(f"{name} is not installed in {self.contents.prefix}")
         if by := _SYSTEM_INSTALLERS.get(one.installer):
-            raise NoPlanError(f"{by} installed {one.label}, and keeps account of it")
+            raise NoPlanError(f"{by} installed and manages {one.label}")
         if not one.record:
-            raise NoPlanError(f"{one.label} has no RECORD: which files are its own is not known")
+            raise NoPlanError(f"{one.label} has no RECORD: its files are unknown")
         return one
 
     def _from_address(self, one: Distribution) -> tuple[str, Offered]:
         """The address of direct_url.json, as a requirement has it, and the wheel there."""
         url = str(one.origin["url"])
         if "archive_info" not in one.origin or one.parsed is None:
-            what = f"{one.label} was installed from {redact(url)}, which is no wheel"
-            raise NoPlanError(what, ["install it from there again, as it was installed"])
+            what = f"{one.label} was installed from {redact(url)}, which is not a wheel"
+            raise NoPlanError(what, ["reinstall it from there"])
         file = file_from_url(url, "")
         if file is None or not file.is_wheel:
             raise NoPlanError(f"{one.label} was built from {redact(url)}: only its source is there, and no wheel")
         if is_file_url(url) and not path_of(url).is_file():
-            raise NoPlanError(f"{one.label} was installed from {redact(url)}, which does not exist any more")
+            raise NoPlanError(f"{one.label} was installed from {redact(url)}, which no longer exists")
         info = one.origin["archive_info"]
         hashes = info.get("hashes", {}) if isinstance(info, dict) else {}
         sha256 = str(hashes.get("sha256", "")) if isinstance(hashes, dict) else ""
@@ -202,7 +200,7 @@ class Planner:
             fresh=draft.fresh or bool(draft.intact),
         )
         if plan.is_empty:
-            raise NoPlanError("everything is installed as it should be: no install would change anything")
+            raise NoPlanError("everything is already installed: no install would change anything")
         return plan
 
     def _coming(self, solution: Solution, backend: str) -> Iterator[Coming]:
@@ -241,7 +239,7 @@ class Planner:
         libraries = sorted(filter(shares_paths, replaced))
         for one, other in itertools.combinations(libraries, 2):
             if family_of(one) == family_of(other):
-                raise NoPlanError(f"{one} and {other} would overwrite one another")
+                raise NoPlanError(f"{one} and {other} would overwrite each other")
         for name in libraries:
             others = [one for one in own if family_of(one) == family_of(name) and one != name and shares_paths(one)]
             for other in (one for one in others if one in after and one not in replaced):

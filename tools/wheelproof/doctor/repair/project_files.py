@@ -1,4 +1,4 @@
-"""Files of the project in the working directory, and settings of the user, that bring a CPU build of torch back.
+"""Files of the project in the working directory, and settings of the user, that bring a CPU torch build back.
 
 They are read and never followed: nothing that they name is contacted or run.
 """
@@ -19,9 +19,9 @@ _MOST_FILES = 64
 _NAMES = ("pyproject.toml", "uv.toml", "uv.lock", "Pipfile", "environment.yml")
 _REQUIREMENTS = re.compile(r"(?:requirements|constraints)[\w.-]*\.(?:txt|in)")
 _BRINGS_CPU = (
-    (re.compile(r"[^\s\"'=]{0,200}/whl/(?:\w+/)*cpu\b"), "names an index of builds for the CPU"),
-    (re.compile(r"^\s*torch-backend\s*=\s*[\"']cpu[\"']"), "asks uv for builds for the CPU"),
-    (re.compile(r"\btorch(?:vision|audio)?\s*===?\s*[\w.]+\+cpu\b"), "pins a build for the CPU"),
+    (re.compile(r"[^\s\"'=]{0,200}/whl/(?:\w+/)*cpu\b"), "names an index of CPU builds"),
+    (re.compile(r"^\s*torch-backend\s*=\s*[\"']cpu[\"']"), "configures uv for CPU builds"),
+    (re.compile(r"\btorch(?:vision|audio)?\s*===?\s*[\w.]+\+cpu\b"), "pins a CPU build"),
 )
 
 
@@ -30,11 +30,11 @@ def bring_it_back(facts: HostFacts, folder: Path) -> Iterator[str]:
     told = set()
     for setting in cpu_settings(facts):
         told.add(setting.source.partition(":")[0])
-        yield f"{setting.source or setting.tool} still asks for builds for the CPU ({setting.value}): correct it"
+        yield f"{setting.source or setting.tool} still selects CPU builds ({setting.value}): correct it"
     for file in _files(folder):
         if str(file) not in told and (found := _first_line(file)):
             number, what, text = found
-            yield f"{file}:{number} {what} ({text}): an install from that file brings the CPU build back"
+            yield f"{file}:{number} {what} ({text}): installing from that file restores the CPU build"
 
 
 def _files(folder: Path) -> list[Path]:

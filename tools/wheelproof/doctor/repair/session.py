@@ -1,4 +1,4 @@
-"""From a diagnosis to a repair: what is to be mended, the plan for it, and whether it made anything better."""
+"""From a diagnosis to a repair: what is to be fixed, the plan for it, and whether it made anything better."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STAGES = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be mended: a goal, the rules that ask for it, and sentences about fixes that --fix does not run."""
+    """What is to be fixed: a goal, the rules that ask for it, and sentences about fixes that --fix does not run."""
 
     goal: Goal | None = None
     rules: frozenset[str] = frozenset()
@@ -60,7 +60,7 @@ class Session:
     notes: list[str] = field(default_factory=list)
 
     def plan(self) -> Repair | None:
-        """The repair; None where there isn't one, and ``notes`` then say why."""
+        """The repair; None where none exists, and ``notes`` then say why."""
         asked = self._asked()
         self.notes += asked.notes
         if asked.goal is None:
@@ -89,7 +89,7 @@ class Session:
         if left:
             return f"{joined(sorted(left))} is still found"
         if _stage(after) < _stage(self.diagnosis):
-            return f"torch got further before: now {joined(after.symptoms[:3])}"
+            return f"torch now fails earlier: {joined(after.symptoms[:3])}"
         return ""
 
     def reminders(self) -> Iterator[str]:
@@ -106,7 +106,7 @@ class Session:
         environ = environment_of(self.environ, contents.prefix)
         config = configured_indexes(environ, self.folder)
         for address in config.refused:
-            self.notes.append(f"not asked: {address.url}, which only {address.where} names")
+            self.notes.append(f"not contacted: {address.url}, which only {address.where} names")
         own = contents.own
         with (
             without_new_lock(Path(contents.prefix)),
@@ -118,7 +118,7 @@ class Session:
             return Repair(plan, Solver(contents, graph, offers.config, environ), self.facts)
 
     def _say_why_not(self, error: NoPlanError) -> None:
-        self.notes.append(f"--fix has no plan, and changes nothing: {error}")
+        self.notes.append(f"--fix changed nothing, since it found no plan: {error}")
         self.notes += [f"what stops it: {reason}" for reason in error.reasons]
 
     def _asked(self) -> Asked:
@@ -126,7 +126,7 @@ class Session:
         root = self.diagnosis.root
         worth = [result for result in _found(self.diagnosis) if result.severity is not Severity.NOTE]
         if root is None and not worth:
-            return Asked(notes=("--fix has nothing to do",))
+            return Asked(notes=("nothing to fix",))
         first = [root] if root else worth
         notes = [why_not(result, self.facts) for result in first if result.fix is None or result.fix.goal is None]
         if root is not None and notes:

@@ -1,6 +1,6 @@
-"""What an environment was before a repair: its files as they were, and a list of everything that was there.
+"""What an environment was before a repair: its files as they were, and a list of everything that was present.
 
-A snapshot lies in the environment itself, in a folder that only its user can read: on the same file system, so that a
+A snapshot is in the environment itself, in a folder that only its user can read: on the same file system, so that a
 copy can share blocks (reflink) and putting back is a rename, and gone with the environment. It holds the files of the
 distributions that change, as copies: a hard link would change with the file. A repair of one environment replaces the
 snapshot of the one before.
@@ -80,7 +80,7 @@ class Snapshot:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a repair was begun, or began to be put back, and did not come to its end."""
+        """Whether a repair was begun, or began to be restored, and did not come to its end."""
         if not self.exists or not os.path.lexists(self.folder / JOURNAL):
             return False
         with contextlib.suppress(SourceError, FormatError):
@@ -88,19 +88,19 @@ class Snapshot:
         return False
 
     def state(self) -> str:
-        """How far the repair came. Raises NotFoundError where there isn't one, SourceError for one that is not trusted,
+        """How far the repair came. Raises NotFoundError where none exists, SourceError for one that is not trusted,
         FormatError for a journal that cannot be read.
         """
         if self.exists and not os.path.lexists(self.folder / JOURNAL):
-            self.remove()  # of a process that was killed before a repair began, or after one was put back
+            self.remove()  # of a process that was killed before a repair began, or after one was restored
         if not os.path.lexists(self.folder):
-            raise NotFoundError(f"there is nothing to undo in {self.prefix}: no repair has been made there")
+            raise NotFoundError(f"nothing to undo in {self.prefix}: no repair was made there")
         self._check_owner(self.folder)
         self._check_owner(self.folder / JOURNAL)
         document = self._read(JOURNAL, _LARGEST_JOURNAL)
         state = document.get("state") if isinstance(document, dict) else None
         if not isinstance(document, dict) or document.get("schema") != SCHEMA or state not in (RUNNING, DONE, UNDOING):
-            raise FormatError(f"{self.folder / JOURNAL} is no journal of this wheelproof", expected=SCHEMA)
+            raise FormatError(f"{self.folder / JOURNAL} is not a journal of this wheelproof", expected=SCHEMA)
         return str(state)
 
     def begin(self, paths: Iterable[str], before: States) -> None:
@@ -146,7 +146,7 @@ class Snapshot:
         self.note(DONE)
 
     def before(self) -> tuple[tuple[str, ...], dict[str, State]]:
-        """The paths of the copies, and everything that was there. Raises FormatError for what leads elsewhere."""
+        """The paths of the copies, and everything that was present. Raises FormatError for what leads elsewhere."""
         document = self._read(BEFORE, LARGEST_LIST)
         states = _states(document, self.folder / BEFORE)
         saved = document.get("saved") if isinstance(document, dict) else None
@@ -203,8 +203,8 @@ class Snapshot:
             raise SourceError(f"{path} cannot be read: {error.strerror}") from error
         if stat.S_ISLNK(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o022:
             raise SourceError(
-                f"{path} is not this user's alone, so what it says is not trusted",
-                expected="a file or folder that this user owns and no other may write",
+                f"{path} is writable by other users, so it is not trusted",
+                expected="a file or folder that only this user owns and may write",
             )
 
 
@@ -229,7 +229,9 @@ def survey(prefix: Path) -> dict[str, State]:
         except OSError as error:
             raise SourceError(f"{prefix / folder} cannot be read: {error.strerror}") from error
         if len(found) > MOST_FILES:
-            raise SourceError(f"{prefix} holds more than {MOST_FILES:,} files", hint="make a new environment instead")
+            raise SourceError(
+                f"{prefix} contains more than {MOST_FILES:,} files", hint="make a new environment instead"
+            )
     return found
 
 
@@ -306,7 +308,7 @@ def _rows(rows: Mapping[object, object], file: Path) -> Iterator[tuple[str, Stat
         parts = path.split("/") if isinstance(path, str) else [""]
         fields: list[Any] = row if isinstance(row, list) and len(row) == 6 else [None] * 6
         if not isinstance(path, str) or "\0" in path or not {"", ".", ".."}.isdisjoint(parts) or FOLDER in parts:
-            raise FormatError(f"{file} names {str(path)[:200]!r}, which is no path in the environment")
+            raise FormatError(f"{file} names {str(path)[:200]!r}, which is not a path in the environment")
         kind, *numbers, target = fields
         if kind not in ("f", "l", "d") or not all(type(one) is int for one in numbers) or not isinstance(target, str):
             raise FormatError(f"{file} is damaged at {path[:200]!r}")

@@ -121,7 +121,7 @@ class Solver:
         return f"{name}{'==' if one.parsed else '==='}{one.version}"
 
     def _movable(self, question: Question) -> frozenset[str]:
-        """What may change its version: torch's own where torch does, what is asked for, and what is broken already."""
+        """What may change its version: torch's own where torch does, what is requested, and what is broken already."""
         names = {_name_of(text) for text in question.wanted} | {one.name for one in self.graph.unmet()}
         if "torch" in question.exact:
             names.update(_OF_TORCH)

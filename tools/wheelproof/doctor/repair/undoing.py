@@ -30,14 +30,14 @@ SHOWN = 5  # files in a sentence
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """How many files, links and folders were put back, and how many that had come were removed."""
+    """How many files, links and folders were restored, and how many that had come were removed."""
 
     restored: int
     removed: int
 
 
 class ChangedSinceError(SourceError):
-    """Files of the repair were changed by others since; nothing was put back."""
+    """Files of the repair were changed by others since; nothing was restored."""
 
 
 def changes(before: States, after: States) -> set[str]:
@@ -53,7 +53,7 @@ def alone(prefix: Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise SourceError(f"another wheelproof is repairing {prefix}", hint="wait until it ends") from None
+        raise SourceError(f"another wheelproof process is repairing {prefix}", hint="wait for it to finish") from None
     except OSError:  # a file system without locks
         pass
     try:
@@ -66,7 +66,7 @@ def alone(prefix: Path) -> Iterator[None]:
 def undo(prefix: Path) -> Undone:
     """Put the environment back as it was before its last repair, and remove the snapshot.
 
-    A repair that was killed is put back with all that changed since it began. Raises NotFoundError where there is
+    A repair that was killed is restored with all that changed since it began. Raises NotFoundError where there is
     nothing to undo, ChangedSinceError where others changed files of the repair since, SourceError and FormatError.
     """
     snapshot = Snapshot(prefix)
@@ -91,8 +91,8 @@ def _refuse_changes(prefix: Path, after: Mapping[str, State | None]) -> None:
         more = f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
         raise ChangedSinceError(
             f"these files were changed after the repair, by something else: {', '.join(wrong[:SHOWN])}{more}; "
-            "nothing was put back",
-            hint=f"the files as they were are in {prefix / FOLDER}",
+            "nothing was restored",
+            hint=f"the original files are in {prefix / FOLDER}",
         )
 
 
@@ -151,7 +151,7 @@ def _restore(snapshot: Snapshot, path: str, state: State, number: int | None) ->
 
 
 def _remove(path: Path) -> bool:
-    """Remove a file or link, and a folder that holds nothing but byte code; True when it is gone."""
+    """Remove a file or link, and a folder that contains nothing but byte code; True when it is gone."""
     try:
         status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -11,9 +11,9 @@ from wheelproof.doctor.repair.snapshot import Snapshot
 
 
 def unfinished(facts: HostFacts) -> list[str]:
-    """A sentence about a repair of this environment that did not come to its end; none where there isn't one."""
+    """A sentence about a repair of this environment that did not come to its end; none where none exists."""
     interpreter = facts.interpreter
     if isinstance(interpreter, Unavailable) or not Snapshot(Path(interpreter.prefix)).is_unfinished:
         return []
     undo = run("wheelproof", "doctor", "--python", path(interpreter.path), "--undo")
-    return [f"A repair of {interpreter.prefix} was interrupted: {in_words(undo)} puts it back."]
+    return [f"A repair of {interpreter.prefix} was interrupted: restore it with {in_words(undo)}"]

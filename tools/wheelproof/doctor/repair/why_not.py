@@ -7,14 +7,14 @@ from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import CheckResult
 
-_CHOICE = "it asks for a choice"
+_CHOICE = "it requires a choice"
 _OTHER: dict[type, str] = {  # what no vector is
     Export: "it sets something in your shell",
     Unset: "it sets something in your shell",
     Pipe: "it needs a shell",
     WriteFile: "it writes a file",
-    Options: "it is for a command of yours",
-    NoCommand: "there is no command that is safe to run",
+    Options: "it changes your own command",
+    NoCommand: "no command is safe to run",
 }
 
 
@@ -40,5 +40,5 @@ def _of_vector(argv: tuple[str, ...]) -> str:
     if any(word.startswith("--no-binary") for word in argv):
         return "it builds from source, which runs code"
     if {"pip", "install"} <= set(argv):
-        return "it plans no install of this kind"
+        return "this kind of install is not supported"
     return "it changes more than the packages of this environment"

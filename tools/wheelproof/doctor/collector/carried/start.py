@@ -1,4 +1,4 @@
-"""Collects what `wheelproof doctor` knows of this machine, where wheelproof cannot be installed.
+"""Collects what `wheelproof doctor` knows of this host, where wheelproof cannot be installed.
 
     python3 collect.py > facts.json         # on the machine in question; Python 3.6 or newer
     wheelproof doctor --facts facts.json    # anywhere
@@ -11,7 +11,7 @@ addresses and identifiers of GPUs are replaced: look at the facts before you pas
 import os
 import sys
 
-# Before anything else is imported: nothing that lies next to this file, or in the current folder, is meant.
+# Before anything else is imported: nothing that is next to this file, or in the current folder, is meant.
 if sys.path and sys.path[0] in ("", os.path.dirname(os.path.abspath(sys.argv[0]))):
     del sys.path[0]
 
@@ -34,8 +34,8 @@ def arguments():
         "--python",
         metavar="PATH",
         default="",
-        help="the interpreter, or its environment, that is to be looked at (default: the active environment, else the "
-        "first python3 on PATH)",
+        help="the interpreter or environment to inspect (default: the active environment, else the first python3 on "
+        "PATH)",
     )
     parser.add_argument(
         "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="stop reading after SECONDS (default: 60)"
@@ -48,7 +48,7 @@ def seconds(text):
     """A time to wait."""
     value = float(text)
     if not 0 < value <= LONGEST:
-        raise argparse.ArgumentTypeError("expected a number above 0, up to a day")
+        raise argparse.ArgumentTypeError("expected a number of seconds above 0, at most a day")
     return value
 
 
@@ -67,7 +67,7 @@ def unpack(folder, files):
 
 
 def collect(files):
-    """Print the facts of this machine; the exit code."""
+    """Print the facts of this host; the exit code."""
     if sys.version_info < OLDEST:
         sys.stderr.write("collect.py needs Python 3.6 or newer, and this is %s\n" % sys.version.split()[0])
         return 2
@@ -84,7 +84,7 @@ def collect(files):
         from wheelproof.doctor.facts_file import facts_text
         from wheelproof.doctor.reading import Request, read_host
 
-        sys.stderr.write("reading this machine, for at most %g seconds\n" % asked.timeout)
+        sys.stderr.write("reading this host, for at most %g seconds\n" % asked.timeout)
         request = Request(asked.python, timeout=asked.timeout, trial=not asked.no_trial)
         text = facts_text(read_host(request, os.environ))
         sys.stdout.write(text)
@@ -98,5 +98,5 @@ def collect(files):
         return 3
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    sys.stderr.write("look at the facts before you pass them on; wheelproof doctor --facts FILE reads them\n")
+    sys.stderr.write("review the facts before you share them; wheelproof doctor --facts FILE reads them\n")
     return 0

@@ -27,7 +27,7 @@ from wheel_checks.sources.regular_file import open_regular
 MOST_MODULES = 64
 MOST_SYMBOLS = 5_000  # of one module
 
-# Names in the namespaces c10, at and torch, also behind the prefixes of vtables, typeinfo and guards (Itanium C++ ABI).
+# Names in the namespaces c10, at and torch, also after the prefixes of vtables, typeinfo and guards (Itanium C++ ABI).
 _OF_TORCH = re.compile(r"_Z(?:T[VTIS]|GV)?N[rVK]*(?:3c10|2at|5torch)")
 _TORCH_LIBRARY = re.compile(r"lib(?:torch|c10)\w*\.so")
 
@@ -39,7 +39,7 @@ def unresolved_symbols(
     defines.
 
     ``libraries`` are those of other distributions, by file name: what a module needs of one of them is not torch's. A
-    module that needs a whole library which this torch lacks is left out, and nothing is said of a torch that is
+    module that needs a whole library which this torch lacks is omitted, and nothing is said of a torch that is
     damaged.
     """
     folder = f"{torch_folder}/lib"

@@ -62,7 +62,7 @@ class Found:
 
     @cached_property
     def record(self) -> bytes:
-        """RECORD, empty if there isn't one or it is too long."""
+        """RECORD, empty if none exists or it is too long."""
         content = _read(self.tree, f"{self.folder}/RECORD", LARGEST_RECORD)
         return content if len(content) <= LARGEST_RECORD else b""
 
@@ -148,7 +148,7 @@ def required_by_core(found: Sequence[Found]) -> list[Found]:
 
 
 def users_of_torch(found: Iterable[Found]) -> list[Found]:
-    """What requires torch, and is no part of the core."""
+    """What requires torch, and is not part of the core."""
     return [one for one in found if not one.is_core and "torch" in one.needs()]
 
 
@@ -202,7 +202,7 @@ def _found(tree: FileTree, entry: str, folder_name: str) -> Found:
 
 
 def _read(tree: FileTree, path: str, limit: int) -> bytes:
-    with suppress(SourceError):  # there, and not readable: as if it were not there
+    with suppress(SourceError):  # there, and not readable: as if it were not present
         return tree.read(path, limit) or b""
     return b""
 

@@ -24,7 +24,7 @@ CUT_OFF, PRESENT = "cut off", "present"  # labels of evidence
 def file_findings(inside: InstalledEnvironment) -> tuple[FileFinding, ...]:
     """The failures, those of the environment first.
 
-    Two things are looked at besides: what is left of a distribution that lacks files (evidence ``PRESENT``), and
+    Two things are inspected besides: what is left of a distribution that lacks files (evidence ``PRESENT``), and
     whether libraries of another size are cut off (evidence ``CUT_OFF``).
     """
     return tuple(islice(_all(inside), MOST_FINDINGS))
@@ -115,7 +115,7 @@ def _is_library(path: str) -> bool:
 
 
 def _cut_off(tree: FileTree, path: str) -> str:
-    """What of a library lies behind the end of its file; "" for one that is complete, however it was changed."""
+    """What of a library lies after the end of its file; "" for one that is complete, however it was changed."""
     elf, _ = read_elf_file(tree, path, {Part.SEGMENTS, Part.SECTIONS})
     if not isinstance(elf, ElfFacts):
         return elf

@@ -36,7 +36,7 @@ def read_installed_facts(
     python: str = "",
     environ: Mapping[str, str] | None = None,
 ) -> Installed | Unavailable:
-    """What is installed for ``interpreter``; when that is not known, for ``python`` as its files show.
+    """What is installed for ``interpreter``; when that is unknown, for ``python`` as its files show.
 
     ``environ`` gives LD_LIBRARY_PATH, and the active environment when no interpreter is known.
     """
@@ -111,7 +111,7 @@ def find_modules(tree: FileTree, search_path: Iterable[str], working_directory: 
 
 
 def _module(tree: FileTree, folder: str, module: str, names: Sequence[str]) -> str:
-    """The file that ``import module`` would run in this folder, "" for none (importlib's FileFinder)."""
+    """The file that ``import module`` would run in this folder, "" if none (importlib's FileFinder)."""
     if module in names and tree.is_file(f"{folder}/{module}/__init__.py"):
         return f"{folder}/{module}/__init__.py"
     candidates = [name for name in names if name.startswith(f"{module}.") and name.endswith((".so", ".py", ".pyc"))]

@@ -52,7 +52,7 @@ def judge_files(environment: Environment, chosen: Chosen, environ: Mapping[str, 
 
 
 def _reading(tree: FileTree, environ: Mapping[str, str]) -> Reading:
-    """LD_LIBRARY_PATH is that of this machine, and means nothing below another root."""
+    """LD_LIBRARY_PATH is that of this host, and means nothing below another root."""
     folders = environ.get("LD_LIBRARY_PATH", "").split(":") if tree.is_this_machine else []
     return Reading(library_path=tuple(filter(None, folders)), host_machine=this_machine().target.machine)
 

@@ -48,7 +48,7 @@ def read_origins(
 
     ``prefix`` is that of the Python environment, ``folder`` the working directory. A variable that no file sets, and
     with which the first process of a container was started, has the origin "/proc/1/environ". Nothing is run: what a
-    file sets in other ways (by sourcing another, by a command) stays unknown, and such a variable is left out.
+    file sets in other ways (by sourcing another, by a command) stays unknown, and such a variable is omitted.
     """
     files = list(_files(Path(root), environment.get("HOME", ""), prefix, folder))
     first = _first_process(Path(root))

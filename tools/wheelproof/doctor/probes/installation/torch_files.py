@@ -29,7 +29,7 @@ _WITH_RPATH = ("libtorch_cuda.so", "libtorch_hip.so", "libtorch_cpu.so")
 
 
 def read_version(tree: FileTree, path: str) -> Mapping[str, str]:
-    """The texts that a version.py assigns; empty for one that is not there or cannot be parsed."""
+    """The texts that a version.py assigns; empty for one that is not present or cannot be parsed."""
     try:
         content = tree.read(path, LARGEST_VERSION_FILE)
         values = parse_version_file(path, content).values if content is not None else {}
@@ -41,7 +41,7 @@ def read_version(tree: FileTree, path: str) -> Mapping[str, str]:
 def read_torch(
     tree: FileTree, modules: Iterable[ShadowModule], found: Sequence[Found], target: Target | Unavailable, machine: str
 ) -> TorchFiles | None:
-    """The first torch of ``modules`` that has a version.py; None if there isn't one."""
+    """The first torch of ``modules`` that has a version.py; None if none exists."""
     for module in modules:
         folder = posixpath.dirname(module.path)
         if module.name == "torch" and tree.is_file(f"{folder}/version.py"):
@@ -88,7 +88,7 @@ def _chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 def _triton(torch: Found, target: Target | Unavailable) -> str:
-    """What torch requires of Triton on this machine, without the marker."""
+    """What torch requires of Triton on this host, without the marker."""
     for name, text in torch.requirements():
         if name not in _TRITONS:
             continue
