@@ -1,4 +1,4 @@
-"""What `pins check` says of a tree: what is found fails, what is not known is undecided."""
+"""What `pins check` says of a tree: what is found fails, what is unknown is undecided."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def test_a_requirement_that_the_installed_version_survives(wheelproof: Wheelproo
     run = wheelproof("pins", "explain", "torch==2.7.0", "--installed", "2.7.0+cu128")
 
     assert run.status == 0
-    assert "pip and uv keep torch 2.7.0+cu128: ==2.7.0 says nothing of a local version" in run.out
+    assert "pip and uv keep torch 2.7.0+cu128: ==2.7.0 says nothing about a local version" in run.out
 
 
 def test_a_requirement_that_replaces_it(wheelproof: Wheelproof) -> None:
@@ -33,7 +33,7 @@ def test_several_requirements_and_their_facts(wheelproof: Wheelproof) -> None:
 
     facts = [subject["facts"] for subject in json.loads(run.out)["subjects"]]
     assert [fact["kept"] for fact in facts] == [{"pip": True, "uv": True}, {"pip": False, "uv": False}]
-    assert facts[0]["upgrade"]["uv"] == "takes the newest version that is allowed, also of what others require"
+    assert facts[0]["upgrade"]["uv"] == "takes the latest version that is allowed, also of what others require"
 
 
 def test_the_version_of_an_environment(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_the_version_of_an_environment(wheelproof: Wheelproof, tmp_path: Path) -
     [
         (["torchvision>=0.22", "--installed", "2.7.0"], 2, "the requirement is about torchvision"),
         (["torch=>2", "--installed", "2.7.0"], 2, "does not parse"),
-        (["torch", "--installed", "new"], 2, "is no installed version"),
+        (["torch", "--installed", "new"], 2, "is not an installed version"),
         (["torch", "--python", "nowhere"], 3, "there is no"),
     ],
 )

@@ -102,7 +102,7 @@ def asked_of_pip(world: World) -> dict[str, str]:
         (">2.7.0", CUDA, ">2.7.0 excludes every local version of 2.7.0: 2.7.0+cu128 counts as 2.7.0"),
         ("===2.7.0", CUDA, "=== compares the text, local version included: 2.7.0+cu128 is not 2.7.0"),
         ("==2.7.0+cpu", CUDA, "==2.7.0+cpu names the local version +cpu, and 2.7.0+cu128 has +cu128"),
-        ("==2.7.0", CUDA, "==2.7.0 says nothing of a local version, so 2.7.0+cu128 counts as 2.7.0"),
+        ("==2.7.0", CUDA, "==2.7.0 says nothing about a local version, so 2.7.0+cu128 counts as 2.7.0"),
         (">=2.7.0", NGC, f"{NGC} is a pre-release of 2.7.0 and comes before it: >=2.7.0 excludes it"),
         (">=2.12", NIGHTLY, f"{NIGHTLY} is a pre-release of 2.12.0 and comes before it: >=2.12 excludes it"),
         ("<2.12", NIGHTLY, f"<2.12 excludes 2.12 and its pre-releases, so also {NIGHTLY}"),
@@ -140,7 +140,7 @@ def test_what_no_requirement_is() -> None:
 
 @pytest.mark.parametrize("text", ["2.7.0cu", "torch", "torch==", ""])
 def test_what_no_installed_version_is(text: str) -> None:
-    with pytest.raises(UsageError, match="is no installed version"):
+    with pytest.raises(UsageError, match="is not an installed version"):
         parse_installed(text)
 
 

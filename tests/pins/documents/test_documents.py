@@ -256,7 +256,7 @@ def test_a_script_with_crlf() -> None:
     ("kind", "text", "message"),
     [
         (PYPROJECT, "[project\n", r"file is not valid TOML: .*line 1"),
-        ("setup.cfg", "x\n[y]\n", r"file is no valid setup\.cfg: .*"),
+        ("setup.cfg", "x\n[y]\n", r"file is not a valid setup\.cfg: .*"),
         ("setup.py", "x = (\n", r"file is not valid Python \(line 1\)"),
         (PYPROJECT, "x = " + "[" * 5000, "file is not valid TOML"),
     ],

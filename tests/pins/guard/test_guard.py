@@ -36,7 +36,7 @@ class Way:
     lost: str
     fails: bool = False
     project: str = ""  # the requirements of the project in the current folder
-    prepared: str = ""  # a file of requirements in it
+    prepared: str = ""  # a requirements file in it
 
 
 def project(world: World, requirement: str, table: str = "[tool.uv]\n") -> None:

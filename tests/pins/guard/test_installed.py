@@ -132,7 +132,8 @@ def test_a_library_that_was_overwritten_is_named_with_the_command_and_put_back(w
     done = world.shell("pip install needs-cu13")
     assert (done.status, world.is_intact) == (1, True), done.words
     assert (
-        f"`pip install needs-cu13` broke what is held: {CUDNN} of nvidia-cudnn-cu12 9.7 was overwritten" in done.words
+        f"`pip install needs-cu13` damaged held packages: {CUDNN} of nvidia-cudnn-cu12 9.7 was overwritten"
+        in done.words
     )
     assert "put back: nvidia-cudnn-cu12" in done.words
 
@@ -194,7 +195,7 @@ def test_the_program_needs_the_standard_library_alone() -> None:
 def test_what_is_damaged_already_is_said_in_the_plan(world: GuardedWorld) -> None:
     world.shell(f"{world.uv} pip install -q nvidia-cudnn-cu13")
     done = world.guard("--install")
-    assert f"note: {CUDNN} of nvidia-cudnn-cu12 9.7 is not the file that it installed" in done.words
+    assert f"note: {CUDNN} of nvidia-cudnn-cu12 9.7 is not the installed file" in done.words
 
 
 def without_links(world: GuardedWorld) -> None:

@@ -101,7 +101,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 JAX_CASES = [
-    ("what requires a release that is there", "flax", PASS, "jax 0.7.0 stays"),
+    ("what requires a release that is present", "flax", PASS, "jax 0.7.0 stays"),
     ("an older release is required", "old-jax-user", FAIL, "jax 0.7.0 would be replaced by 0.6.2"),
     (
         "jaxlib by itself: the plug-in is not used with it",
@@ -110,7 +110,7 @@ JAX_CASES = [
         "jax-cuda12-plugin 0.7.0 does not go with jaxlib 0.6.2",
     ),
     ("an upgrade", "-U jax", FAIL, "jax 0.7.0 would be replaced by 0.8.0"),
-    ("the release that is there", "jax[cuda12]==0.7.0", PASS, "jax 0.7.0 stays"),
+    ("the release that is present", "jax[cuda12]==0.7.0", PASS, "jax 0.7.0 stays"),
     ("a torch with an older cuDNN", "torch-old", FAIL, "requires nvidia-cudnn-cu12<10.0,>=9.8"),
     ("a torch with the same cuDNN", "torch-same", PASS, "jax 0.7.0 stays"),
     (

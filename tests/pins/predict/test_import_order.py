@@ -1,4 +1,4 @@
-"""Where imports find torch, before and after: what lies in front of it, and what an installer does not see."""
+"""Where imports find torch, before and after: what is in front of it, and what an installer does not see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``pins predict``: what the install would do to torch, who demands it, and which build would take its place."""
+"""``pins predict``: what the install would do to torch, which package requires it, and which build would take its
+place."""
 
 from __future__ import annotations
 
@@ -210,15 +211,15 @@ def test_a_companion_for_another_torch_than_the_one_that_comes(wheelproof: Wheel
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["vllm", "--installer", "pip", "--offline"], "pip cannot plan an install from its cache alone"),
-        (["vllm", "--platform", "aarch64"], "what is installed there is not known"),
-        (["vllm", "--installed", "2.7.0", "--platform", "all"], "one environment can be described at a time"),
+        (["vllm", "--installer", "pip", "--offline"], "pip cannot plan an install from its cache"),
+        (["vllm", "--platform", "aarch64"], "the installed packages there are unknown"),
+        (["vllm", "--installed", "2.7.0", "--platform", "all"], "only one of them"),
         (
             ["vllm", "--installed", "2.7.0", "--installer", "pip", "--platform", "aarch64"],
             "pip cannot plan for another platform",
         ),
-        (["vllm", "--installed", "2.7.0", "--python", "/nowhere"], "describe two environments"),
-        (["--installed", "2.7.0"], "nothing was asked for"),
+        (["vllm", "--installed", "2.7.0", "--python", "/nowhere"], "describe different environments"),
+        (["--installed", "2.7.0"], "nothing was requested"),
         (["vllm=1", "--installed", "2.7.0"], "a requirement does not parse"),
         (["-r", "gone.txt", "--installed", "2.7.0"], "cannot be read"),
     ],
@@ -261,7 +262,7 @@ def test_what_uv_says() -> None:
 
 
 def test_words_of_uv_that_say_nothing_are_no_answer() -> None:
-    with pytest.raises(FormatError, match="what uv says cannot be read"):
+    with pytest.raises(FormatError, match="the output of uv cannot be parsed"):
         parse_uv_changes("warning: something else\n")
 
 

@@ -187,11 +187,11 @@ def test_what_uv_run_puts_in_front(world: World, predict: Predict) -> None:
         ("uv pip install needs-2-8", 1, "torch==2.8.0"),
         ("uvx needs-2-8", 0, "stays"),
         ("uv tool install needs-2-8", 0, "stays"),
-        ("uv pip install --frobnicate torch", 3, "--frobnicate is not known"),
+        ("uv pip install --frobnicate torch", 3, "--frobnicate is unknown"),
         ("poetry add torch", 3, "resolves with poetry itself"),
         ("pip install needs-any && uv pip install needs-2-8", 1, "needs-2-8 1.0 (torch==2.8.0)"),
         ("if true; then pip install needs-2-8; fi", 3, "it runs under a condition"),
-        ("pip install $UNKNOWN", 3, "a value in it is not known"),
+        ("pip install $UNKNOWN", 3, "it contains an unknown value"),
     ],
 )
 def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str) -> None:
@@ -220,15 +220,15 @@ def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str)
         ("uv venv --clear", "it empties the environment"),
         ("python3 -m venv --clear .venv", "it empties an environment"),
         ("virtualenv --clear .venv", "it empties an environment"),
-        ("python setup.py develop", "known only by running it"),
+        ("python setup.py develop", "only known by running it"),
         ("uv pip install --system needs-2-8", "--system makes it work on the Python of the system"),
         ("PIP_TARGET=/elsewhere pip install needs-2-8", "PIP_TARGET makes it work on another environment"),
         ("VIRTUAL_ENV=/other uv pip install needs-2-8", "VIRTUAL_ENV makes it work on another environment"),
         ("export PIP_PRE=$CI; pip install needs-2-8", "what PIP_PRE means for"),
         ("PIP_FROBNICATE=1 pip install needs-2-8", "what PIP_FROBNICATE means for"),
         ("pipenv install torch", "pipenv install cannot be asked"),
-        ("$INSTALLER install needs-2-8", "which program it runs is not known"),
-        ("bash missing.sh", "a script that is not here to be read"),
+        ("$INSTALLER install needs-2-8", "the program it runs is unknown"),
+        ("bash missing.sh", "a script that is not available here"),
         ("(cd sub && true); pip install -r core.txt", "in another folder"),
         ("cd $HOME && pip install -r core.txt", "in another folder"),
     ],
@@ -310,7 +310,7 @@ def test_commands_stand_alone(predict: Predict) -> None:
     status, words = predict("uv add x", "vllm")
 
     assert status == 2
-    assert "stands next to" in words
+    assert "is next to" in words
 
 
 def test_a_dockerfile_keeps_what_its_own_lines_installed(world: World, here: Wheelproof) -> None:

@@ -1,4 +1,4 @@
-"""Which journal belongs to a folder: of trees that were moved, copied, nested; and old ones, which lie in the tree."""
+"""Which journal belongs to a folder: of trees that were moved, copied, nested; and old ones, which are in the tree."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_moved_tree_with_a_change_is_not_matched(project: Path) -> None:
     with pytest.raises(NotFoundError):
         find_journal(moved)
     (journal,) = journals()
-    with pytest.raises(ChangedSinceError):  # named, it is obeyed, and careful
+    with pytest.raises(ChangedSinceError):  # named, it is applied, and careful
         restore_at(moved, journal)
     assert contents(moved) == {**AFTER, "requirements.txt": b"six\njax\n"}
     assert journals() == [journal]
@@ -259,7 +259,7 @@ def test_an_old_journal_is_shown_and_not_obeyed(old: Path) -> None:
     assert list(old_journals(old / "docker", below=False)) == [path]
     assert list(old_journals(old, below=False)) == []
     assert list(as_shown(path)) == [
-        f"{path} lies in the tree, where anyone may have put it: it is not obeyed",
+        f"{path} is in the tree, where anyone may have put it: it is ignored",
         f"it would restore, in {old}: 'requirements.txt' (17 bytes)",
         f"if it is yours: `wheelproof pins restore --journal {path} {old}`",
     ]
@@ -296,7 +296,7 @@ def test_an_old_journal_of_a_clone_is_for_the_clone_alone(old: Path, monkeypatch
     journal.write_bytes(old_journal("../../victim"))
     journal.chmod(0o600)
 
-    with pytest.raises(FormatError, match=r"lies outside of the tree .*repo; nothing was changed"):
+    with pytest.raises(FormatError, match=r"is outside of the tree .*repo; nothing was changed"):
         restore_at(old.parent, journal)
 
 

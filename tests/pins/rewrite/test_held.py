@@ -84,7 +84,7 @@ def test_a_killed_run_holds_nothing(project: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "held\n"
-        message = r"another run in the tree .* did not end within 0 s; nothing was changed"
+        message = r"another run in the tree .* did not finish within 0 s; nothing was changed"
         with pytest.raises(DeadlineError, match=message), hold(project, wait=0):
             pass
         child.kill()
@@ -128,7 +128,7 @@ def test_a_folder_that_becomes_a_link(project: Path, monkeypatch: pytest.MonkeyP
         (project / "sub").symlink_to(victim / "sub")
 
     then(swap, "write", monkeypatch, Folder)  # the journal: all is planned, and nothing is written yet
-    with pytest.raises(SourceError, match=r"sub is a link; expected a folder: links are not followed here"):
+    with pytest.raises(SourceError, match=r"sub is a link; expected a folder (links are not followed)"):
         rewrite(project)
     assert contents(victim) == BEFORE
     assert (project / "requirements.txt").read_bytes() == BEFORE["requirements.txt"]

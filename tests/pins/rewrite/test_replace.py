@@ -106,7 +106,7 @@ def test_a_file_that_changes_meanwhile_stops_everything(project: Path) -> None:
 
 @contextmanager
 def as_nobody() -> Iterator[None]:
-    """As a user without rights, whom a read-only folder stops; who is no root already is one."""
+    """As a user without rights, whom a read-only folder stops; who is not a root already is one."""
     if os.getuid() != 0:
         yield
         return
@@ -158,7 +158,7 @@ def test_force_gives_up_where_the_surroundings_are_gone(project: Path) -> None:
     rewrite(project)
     (project / "requirements.txt").write_bytes(b"jax\n")
 
-    with pytest.raises(FormatError, match="what was removed there cannot be put back"):
+    with pytest.raises(FormatError, match="what was removed there cannot be restored"):
         give_back(project, force=True)
     assert contents(project) == {**AFTER, "requirements.txt": b"jax\n"}
 
@@ -266,7 +266,7 @@ def test_a_death_while_changes_are_merged_loses_nothing(in_memory: Path, monkeyp
         (project / "requirements.txt").write_bytes(b"jax\nsix\n")
         step += 1
         status = dying(lambda: force_back(project), step, monkeypatch)
-        with suppress(NotFoundError):  # it died behind the last step
+        with suppress(NotFoundError):  # it died after the last step
             force_back(project)
         assert contents(project) == {**BEFORE, "requirements.txt": b"jax\nsix\ntorch==2.8.0\n"}, step
         assert not journals()

@@ -122,7 +122,7 @@ def test_a_link_that_is_replaced_while_it_is_followed(tmp_path: Path, monkeypatc
     (tmp_path / "link").symlink_to("elsewhere")
 
     def readlink(*_: object, **__: object) -> str:
-        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))  # as it is no link any more
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))  # as it is not a link any more
 
     monkeypatch.setattr(os, "readlink", readlink)
     assert real_path(tmp_path / "link") == tmp_path / "link"

@@ -7,7 +7,7 @@
         print(file.path, [change.found.text for change in file.changes])
 
 :func:`plan` reads and proves, and writes nothing; :mod:`wheelproof.pins.rewrite.replace` writes a plan, all files or
-none, and :mod:`wheelproof.pins.rewrite.restoring` gives back the bytes that were there.
+none, and :mod:`wheelproof.pins.rewrite.restoring` gives back the bytes that were present.
 """
 
 from wheelproof.pins.policy import Mode, NameSet, Policy

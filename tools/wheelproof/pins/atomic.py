@@ -1,7 +1,7 @@
 """Files that are replaced whole: written under another name, made durable, renamed over.
 
 A name is looked up in an open folder, and a link is refused instead of followed. So a folder or file that is swapped
-for a link after it was looked at leads nowhere.
+for a link after it was inspected leads nowhere.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Folder:
             raise NotFoundError(f"there is no folder {path}") from None
         except OSError as error:
             what = f"{path} is a link" if path.is_symlink() else f"the folder {path} cannot be opened: {_reason(error)}"
-            raise SourceError(what, expected="a folder: links are not followed here") from error
+            raise SourceError(what, expected="a folder (links are not followed)") from error
         with _closing(path, descriptor) as folder:
             yield folder
 
     def make(self, name: str) -> None:
-        """Make the folder ``name``, for this user alone, durably, if it is not there. Raises SourceError."""
+        """Make the folder ``name``, only for this user, durably, if it is not present. Raises SourceError."""
         try:
             os.mkdir(name, 0o700, dir_fd=self.descriptor)
         except FileExistsError:
@@ -65,7 +65,7 @@ class Folder:
             raise SourceError(f"the folder {self.path} cannot be read: {_reason(error)}") from error
 
     def read(self, name: str, largest: int, check: Callable[[os.stat_result], None] | None = None) -> bytes | None:
-        """The content of a regular file, ``largest`` bytes and one more at most; None when it is not there.
+        """The content of a regular file, ``largest`` bytes and one more at most; None when it is not present.
 
         ``check`` sees its status first, and may raise. Raises SourceError for a link, a pipe, a device or a folder.
         """
@@ -90,7 +90,7 @@ class Folder:
             os.close(descriptor)
 
     def open_lock(self, name: str) -> int:
-        """An open descriptor of the file ``name``, which is made when it is not there. Raises SourceError."""
+        """An open descriptor of the file ``name``, which is made when it is not present. Raises SourceError."""
         try:
             return os.open(name, _LOCK, 0o600, dir_fd=self.descriptor)
         except OSError as error:
@@ -125,7 +125,7 @@ class Folder:
         self.sync()
 
     def remove(self, name: str) -> None:
-        """Remove a file if it is there. Raises SourceError."""
+        """Remove a file if it is present. Raises SourceError."""
         try:
             os.unlink(name, dir_fd=self.descriptor)
         except FileNotFoundError:
@@ -152,15 +152,13 @@ class Folder:
         os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
     def _failed(self, name: str, error: OSError) -> SourceError:
-        hint = (
-            "its folder must be writable, since the file is replaced as a whole" if error.errno in (1, 13, 30) else ""
-        )
+        hint = "its folder must be writable, since the file is replaced" if error.errno in (1, 13, 30) else ""
         return SourceError(f"{self.path / name} cannot be replaced: {_reason(error)}", hint=hint)
 
 
 @contextlib.contextmanager
 def open_folder(path: Path) -> Iterator[Folder]:
-    """The folder at ``path``, links followed. Raises NotFoundError when it is not there, SourceError for a file."""
+    """The folder at ``path``, links followed. Raises NotFoundError when it is not present, SourceError for a file."""
     try:
         descriptor = os.open(path, _FOLDER)
     except FileNotFoundError:
@@ -181,9 +179,9 @@ def _closing(path: Path, descriptor: int) -> Iterator[Folder]:
 
 def _refuse_all_but_files(status: os.stat_result, path: Path) -> None:
     if stat.S_ISLNK(status.st_mode):
-        raise SourceError(f"{path} is a link", expected="a regular file: links are not followed here")
+        raise SourceError(f"{path} is a link", expected="a regular file (links are not followed)")
     if not stat.S_ISREG(status.st_mode):
-        raise SourceError(f"{path} is not a regular file", expected="a file, and no pipe, device or folder")
+        raise SourceError(f"{path} is not a regular file", expected="a file, not a pipe, device or folder")
 
 
 def _reason(error: OSError) -> str:

@@ -46,10 +46,10 @@ def check_files(
     skip_vendored: bool = False,
     targets: Sequence[Target] = EVERY_LINUX,
 ) -> Checked:
-    """Judge every file that holds requirements; one that cannot be read is undecided, and the others go on.
+    """Judge every file that holds requirements; one that cannot be read is undecided, and the others continue.
 
     ``installed`` are versions by normalised name; what applies on none of the ``targets`` does not count. Raises
-    WheelproofError for a path that is not there.
+    WheelproofError for a path that is not present.
     """
     subjects: list[Subject] = []
     loose: list[Notice] = []
@@ -61,7 +61,7 @@ def check_files(
 
     tree = tree_of(paths)
     for path, found in read_all(paths, loose.append, skip_vendored=skip_vendored, on_error=unreadable):
-        outside = outside_notice(path, tree, "it was read and judged; `pins rewrite` does not change it")
+        outside = outside_notice(path, tree, "it was checked, but `pins rewrite` does not change it")
         document = replace(found, notices=(*found.notices, outside)) if outside else found
         size += len(document.source.data)
         names |= names_in(document)
@@ -75,7 +75,7 @@ def check_files(
         }
         count = len(facts.requirements)
         commands = f" of {plural(len(document.commands), 'install command')}" if document.commands else ""
-        meant = "on torch or its companions" if policy.is_torch else "that are asked for"
+        meant = "on torch or its companions" if policy.is_torch else "that are requested"
         headline = f"{plural(len(document.requirements), 'requirement')}{commands}, {count or 'none'} {meant}"
         subjects.append(Subject(str(path), KIND, headline, told, results))
     asked_in_vain = list(unmatched(policy, names))
@@ -136,7 +136,7 @@ def _judged(found: FoundRequirement, installed: Mapping[str, str]) -> PinnedRequ
     other = "" if version or found.role is Role.CONDA else _other_anchor(name, installed)
     if other:
         name, version = other, installed[other]
-        kept, reason = False, f"{found.name} brings the same import package"
+        kept, reason = False, f"{found.name} provides the same import package"
     text = " ".join(found.text.split())
     place = found.place
     location = _location(place, place.path)
@@ -167,24 +167,27 @@ def _locked(meant: Sequence[FoundRequirement], installed: Mapping[str, str]) -> 
 def _survival(found: FoundRequirement, version: str) -> tuple[bool, str]:
     """Whether an install keeps what is there, and why."""
     if found.reinstall:
-        return False, "the command installs it again from the index, whatever is there"
+        return False, "the command reinstalls it from the index"
     if not found.certain:
-        return False, "its version is only known when it runs"
+        return False, "its version is only known at run time"
     requirement = requirement_or_none(as_pep508(found))
     if requirement is None:
-        return False, "it is a URL, a path, or a form that is not understood"
+        return False, "it is a URL, a path, or an unsupported form"
     if requirement.url:
-        return False, "a direct URL is installed whatever is there"
+        return False, "a direct URL is always installed"
     return _of_version(requirement, version, upgrade=found.upgrade)
 
 
 def _of_version(requirement: Requirement, version: str, *, upgrade: bool) -> tuple[bool, str]:
     if not version:
-        return not requirement.specifier, f"it allows {requirement.specifier} only, and nothing says what is installed"
+        return (
+            not requirement.specifier,
+            f"it allows {requirement.specifier} only, and the installed version is unknown",
+        )
     installed = version_or_none(version)
     if installed is None:
-        return False, f"the installed version {version!r} is not one of PEP 440"
+        return False, f"the installed version {version!r} is not a PEP 440 version"
     judged = survives(requirement, installed)
     if judged.kept and upgrade and not any(s.operator in ("==", "===") for s in requirement.specifier):
-        return False, "--upgrade takes the newest version that is allowed"
+        return False, "--upgrade installs the latest allowed version"
     return judged.kept, "; ".join(judged.reasons)

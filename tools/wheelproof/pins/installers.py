@@ -1,7 +1,7 @@
 """Runs pip and uv as a user would, in the user's own configuration, and reads what their dry runs say.
 
 Neither reads a file of the current folder: uv gets the settings that are given, and pip is not taken from there.
-Nothing is built unless that is asked for, so no code of a package runs: they see wheels alone, and the source archives
+Nothing is built unless that is requested, so no code of a package runs: they see wheels alone, and the source archives
 that would be taken are found by :mod:`wheelproof.wheels.resolving`.
 """
 
@@ -90,7 +90,7 @@ def uv_dry_run(
 
 
 def read_uv(done: Answer) -> DryRun:
-    """What a dry run of uv says. Raises NoSolutionError, OfflineError, SourceError when it is no answer."""
+    """What a dry run of uv says. Raises NoSolutionError, OfflineError, SourceError when it is not an answer."""
     if done.status:
         explanation = explain(done.words)
         if explanation is None:
@@ -118,7 +118,7 @@ def pip_dry_run(
 ) -> DryRun:
     """What ``pip install ARGUMENTS`` would change in the environment of ``python``, which has ``packages``.
 
-    The environment's own pip is asked when it has one, else that of this Python. ``build`` lets it build source
+    The environment's own pip is queried when it has one, else that of this Python. ``build`` lets it build source
     archives, which runs their code; without it pip passes over what has no wheel. Raises NoSolutionError for
     requirements that cannot be met, SourceError when pip gives no answer, FormatError for a report that cannot be read.
     """
@@ -148,7 +148,7 @@ def parse_pip_report(data: bytes, packages: Mapping[str, str]) -> DryRun:
     try:
         report: Any = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"pip's report is no JSON: {error}", expected="an installation report") from None
+        raise FormatError(f"pip's report is not JSON: {error}", expected="an installation report") from None
     rows = report.get("install") if isinstance(report, dict) else None
     if not isinstance(rows, list):
         raise FormatError("pip's report has no list named install", expected="an installation report of version 1")

@@ -57,7 +57,7 @@ class Place:
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemList:
     """A list with separators (a TOML array, a Python list): spans of its items, and the offset of the separator after
-    each, None where there isn't one.
+    each, None where none exists.
 
     ``opening`` and ``closing`` bound what is between the brackets. ``trailing`` says whether the format allows a
     separator after the last item, ``comma_alone`` that a single item needs one (a tuple of Python).
@@ -75,7 +75,7 @@ class ItemList:
 class FoundRequirement:
     """One requirement of a document.
 
-    ``name`` is normalised (PEP 503). ``text`` is the requirement, continuations joined, without the options behind it.
+    ``name`` is normalised (PEP 503). ``text`` is the requirement, continuations joined, without the options after it.
     It goes by removing either ``spans`` (whole lines), or the item ``index`` of ``items``; and it is changed in place
     by replacing every span of ``values`` by one text. ``keys`` leads to it in a document of tables.
     """
@@ -91,7 +91,7 @@ class FoundRequirement:
     index: int = 0
     keys: KeyPath = ()
     certain: bool = True  # False: only its name is known before it runs
-    upgrade: bool = False  # the command takes the newest version that is allowed
+    upgrade: bool = False  # the command takes the latest version that is allowed
     single_quoted: bool = False  # the text stands between single quotes
     reinstall: bool = False  # the command installs it again, whatever is there
 
@@ -120,7 +120,7 @@ _NEVER = re.compile(r""";\s*+\(?\s*+sys_platform\s*+==\s*+(['"])never\1\s*+\)?\s
 class Notice:
     """A warning about a document: ``code`` is stable ("index-kept", "hash-mode", "dynamic", "lock-file", ...).
 
-    It holds when one of the names ``about`` is asked for (always if there isn't one), and, with ``on_change``, when the
+    It holds when one of the names ``about`` is requested (always if none exists), and, with ``on_change``, when the
     document is changed.
     """
 
@@ -201,7 +201,7 @@ def apply(data: bytes, edits: Iterable[Edit]) -> bytes:
     position = 0
     for edit in edits:
         if not position <= edit.start <= edit.end <= len(data):
-            raise ValueError(f"the edit of bytes {edit.start} to {edit.end} overlaps another one, or lies outside")
+            raise ValueError(f"the edit of bytes {edit.start} to {edit.end} overlaps another one, or is out of range")
         parts += (data[position : edit.start], edit.replacement)
         position = edit.end
     return b"".join([*parts, data[position:]])

@@ -38,7 +38,7 @@ def parse_installed(text: str) -> tuple[str, Version]:
         return (str(canonicalize_name(name.strip())), Version(version)) if equals else ("torch", Version(text))
     except InvalidVersion:
         raise UsageError(
-            f"{text!r} is no installed version", expected="for example 2.7.0+cu128 or torchvision==0.22.0+cu128"
+            f"{text!r} is not an installed version", expected="for example 2.7.0+cu128 or torchvision==0.22.0+cu128"
         ) from None
 
 
@@ -83,7 +83,7 @@ def _why_yet(specifier: Specifier, installed: Version) -> str:
     if specifier.operator == "===" or not installed.local or "+" in specifier.version:
         return ""
     if specifier.operator in ("==", "~=", "<="):
-        return f"{specifier} says nothing of a local version, so {installed} counts as {installed.public}"
+        return f"{specifier} says nothing about a local version, so {installed} counts as {installed.public}"
     return ""
 
 
@@ -119,7 +119,7 @@ def _upgrade(requirement: Requirement) -> tuple[tuple[str, str], ...]:
     pinned = any(s.operator in ("==", "===") and not s.version.endswith(".*") for s in requirement.specifier)
     if pinned or requirement.url:
         return (("pip", "changes nothing: one version is allowed"), ("uv", "changes nothing: one version is allowed"))
-    newest = "the newest version that is allowed"
+    newest = "the latest version that is allowed"
     return (
         (
             "pip",

@@ -16,7 +16,7 @@ def words(text: str, dialect: Dialect = Dialect.SH) -> list[list[str]]:
     ("text", "expected"),
     [
         ("a b \\\n  c\n", [["a", "b", "c"]]),
-        ("# a comment that goes on \\\nb\n", [["b"]]),
+        ("# a comment that continues \\\nb\n", [["b"]]),
         ("a # b \\\nc\n", [["a"], ["c"]]),
         ("a '#b' \"c d\" e#f\n", [["a", "#b", "c d", "e#f"]]),
         ("a && b || c; d | e & f\n", [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]]),

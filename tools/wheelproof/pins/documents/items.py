@@ -63,7 +63,7 @@ def _runs(indexes: set[int]) -> Iterator[Span]:
 
 
 def _comma_first(text: str, items: ItemList, index: int) -> bool:
-    """Whether the separator after an item stands on a later line than that item."""
+    """Whether the separator after an item is on a later line than that item."""
     at = items.separators[index]
     return at is not None and "\n" in text[items.items[index][1] : at]
 
@@ -118,7 +118,7 @@ def _clusters(text: str, atoms: list[Span]) -> Iterator[Span]:
 
 def _widened(text: str, items: ItemList, span: Span, first: int, *, emptied: bool, separated: bool) -> Span:
     """The span with the white space that would be left over. Its lines begin at ``first``; ``separated`` says that it
-    begins with a separator.
+    starts with a separator.
     """
     start, end = span
     before = start
@@ -132,7 +132,7 @@ def _widened(text: str, items: ItemList, span: Span, first: int, *, emptied: boo
     if leads_line:
         before = start  # indentation stays, and what it may stand for (PEP 723's "# ")
     elif at_line_end and before == items.opening and (comment := _COMMENT.match(text, end)):
-        return before, comment.end()  # alone behind the bracket: the comment is its own
+        return before, comment.end()  # alone after the bracket: the comment is its own
     if emptied:
         return before, end if at_line_end else after
     if at_line_end or after == items.closing or (separated and not leads_line):

@@ -9,11 +9,11 @@ from wheelproof.pins.documents.source import Source
 from wheelproof.pins.model import Document, FoundRequirement, Notice, Place, Role
 
 _ADVICE = {
-    "uv.lock": "`uv sync --inexact` with torch in exclude-dependencies, or `uv lock` after the rewriting",
-    "poetry.lock": "`poetry lock` after the rewriting, then `poetry install` without --sync",
+    "uv.lock": "`uv sync --inexact` with torch in exclude-dependencies, or `uv lock` after the rewrite",
+    "poetry.lock": "`poetry lock` after the rewrite, then `poetry install` without --sync",
     "pdm.lock": "`pdm lock` after the rewriting",
-    "pixi.lock": "`pixi lock` after the rewriting: pixi makes the environment again",
-    "pylock": "make it again after the rewriting, or install with `--excludes`",
+    "pixi.lock": "`pixi lock` after the rewrite: pixi recreates the environment",
+    "pylock": "regenerate it after the rewrite, or install with `--excludes`",
 }
 _NAME = re.compile(r"""^[ \t-]*name[ \t]*[=:][ \t]*["']?([A-Za-z0-9._-]+)""", re.MULTILINE)
 _VERSION = re.compile(r"""["']?[ \t]*\r?\n[ \t]*version[ \t]*[=:][ \t]*["']?([A-Za-z0-9.+!_-]+)""")  # on the next line
@@ -22,7 +22,7 @@ MOST = 20  # names said of one file
 
 
 def read(source: Source) -> Document:
-    """A notice for every package that the file locks and that may be asked for, and the versions that it locks."""
+    """A notice for every package that the file locks and that may be requested, and the versions that it locks."""
     name = source.path.name
     advice = next((text for kind, text in _ADVICE.items() if kind in name), _ADVICE["pylock"])
     found: dict[str, int] = {}

@@ -49,7 +49,7 @@ def extras_of(text: str) -> tuple[str, ...]:
 
 
 def is_url(text: str) -> bool:
-    """Whether a requirement is, or has behind its @, a URL."""
+    """Whether a requirement is, or has after its @, a URL."""
     return "://" in text
 
 

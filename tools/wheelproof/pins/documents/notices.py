@@ -1,4 +1,4 @@
-"""What is worth a warning about requirements, whatever document they stand in."""
+"""What is worth a warning about requirements, whatever document they are in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def of_requirement(found: FoundRequirement) -> Iterator[Notice]:
     """The notices about one requirement that stays: an extra that may pull torch, a wheel built for one torch."""
     for extra in extras_of(found.text):
         if extra != found.name:
-            message = f"{found.text}: the extra {extra} may pull {extra} transitively"
+            message = f"{found.text}: the extra {extra} may install {extra} transitively"
             yield Notice("extra", message, found.place, about=(extra,))
     if built := built_for_torch(found.text):
         message = f"{found.name or 'the wheel'} is built for {built}: it fails to load with another torch"

@@ -81,7 +81,7 @@ def uv_notices(source: Source, uv: Any) -> Iterator[Notice]:
 
 
 def _uv(uv: Any) -> Iterator[tuple[str, str, str, str]]:
-    """What uv's tables say of torch and is kept: code, message, name, and the text that stands on its line."""
+    """What uv's tables say of torch and is kept: code, message, name, and the text that is on its line."""
     if not isinstance(uv, dict):
         return
     extra = uv.get("extra-build-dependencies")
@@ -97,7 +97,7 @@ def _uv(uv: Any) -> Iterator[tuple[str, str, str, str]]:
             elif isinstance(entry, str):
                 name = project_of(entry)
                 message = (
-                    f"extra-build-dependencies of {project} keeps {entry}: its build takes that, not what is there"
+                    f"extra-build-dependencies of {project} keeps {entry}: its build uses that, not the installed one"
                 )
                 yield "build-dependency", message, name, entry
     metadata = uv.get("dependency-metadata")

@@ -27,7 +27,7 @@ def parse(source: Source, text: str) -> ast.Module:
 
 
 class Literals:
-    """The names of a module that are bound once, at the top level, and where its nodes stand in the text."""
+    """The names of a module that are bound once, at the top level, and where its nodes are in the text."""
 
     def __init__(self, source: Source, tree: ast.Module) -> None:
         self.source = source
@@ -107,7 +107,7 @@ class Literals:
             self._key(function.value, call.args[0])
 
     def span(self, node: ast.expr) -> Span:
-        """Where an expression stands in the text."""
+        """Where an expression is in the text."""
         return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno or 1, node.end_col_offset or 0)
 
     def offset(self, line: int, column: int) -> int:
@@ -117,7 +117,7 @@ class Literals:
         return start + (column if text.isascii() else len(text.encode()[:column].decode()))
 
     def is_bracketed(self, node: ast.expr) -> bool:
-        """Whether a list or tuple stands in brackets."""
+        """Whether a list or tuple is in brackets."""
         return self.source.text[self.span(node)[0]] in "([{"
 
     def layout(self, node: ast.List | ast.Tuple | ast.Call) -> ItemList:

@@ -121,7 +121,7 @@ def read_document(path: Path, kind: str = "", *, data: bytes | None = None, cons
     """
     kind = kind or kind_of(path)
     if not kind:
-        raise UsageError(f"{path} is no file that holds requirements", expected=f"one of {', '.join(READERS)}")
+        raise UsageError(f"{path} is not a requirements file", expected=f"one of {', '.join(READERS)}")
     content = read_bytes(path) if data is None else data
     if kind == "conda" and b"dependencies:" not in content and INSTALLS.search(content):
         kind = "pipeline"  # some other YAML that someone names

@@ -24,7 +24,7 @@ def read(source: Source) -> Document:
     except FormatError:
         place = Place(source.path, 1, 1)
         found = tuple(_by_lines(source))
-        message = "the recipe is no YAML before its templates are run: read line by line"
+        message = "the recipe is not YAML until its templates are rendered: read line by line"
         return Document("recipe", source, found, (Notice("reads-file", message, place),), rewritable=False)
     requirements = tuple(_found(source, item) for item in items if _is_requirement(item))
     return Document("recipe", source, requirements, rewritable=not code)

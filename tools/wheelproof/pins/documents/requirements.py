@@ -40,7 +40,7 @@ def read(source: Source, *, constraint: bool = False) -> Document:
             if option in _INDEXES and value:
                 indexes.append(IndexOption(value, (line.start, line.end), place))
                 if indexes[-1].for_torch:
-                    message = f"{option} {value} stays, though it may serve no one now (--drop-orphan-index removes it)"
+                    message = f"{option} {value} is kept, though it may be unused now (--drop-orphan-index removes it)"
                     notices.append(Notice("index-kept", message, place, on_change=True))
                 continue
             if option not in ("-e", "--editable"):
@@ -76,7 +76,7 @@ _HASH_MODE = (
 
 
 def _value_span(text: str, line: LogicalLine, options: str) -> Span:
-    """The span of a requirement in the file, with the hashes behind it, which are of the version that stands there."""
+    """The span of a requirement in the file, with the hashes after it, which are of the version that is present."""
     raw = text[line.at : line.end]
     end = len(raw)
     if via := _VIA_LINE.search(raw):

@@ -45,7 +45,7 @@ def parse(source: Source, text: str) -> dict[str, dict[str, str]]:
     try:
         parser.read_string(text)
     except configparser.Error as error:
-        raise FormatError(f"{source.path} is no valid setup.cfg: {' '.join(str(error).split())[:200]}") from None
+        raise FormatError(f"{source.path} is not a valid setup.cfg: {' '.join(str(error).split())[:200]}") from None
     return {section: dict(parser.items(section)) for section in parser.sections()}
 
 
@@ -53,7 +53,7 @@ def parse(source: Source, text: str) -> dict[str, dict[str, str]]:
 class Line:
     """A line of a value: its section and option, its text and where that begins, and the ``whole`` line.
 
-    It has the line to itself (``alone``) unless it stands behind the name of the option.
+    It has the line to itself (``alone``) unless it stands after the name of the option.
     """
 
     section: str
@@ -65,7 +65,7 @@ class Line:
 
 
 def option_lines(source: Source) -> Iterator[Line]:
-    """The lines of all values that hold something. Lines under one that stands behind the name count, too."""
+    """The lines of all values that hold something. Lines under one that stands after the name count, too."""
     section, option, offset = "", "", 0
     for line in source.text.splitlines(keepends=True):
         body = line.rstrip("\r\n")

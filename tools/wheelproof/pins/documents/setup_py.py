@@ -1,8 +1,9 @@
 """setup.py: the lists that the call of ``setup`` receives, by the positions of the syntax tree.
 
-Literal lists and tuples are read where they stand, behind a name that is bound once at the top level, in a dictionary
-that is filled key by key, in a sum, and behind a function that looks names up in a table (``deps_list("torch")``). What
-is made of these alone is no new requirement. Nothing is executed, and what is not literal is reported, never guessed.
+Literal lists and tuples are read where they stand, after a name that is bound once at the top level, in a dictionary
+that is filled key by key, in a sum, and after a function that looks names up in a table (``deps_list("torch")``). What
+is made of these alone is not a new requirement. Nothing is executed, and what is not literal is reported, never
+guessed.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class _Reader(Literals):
         self.found: list[FoundRequirement] = []
         self.texts: set[ast.expr] = set()  # the literals that were read
         self.unread: list[tuple[str, ast.expr]] = []
-        self.named: dict[int, str] = {}  # of found requirements, by their number: the name behind which they stand
+        self.named: dict[int, str] = {}  # of found requirements, by their number: the name after which they stand
         self.within: set[ast.AST] = set(self.changing)  # all that setup() receives
         self.visited: set[tuple[str, str]] = set()
         self.files: list[Path] = []
@@ -82,7 +83,7 @@ class _Reader(Literals):
         self.behind: list[str] = []  # the names through which the reader came here
 
     def read(self) -> tuple[FoundRequirement, ...]:
-        """All requirements; one behind a name that others read, too, cannot be removed."""
+        """All requirements; one after a name that others read, too, cannot be removed."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call) and _name_of(node.func) == "setup":
                 for keyword in node.keywords:
@@ -138,7 +139,7 @@ class _Reader(Literals):
                 name = str(key.value) if isinstance(key, ast.Constant) and isinstance(key.value, str) else "*"
                 self.value_of(child, role, section if key is None else f"{section}.{name}")
         elif isinstance(value, (ast.List, ast.Tuple, ast.Set)) and self.is_bracketed(value):
-            layout = None if isinstance(value, ast.Set) else self.layout(value)  # without items {} is no set
+            layout = None if isinstance(value, ast.Set) else self.layout(value)  # without items {} is not a set
             self.elements(value.elts, layout, role, section)
         elif isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.BitOr)):
             self.value_of(value.left, role, section)
@@ -234,7 +235,7 @@ class _Reader(Literals):
         return bool(names)
 
     def reads_file(self, value: ast.expr, section: str) -> bool:
-        """Whether an expression, or a function that it calls, names a file of requirements that is there."""
+        """Whether an expression, or a function that it calls, names a requirements file that is present."""
         called = {_name_of(node.func) for node in ast.walk(value) if isinstance(node, ast.Call)}
         bodies = [self.functions[name] for name in called if name in self.functions]
         read = False
@@ -245,7 +246,7 @@ class _Reader(Literals):
                 self.reading.append((section, value, text))
                 read = True
             elif isinstance(text, str) and _FILE.fullmatch(text) and text.endswith((".txt", ".in", ".pip")):
-                self.unread.append((section, value))  # a file that is not there
+                self.unread.append((section, value))  # a file that is not present
                 read = True
         return read
 
@@ -317,7 +318,7 @@ class _Reader(Literals):
         self.found.append(found)
 
     def head(self, element: ast.expr) -> str:
-        """The name with which an f-string begins; "" when it is not known."""
+        """The name with which an f-string begins; "" when it is unknown."""
         if not isinstance(element, ast.JoinedStr) or not element.values:
             return ""
         first = element.values[0]
@@ -354,7 +355,7 @@ class _Reader(Literals):
         """Notices about what is not literal, and about literals elsewhere that look like pins."""
         for section, node, text in self.reading:
             place = Place(self.source.path, node.lineno, node.col_offset + 1, section)
-            yield Notice("reads-file", f"{section} is made of {text}, which is read in its place", place)
+            yield Notice("reads-file", f"{section} is made of {text}, which is read instead", place)
         for section, node in self.unread:
             shown = " ".join(ast.unparse(node).split())[:80]
             place = Place(self.source.path, node.lineno, node.col_offset + 1, section)
@@ -364,7 +365,7 @@ class _Reader(Literals):
                 text = other.value.strip()
                 name = project_of(text) if len(text) < 200 and _REQUIREMENT.match(text) else ""
                 if name:
-                    message = f"{text!r} stands outside the literal lists of setup(): not changed"
+                    message = f"{text!r} is outside the literal lists of setup(): not changed"
                     place = Place(self.source.path, other.lineno, other.col_offset + 1)
                     yield Notice("dynamic", message, place, about=(name,))
 

@@ -75,7 +75,7 @@ def decode(path: Path, data: bytes, *, declared: bool = True) -> Source:
         raise FormatError(f"{path} is not valid {encoding} (line {line}: {error.reason})", hint=hint) from None
     except UnicodeError:
         pass
-    raise FormatError(f"{path} cannot be kept byte for byte in its encoding, {encoding}", hint="save it as UTF-8")
+    raise FormatError(f"{path} does not round-trip in its encoding, {encoding}", hint="save it as UTF-8")
 
 
 def _declared(path: Path, data: bytes) -> str:
@@ -90,7 +90,7 @@ def _declared(path: Path, data: bytes) -> str:
                 known = False
             if not known or codec.name in {"utf-7", "utf-8-sig", "idna", "punycode"}:
                 raise FormatError(
-                    f"{path} declares the encoding {name[:40]}", expected="one that is known and based on ASCII"
+                    f"{path} declares the encoding {name[:40]}", expected="a known encoding based on ASCII"
                 )
             return codec.name
         if not line.lstrip().startswith(b"#") and line.strip():

@@ -94,7 +94,7 @@ def verify(
         del _parent(expected, keys)[keys[-1]]
     if _without_empty(expected) == _without_empty(actual):
         return ""
-    return "the tables and lists would not be the same but for what was planned"
+    return "the tables and lists would differ in more than the planned changes"
 
 
 def _parent(data: Any, keys: KeyPath) -> Any:

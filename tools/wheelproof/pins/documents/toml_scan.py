@@ -1,4 +1,4 @@
-"""Where everything stands in a TOML document (v1.0.0): tomllib shows the values, this shows their offsets.
+"""Where everything is in a TOML document (v1.0.0): tomllib shows the values, this shows their offsets.
 
 The text must have passed tomllib: this reads what is valid, and checks nothing again.
 """

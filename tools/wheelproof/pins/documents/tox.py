@@ -76,7 +76,7 @@ def _with_commands(own: Document, commands: Document) -> Document:
 def _dependency(
     source: Source, line: Line, requirements: list[FoundRequirement], files: dict[bool, list[Path]]
 ) -> Iterator[Notice]:
-    """A line of deps: a requirement, behind the factors for which it counts, or a file of them; what is not read."""
+    """A line of deps: a requirement, after the factors for which it counts, or a file of them; what is not read."""
     factors = _FACTORS.match(line.text)
     lead = factors.end() if factors else 0
     text = line.text[lead:].strip()
@@ -90,7 +90,7 @@ def _dependency(
     place = Place(source.path, *source.position(at), f"{line.section}.{line.option}")
     if not name:
         if "{" in text and not _REFERENCE.fullmatch(text):
-            yield Notice("dynamic", f"{text} is only known when tox runs: not read", place)
+            yield Notice("dynamic", f"{text} is only known at run time: not read", place)
         return
     certain = "{" not in text
     spans = (line.whole,) if line.alone else ((line.at, line.at + len(line.text)),)

@@ -1,4 +1,4 @@
-"""Where the items of sequences stand in a YAML document: PyYAML's events, which build no objects and expand nothing."""
+"""Where the items of sequences are in a YAML document: PyYAML's events, which build no objects and expand nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Item:
 
 
 def scan(text: str) -> list[Item]:
-    """The scalars of all sequences, in order; those of a sequence that aliases repeat stand at each place.
+    """The scalars of all sequences, in order; those of a sequence that aliases repeat are at each place.
 
     An item that aliases repeat has neither ``line`` nor ``items``: it cannot go without them. Raises FormatError when
     it is not valid YAML, too long, nested too deeply, or repeats too much.
@@ -83,7 +83,7 @@ class _Scanner:
         return [replace(i, line=None, items=None) if i.anchor in self.repeated else i for i in found]
 
     def node(self, event: yaml.Event, keys: tuple[str, ...], depth: int) -> list[Item]:
-        """The items within a node, whose event is given; what is no node has none."""
+        """The items within a node, whose event is given; what is not a node has none."""
         found: list[Item] = []
         if depth > DEEPEST:
             raise FormatError("the YAML is nested too deeply", expected=f"at most {DEEPEST} levels")
@@ -139,7 +139,7 @@ class _Scanner:
         return found
 
     def content(self, begin: int) -> int:
-        """Where a node begins behind its anchor and tag."""
+        """Where a node begins after its anchor and tag."""
         return _end(_PROPERTIES, self.text, begin)
 
     def item(

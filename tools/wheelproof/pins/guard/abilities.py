@@ -1,4 +1,4 @@
-"""What the uv at hand can do: asked of uv itself, since one unknown key makes it ignore its whole table."""
+"""What the available uv can do: asked of uv itself, since one unknown key makes it ignore its whole table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class UvAbilities:
 
 
 def read_uv(variables: Mapping[str, str]) -> UvAbilities:
-    """Ask the uv that would be used. Raises SourceError if there isn't one, or when it does not say its keys."""
+    """Ask the uv that would be used. Raises SourceError if none exists, or when it does not say its keys."""
     plain = {name: value for name, value in variables.items() if not name.startswith("UV_")}
     version = run_uv(["--version"], plain, DEFAULT_TIMEOUT).output.split()
     with scratch_folder() as folder:
@@ -34,6 +34,6 @@ def read_uv(variables: Mapping[str, str]) -> UvAbilities:
         words = run_uv(["cache", "dir", "--config-file", str(config)], plain, DEFAULT_TIMEOUT).words
     told = _EXPECTED.search(words)
     if told is None or len(version) < 2:
-        raise SourceError("uv does not say which settings it knows", hint="use a uv of the last year")
+        raise SourceError("uv does not report the settings it supports", hint="use a newer uv")
     options = run_uv(["pip", "install", "--help"], plain, DEFAULT_TIMEOUT)
     return UvAbilities(version[1], frozenset(told[1].strip("`").split("`, `")), "--excludes" in options.output)

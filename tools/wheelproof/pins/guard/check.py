@@ -1,7 +1,7 @@
 """Reads the guard that is set up: the environment variables and the configuration files of pip and uv.
 
 uv reads the nearest uv.toml or pyproject.toml with a table [tool.uv] upwards from the folder (a uv.toml wins over a
-pyproject.toml next to it), and the user's uv.toml too; ``UV_CONFIG_FILE`` takes the place of all. pip reports itself
+pyproject.toml next to it), and the user's uv.toml too; ``UV_CONFIG_FILE`` replaces all. pip reports itself
 what it is configured to do.
 """
 
@@ -75,7 +75,7 @@ def read_guard(
     pip = _pip_of(environment)
     version = "".join(run_pip([*pip, "--version"], variables).output.split()[1:2])
     if not version:
-        raise SourceError("pip does not say what it is configured to do", expected="`pip --version` with a version")
+        raise SourceError("pip does not report its configuration", expected="`pip --version` with a version")
     settings = [*added, *_pip_settings(pip, variables)]
     return GuardFacts(PIP, version, installed, tuple(settings), extensions=known_extensions())
 

@@ -89,7 +89,7 @@ def program_files() -> dict[str, dict[str, str]]:
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Write ``files`` (name to text) into ``folder``, which is made when it is not there; nothing else is touched.
+    """Write ``files`` (name to text) into ``folder``, which is made when it is not present; nothing else is touched.
 
     A file that is there is replaced in one step; a link among them is replaced, and not followed. Raises SourceError
     when one cannot be written, and when the folder is a link: a repository may have made it, to lead elsewhere.
@@ -121,7 +121,7 @@ def _missing(guard: Guard) -> dict[str, str]:
 
 
 def variables(guard: Guard, folder: str) -> dict[str, str]:
-    """The environment variables of the guard, when its files lie in ``folder``."""
+    """The environment variables of the guard, when its files are in ``folder``."""
     anchor = TORCH if TORCH in guard.installed else next(iter(guard.installed))
     cache = f"{folder}/cache/{anchor}-{guard.installed[anchor]}"
     constraints = f"{folder}/{CONSTRAINTS}"
@@ -134,7 +134,7 @@ def variables(guard: Guard, folder: str) -> dict[str, str]:
 
 
 def tool_uv(guard: Guard) -> str:
-    """The table [tool.uv] for a project that ``uv sync`` serves, with the keys that the uv at hand knows.
+    """The table [tool.uv] for a project that ``uv sync`` serves, with the keys that the available uv knows.
 
     A lock knows nothing of what is installed, so that a constraint with a local version could not be locked: here torch
     is excluded, and ``uv sync --inexact`` leaves the installed one alone.
@@ -238,7 +238,7 @@ _GITHUB = """\
   run: wheelproof pins guard --install --yes
 """
 _DOCKER = f"""\
-# Behind the line that installs torch; the folder of the guard lies in the build context as torch-guard.
+# Behind the line that installs torch; the folder of the guard is in the build context as torch-guard.
 COPY torch-guard {IN_IMAGE}
 RUN python3 -B {IN_IMAGE}/{PROGRAM} install {IN_IMAGE}/{SETTINGS}
 # Every later RUN is guarded, and every container of the image, without sourcing anything. Where the environment is not

@@ -21,7 +21,7 @@ _OUTSIDE = (
     "a uv outside the environment, called by its path: /usr/local/bin/uv --no-config",
     "python -m pip with PIP_CONFIG_FILE=/dev/null",
     "an installer that starts neither: conda, poetry, pdm, or another interpreter that writes into the environment",
-    "files that are removed or changed by hand",
+    "files removed or changed by hand",
 )
 
 
@@ -46,7 +46,7 @@ def inspect_environment(
 
 
 def guard_in_force(environment: Environment, installer: str, variables: Mapping[str, str]) -> guarded.Guard | None:
-    """The installed guard that every call of an installer meets; None for none, and where a way is open."""
+    """The installed guard that every call of an installer meets; None if none, and where a way is open."""
     guard = read_installed_guard(environment.tree, environment.path)
     if not isinstance(guard, InstalledGuard) or any(_open(guard, environment.path, variables, installer)):
         return None
@@ -59,10 +59,10 @@ def _without_guard(environment: Environment, installer: str) -> Iterator[OpenWay
     has_pip = any(name.startswith("pip-") and name.endswith(".dist-info") for name in names)
     if has_pip and installer in ("", PIP):
         yield OpenWay("pip --isolated, env -i pip, python -m pip", "no guard is installed in the environment")
-        yield OpenWay("pip uninstall, and a package that writes over files of torch", "nothing watches pip")
+        yield OpenWay("pip uninstall, and a package that overwrites files of torch", "nothing watches pip")
     if _has_uv(environment.path) and installer in ("", UV):
         yield OpenWay("uv pip install -c FILE", "-c replaces UV_CONSTRAINT")
-        yield OpenWay("uv sync, uv run, uv add, uv remove", "they read neither UV_CONSTRAINT nor what is installed")
+        yield OpenWay("uv sync, uv run, uv add, uv remove", "they ignore UV_CONSTRAINT and the installed packages")
         yield OpenWay("uv pip sync, uv pip uninstall", "nothing watches uv")
 
 
@@ -78,7 +78,7 @@ def _open(guard: InstalledGuard, prefix: str, variables: Mapping[str, str], inst
     share = layout.share_of(prefix)
     programs = [file for file in guard.files if file.role in ("program", "text")]
     if any(file.state is not FileState.INTACT for file in programs):
-        yield OpenWay("every call of pip and uv", f"the program in {share} is not whole")
+        yield OpenWay("every call of pip and uv", f"the program in {share} is incomplete")
         return
     if installer in ("", PIP):
         yield from _open_pip(files, prefix, share)
@@ -94,10 +94,10 @@ def _open_pip(files: Mapping[str, GuardFile], prefix: str, share: str) -> Iterat
         name = Path(path).name
         there = file.state is not FileState.MISSING
         if file.role == "front" and name != "uv" and there and file.state is not FileState.INTACT:
-            yield OpenWay(name, f"{path} is no front program any more")
+            yield OpenWay(name, f"{path} is no longer a front program")
     for name in _names(f"{prefix}/bin"):
         if pip_front.is_pip(name) and f"{prefix}/bin/{name}" not in files and prefix != "/usr":
-            yield OpenWay(name, f"{prefix}/bin/{name} came after the guard")
+            yield OpenWay(name, f"{prefix}/bin/{name} was installed after the guard")
 
 
 def _open_uv(files: Mapping[str, GuardFile], prefix: str, variables: Mapping[str, str]) -> Iterator[OpenWay]:
@@ -105,12 +105,12 @@ def _open_uv(files: Mapping[str, GuardFile], prefix: str, variables: Mapping[str
     own = f"{prefix}/bin/uv"
     if not path:
         if Path(own).exists() and not layout.is_front(own):
-            yield OpenWay("uv", f"{own} came after the guard")
+            yield OpenWay("uv", f"{own} was installed after the guard")
         elif shutil.which("uv", path=variables.get("PATH", "")):
             yield OpenWay("uv", "uv was installed after the guard")
         return
     if files[path].state is not FileState.INTACT:
-        yield OpenWay("uv", f"{path} is no front program any more")
+        yield OpenWay("uv", f"{path} is no longer a front program")
         return
     first = shutil.which("uv", path=variables.get("PATH", ""))
     if _is_active(prefix, variables) and first and not layout.is_front(first):

@@ -30,7 +30,7 @@ _WITHOUT_EFFECT = {
 
 
 def unknown_variables(step: Step) -> tuple[str, ...]:
-    """The variables of a command whose effect on its installs is not known here."""
+    """The variables of a command whose effect on its installs is unknown here."""
     known = {*_MAIN, *_LINKS, *_MORE, *_PASSED, *_WITHOUT_EFFECT}
     others = {"PIP": "UV_", "UV": "PIP_"}  # variables of one installer mean nothing to the other
     installer = step.installers[0].upper() if step.installers else ""

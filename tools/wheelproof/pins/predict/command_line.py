@@ -81,7 +81,7 @@ def _of_program(program: str, words: list[str], text: str, folder: Path) -> Step
     if program in ("uvx", "pipx"):
         return Step(text, Verb.APART)
     if program not in ("pip", "uv", POETRY, PDM):
-        return Step(text, unread=f"{program} cannot be asked what it would do without doing it")
+        return Step(text, unread=f"{program} has no dry run")
     behind, folder, other = _behind_globals(words, folder)
     reading = _Reading(text, folder)
     if program == "pip":
@@ -91,11 +91,11 @@ def _of_program(program: str, words: list[str], text: str, folder: Path) -> Step
     return replace(step, unread=step.unread or _ELSEWHERE.format(other)) if other else step
 
 
-_ELSEWHERE = "it works on another environment (--python {0}): name that one to wheelproof as well"
+_ELSEWHERE = "it works on another environment (--python {0}): pass that one to wheelproof as well"
 
 
 def _behind_globals(words: list[str], folder: Path) -> tuple[list[str], Path, str]:
-    """The words behind the options of the program itself, the folder it works in, and the environment it works on."""
+    """The words after the options of the program itself, the folder it works in, and the environment it works on."""
     other = ""
     while words and words[0].startswith("-"):
         option, equals, value = words[0].partition("=")
@@ -127,7 +127,7 @@ class _Reading:
             return Step(self.text, unread="it empties the environment")
         if verb in ("lock", "export", "venv", "cache", "python", "build", "publish", "init", "version", "tree", "self"):
             return Step(self.text, Verb.NOTHING)
-        return Step(self.text, unread=f"`uv {verb}` is not known")
+        return Step(self.text, unread=f"`uv {verb}` is unknown")
 
     def pip(self, words: list[str], installer: str) -> Step:
         verb = words[0] if words else ""
@@ -135,7 +135,9 @@ class _Reading:
             step = self._install(words[1:], installer)
             return (
                 replace(
-                    step, verb=Verb.SYNC, unread=step.unread or "`uv pip sync` uninstalls what its files do not name"
+                    step,
+                    verb=Verb.SYNC,
+                    unread=step.unread or "`uv pip sync` uninstalls packages that its files do not list",
                 )
                 if verb == "sync"
                 else step
@@ -143,7 +145,7 @@ class _Reading:
         if verb == "uninstall":
             names = tuple(word for word in words[1:] if not word.startswith("-"))
             files = any(word in _TYPED for word in words[1:])
-            unread = "what it uninstalls stands in a file" if files else ""
+            unread = "what it uninstalls is in a file" if files else ""
             return Step(self.text, Verb.UNINSTALL, (installer,), names, unread=unread)
         if verb in (
             "download",
@@ -159,7 +161,7 @@ class _Reading:
             "tree",
         ):
             return Step(self.text, Verb.NOTHING)
-        return Step(self.text, unread=f"`{installer} {verb}` is not known")
+        return Step(self.text, unread=f"`{installer} {verb}` is unknown")
 
     def _install(self, words: list[str], installer: str) -> Step:
         step = Step(self.text, Verb.INSTALL, (installer,), project=self.folder)
@@ -183,10 +185,10 @@ class _Reading:
         if option in ("-t", "--target"):
             return replace(step, folder=str((self.folder / value).absolute()))
         if option in ("--only-binary", "--no-build"):
-            unread = "" if value in ("", ":all:", ":none:") else f"its option {option} {value} is not known"
+            unread = "" if value in ("", ":all:", ":none:") else f"its option {option} {value} is unknown"
             return replace(step, wheels_only=value in ("", ":all:"), unread=step.unread or unread)
         passed = _passed(option, value, self.folder)
-        unread = "" if passed is not None else f"its option {option} is not known"
+        unread = "" if passed is not None else f"its option {option} is unknown"
         unread = _ELSEWHERE.format(value) if option in ("--python", "-p") else unread
         return replace(step, options=(*step.options, *(passed or ())), unread=step.unread or unread)
 
@@ -258,7 +260,7 @@ class _Reading:
                     "-v",
                 )
             ]
-            unread = f"its option {unknown[0]} is not known" if unknown else ""
+            unread = f"its option {unknown[0]} is unknown" if unknown else ""
             return Step(
                 self.text, Verb.LOCKED, (program,), project=self.folder / name, is_exact=is_exact, unread=unread
             )
@@ -274,14 +276,14 @@ class _Reading:
             return Step(self.text, Verb.NOTHING, (program,), unread=unread)
         if verb in ("run", "config", "self", "env", "show", "check", "export", "build", "publish", "shell"):
             return Step(self.text, Verb.NOTHING)
-        return Step(self.text, unread=f"`{program} {verb}` is not known")
+        return Step(self.text, unread=f"`{program} {verb}` is unknown")
 
 
 def _what_it_runs(by: str, words: list[str]) -> str:
     """Why a program that is run may change the environment; "" when it does not seem to."""
     rest = words[1:] if words[:1] == ["--"] else words
     if is_command(rest) or why_opaque(["-", *rest]):
-        return f"what `{by}` runs is an installer itself: ask about that command"
+        return f"what `{by}` runs is an installer itself: predict that command"
     return ""
 
 
@@ -293,7 +295,7 @@ _RUN_WITH_VALUE = {
 
 
 def _passed(option: str, value: str, folder: Path) -> tuple[str, ...] | None:
-    """The words that give an option to the installer; None for one that is not known."""
+    """The words that give an option to the installer; None for one that is unknown."""
     if option in _WITHOUT_EFFECT or option in _WITHOUT_EFFECT_WITH_VALUE:
         return ()
     if option in _PASSED_WITH_VALUE:

@@ -1,4 +1,4 @@
-"""What imports find after a dry run became an install, and who demands it."""
+"""What imports find after a dry run became an install, and which package requires it."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Effect:
         return choice.chosen or Unavailable(choice.explanation)
 
     def changes(self) -> list[PackageChange]:
-        """What becomes of each watched package, with the wheel and the demand behind a change."""
+        """What becomes of each watched package, with the wheel and the demand after a change."""
         before = self._with_names(self._place.order)
         found = changes_between(
             before, self.order, self.watch, self._target.markers(), self.installer, self._target.machine
@@ -175,7 +175,7 @@ class Effect:
         return replace(change, accelerator=build, file_name=file_name, chain=chain, upgrade=self.request.upgrade)
 
     def _taken(self, name: str) -> tuple[str, AcceleratorFacts | Unavailable]:
-        """The wheel that an installer would take, by its file name ("" for none), and what it is built for."""
+        """The wheel that an installer would take, by its file name ("" if none), and what it is built for."""
         file = self.file(name)
         if isinstance(file, Unavailable):
             return "", file

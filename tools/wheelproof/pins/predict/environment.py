@@ -20,7 +20,7 @@ from wheel_checks.targets.target import DEFAULT_GLIBC, OLDEST_GLIBC, Target
 
 TORCH = "torch"
 WATCHED = (TORCH, "torchvision", "torchaudio", "torchcodec", "torchao", "triton", "pytorch-triton")
-"""torch and its companions: what an install may not change behind the user's back."""
+"""torch and its companions: what an install may not change after the user's back."""
 
 
 def read_packages(environment: Environment) -> dict[str, LinkedPackage]:

@@ -48,21 +48,21 @@ class _Stage:
 
 
 def steps_of_image(path: Path) -> Iterator[Step]:
-    """The installs of the RUN lines, in order. Raises UsageError for a file that is no Dockerfile."""
+    """The installs of the RUN lines, in order. Raises UsageError for a file that is not a Dockerfile."""
     try:
         text = read_requirements_file(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not valid UTF-8: {error.reason}") from error
     base, runs = _last_stage(text)
     if UNKNOWN in base or not _BARE.fullmatch(base):
-        unread = "what is installed in this image is not known: describe it with --installed torch==VERSION"
+        unread = "what is installed in this image is unknown: describe it with --installed torch==VERSION"
         yield Step(f"{FROM} {base.replace(UNKNOWN, '?')}", Verb.NOTHING, unread=unread)
     for piece in runs:
         yield from steps_of_script(piece.text, path.parent, piece.variables, piece.dialect)
 
 
 def python_of_image(path: Path) -> str:
-    """The version of Python that the image of a Dockerfile comes with, "" where its name does not say."""
+    """The Python version that the image of a Dockerfile comes with, "" where its name does not say."""
     base, _ = _last_stage(read_requirements_file(path).decode("utf-8-sig", "replace"))
     if named := _PYTHON_IMAGE.match(base):
         return named[1]
@@ -106,7 +106,7 @@ def steps_of_script(
 class _Script:
     """Where a piece of shell runs: in ``folder``, or below it in ``inside`` when it changes the folder.
 
-    ``lost`` is why the folder is not known any more, "" while it is. At most ``deepest`` scripts run one another.
+    ``lost`` is why the folder is unknown any more, "" while it is. At most ``deepest`` scripts run one another.
     """
 
     folder: Path
@@ -140,7 +140,7 @@ class _Script:
 
     def _inner(self, text: str) -> Iterator[Step]:
         if not self.deepest:
-            yield Step(text[:80], unread="it is a script in a script, too deep to be followed")
+            yield Step(text[:80], unread="it is a script nested too deeply")
             return
         yield from replace(self, deepest=self.deepest - 1).steps(text)
 
@@ -159,7 +159,7 @@ class _Script:
         if not self.lost and UNKNOWN not in name and _is_within(path, self.folder) and path.is_file():
             yield from self._inner(read_requirements_file(path).decode("utf-8", "replace"))
         elif name.endswith(".sh"):
-            yield Step(_shown([name]), unread="it is a script that is not here to be read")
+            yield Step(_shown([name]), unread="it is a script that is not available here")
 
     def _placed(self, name: str) -> str:
         return str(PurePosixPath(self.inside, name)) if self.inside else name
@@ -173,7 +173,7 @@ class _Script:
         given = {**_single(self.variables), **{n: v for n, v in environment.items() if n.startswith(_OF_INSTALLERS)}}
         files = [*(one.text for one in typed if one.kind is not TypedKind.GROUP), *files_of(step)]
         outside = next((name for name in files if not self.trusted and self._is_outside(name)), "")
-        unread = condition or ("a value in it is not known" if any(UNKNOWN in word for word in words) else "")
+        unread = condition or ("it contains an unknown value" if any(UNKNOWN in word for word in words) else "")
         unread = unread or (f"{outside} is outside of the tree, and is not read" if outside else "")
         unread = unread or (why_another_place(environment) if self.trusted else "")
         unread = unread or (self.lost if typed or step.verb in _OF_A_PROJECT else "") or step.unread
@@ -215,11 +215,11 @@ def _script_file(words: Sequence[str]) -> str:
 def _why_open(words: Sequence[str], command: Command, dialect: Dialect) -> str:
     """Why a command may change an environment though it is not read; "" when it does not seem to."""
     if words and UNKNOWN in words[0]:
-        return "which program it runs is not known"
+        return "the program it runs is unknown"
     if unread := why_opaque(words):
         return unread
     found = next(installs(command, dialect), None)
-    return f"{found.tool} cannot be asked what it would do without doing it" if found is not None else ""
+    return f"{found.tool} has no dry run" if found is not None else ""
 
 
 def _is_within(path: Path, folder: Path) -> bool:

@@ -77,7 +77,7 @@ class Interior:
 
 
 def read_interior(environment: Environment, variables: Mapping[str, str]) -> Interior:
-    """The interior of an environment on this machine that has an interpreter.
+    """The interior of an environment on this host that has an interpreter.
 
     Raises SourceError when the interpreter cannot be asked.
     """
@@ -131,7 +131,7 @@ def _ask(interpreter: str, modules: Iterable[str], variables: Mapping[str, str])
         said = None
     if not isinstance(said, dict):
         words = " ".join(ended.errors.decode(errors="replace").split())[-300:]
-        raise SourceError(f"{interpreter} does not say where it imports from: {words or f'status {ended.status}'}")
+        raise SourceError(f"{interpreter} does not report its import path: {words or f'status {ended.status}'}")
     return said
 
 

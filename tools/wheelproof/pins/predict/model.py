@@ -1,4 +1,4 @@
-"""What is predicted: an install, the environment that it would go to, and how the installer is asked."""
+"""What is predicted: an install, the environment that it would go to, and how the installer is queried."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ class PredictRequest:
     """What would be installed where, and by which installers. ``options`` are passed on to them (indexes, --pre).
 
     ``build`` lets them build source archives, which runs their code; else what a build computes is undecided.
-    ``packages`` are names and globs that are looked at besides the families. ``folder`` and ``to_user`` say where the
+    ``packages`` are names and globs that are inspected besides the families. ``folder`` and ``to_user`` say where the
     installer is asked to install (``--target``, ``--user``), ``wheels_only`` that it may not use source archives.
-    ``step`` is the command that the request is made of, None for requirements alone.
+    ``step`` is the command that the request is made of, None only for requirements.
     """
 
     asked: Asked
@@ -113,5 +113,5 @@ class PredictRequest:
 
     @property
     def label(self) -> str:
-        """What is asked for, in words."""
+        """What is requested, in words."""
         return redact_text(self.step.text) if self.step else self.asked.label

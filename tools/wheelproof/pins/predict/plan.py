@@ -44,12 +44,12 @@ from wheelproof.wheels.handing import Handed
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.resolving import ArchiveSearch, Settled, UndecidedConflictError
 
-HOW_TO_DECIDE = "--build lets the installer build it, which runs its code"
+HOW_TO_DECIDE = "--build allows the installer to build it, which runs its code"
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What an installer would do, and what is not known of it: ``open`` are sentences."""
+    """What an installer would do, and what is unknown of it: ``open`` are sentences."""
 
     dry: DryRun
     open: tuple[str, ...] = ()
@@ -152,12 +152,12 @@ def _uv_place(request: PredictRequest, folder: Path) -> list[str]:
 def _described_python(place: Destination, folder: Path) -> str:
     """The interpreter of an empty environment that holds the metadata of what is described, for pip.
 
-    Raises UsageError for another platform than this one: pip evaluates the markers of this machine (pypa/pip issues
-    11664 and 10050). Raises SourceError where this machine has no such Python.
+    Raises UsageError for another platform than this one: pip evaluates the markers of this host (pypa/pip issues
+    11664 and 10050). Raises SourceError where this host has no such Python.
     """
     if not place.python and place.target.machine != platform.machine():
         raise UsageError(
-            "pip cannot plan for another platform: it evaluates the markers of this machine",
+            "pip cannot plan for another platform: it evaluates the markers of this host",
             hint="use --installer uv",
         )
     venv = folder / "described"
@@ -166,7 +166,7 @@ def _described_python(place: Destination, folder: Path) -> str:
     made = run_uv(["venv", "--no-config", "--quiet", "--no-python-downloads", "--python", python, str(venv)], {}, 60)
     if made.status:
         raise SourceError(
-            f"no environment of Python {version} could be made to ask pip in: {' '.join(made.words.split())[-300:]}"
+            f"no environment of Python {version} could be created for pip: {' '.join(made.words.split())[-300:]}"
         )
     (site,) = venv.glob("lib/python3*/site-packages")
     describe(site, place.order.everything.values())
@@ -180,7 +180,7 @@ def _files(handed: Handed, folder: Path, installer: str, *, typed_constraints: b
     if handed.constraints:
         text = "".join(f"{line}\n" for line in handed.constraints)
         constraints = str(write_private(folder / "constraints.txt", text))
-        if typed_constraints:  # in uv they take the place of UV_CONSTRAINT, as those within a file do not
+        if typed_constraints:  # in uv they replace UV_CONSTRAINT, as those within a file do not
             options += ["-c", constraints]
         else:
             of_files = f"-c {constraints}\n{of_files}"
@@ -199,13 +199,13 @@ def _settings(request: PredictRequest, config: IndexConfig, folder: Path) -> lis
         raise UntrustedAddressError(request.asked.label, settings.refused)
     if settings.builds and not request.build:  # uv builds these in spite of --no-build
         raise SourceError(
-            "no-binary in the settings of uv asks for builds, which run code", hint="--build lets uv build"
+            "no-binary in the settings of uv requires builds, which run code", hint="--build lets uv build"
         )
     return config_options(folder, toml_text(settings.table))
 
 
 def refuse_builds(installer: str, request: PredictRequest, handed: Handed) -> None:
-    """Raises SourceError where the installer would build what is asked for, in spite of all options."""
+    """Raises SourceError where the installer would build what is requested, in spite of all options."""
     texts = (*handed.requirements, *handed.constraints) if not request.build else ()
     built = next(filter(is_built, texts), None)
     if built is not None:
@@ -281,7 +281,7 @@ def _locked(
 ) -> Iterator[LockedPackage]:
     """The packages that an installer would install, each with its file: an archive's empty wheel, or one of an index.
 
-    Those that are asked for by their address are ``direct``.
+    Those that are requested by their address are ``direct``.
     """
     for name, version in dry.installed.items():
         try:

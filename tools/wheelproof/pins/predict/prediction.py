@@ -78,7 +78,7 @@ def _in_order(
     own = request.place.interior.prefix or (programs[0].removesuffix("/bin") if programs else "")
     for step in steps:
         if step.program and os.path.realpath(step.program.removesuffix("/bin")) != os.path.realpath(own):
-            what = f"it works on another environment ({step.program}): ask about that one by itself (--python)"
+            what = f"it works on another environment ({step.program}): predict that one separately (--python)"
             step = replace(step, unread=step.unread or what)  # noqa: PLW2901  # the step as it is understood
         for installer in step.installers or request.installers[:1]:
             predicted = _judged(installer, replace(request, step=step), client, index)
@@ -103,7 +103,7 @@ def _was_there(subject: Subject) -> bool:
 def _without_a_framework(subjects: Sequence[Subject], request: PredictRequest) -> Iterator[Subject]:
     """The subjects, of which the installs are open: nothing that could be lost is there."""
     what = f"nothing that matches {', '.join(request.packages)}" if request.packages else "no framework"
-    sentence = f"{what} is installed there, so there is nothing that an install could keep or lose"
+    sentence = f"{what} is installed there, so an install cannot affect it"
     for subject in subjects:
         if subject.kind != "install":
             yield subject
@@ -144,12 +144,12 @@ def judge(installer: str, request: PredictRequest, client: HttpClient, index: Si
 
 
 def _why_unread(step: Step, place: Destination) -> str:
-    """Why it is not known what a step does; "" when it is."""
+    """Why it is unknown what a step does; "" when it is."""
     unread = step.unread or _why_elsewhere(step, place)
     if unread:
         return f"`{redact_text(step.text)}`: {unread}"
     unknown = unknown_variables(step)
-    return f"what {joined(unknown)} means for `{redact_text(step.text)}` is not known" if unknown else ""
+    return f"what {joined(unknown)} means for `{redact_text(step.text)}` is unknown" if unknown else ""
 
 
 def _why_elsewhere(step: Step, place: Destination) -> str:
@@ -157,9 +157,9 @@ def _why_elsewhere(step: Step, place: Destination) -> str:
     if not step.trusted or place.described:
         return ""
     if step.by_sudo and not step.program:
-        return "sudo looks for the program on its own PATH: name it by its whole path"
+        return "sudo looks for the program on its own PATH: use an absolute path"
     if step.to_system and place.interior.is_virtual:
-        return "--system makes it work on the Python of the system: ask about that one (--python)"
+        return "--system makes it work on the Python of the system: predict that one (--python)"
     return ""
 
 
@@ -241,7 +241,7 @@ def _managed(request: PredictRequest) -> Planned | None:
     allowed = "--break-system-packages" in request.options or request.folder
     if not request.place.interior.is_managed or allowed:
         return None
-    sentence = "the environment is managed by the system's package manager, and installers refuse it (PEP 668)"
+    sentence = "the environment is managed by the system's package manager, so installers refuse to change it (PEP 668)"
     return Planned(DryRun({}, {}, {}, Conflict((sentence,))))
 
 
@@ -280,17 +280,17 @@ def _subjects(installer: str, request: PredictRequest, planned: Planned, effect:
 
 def _nothing(request: PredictRequest) -> str:
     verb = request.step.verb if request.step else Verb.INSTALL
-    return "it installs into a separate environment" if verb is Verb.APART else "no framework is concerned"
+    return "it installs into a separate environment" if verb is Verb.APART else "no framework is affected"
 
 
 def _handed(installer: str, request: PredictRequest, index: SimpleIndex) -> Handed:
-    """What the installer is given. Raises SourceError when a package is left out: it could demand another torch."""
+    """What the installer is given. Raises SourceError when a package is omitted: it could demand another torch."""
     handed = hand_over(request.asked, request.place.target, index.config)
     if handed.left_out:
         raise next(iter(handed.left_out.values()))
     watch = Watch.of(request.place.order.copies, request.packages)
     for project in handed.projects:
         if watch.role(project.name):
-            raise SourceError(f"{project.name} would be built from a folder of the tree, and nothing is built")
+            raise SourceError(f"{project.name} would have to be built from a folder of the tree")
     refuse_builds(installer, request, handed)
     return handed

@@ -54,7 +54,7 @@ def read_targets(words: Sequence[str], folder: Path, typed: Sequence[Typed] = ()
             requirements.append(word)
     if steps and (requirements or named):
         raise UsageError(
-            f"{steps[0].text!r} stands next to {(*requirements, *(one.text for one in named))[0]!r}",
+            f"{steps[0].text!r} is next to {(*requirements, *(one.text for one in named))[0]!r}",
             expected="commands, lock files and Dockerfiles alone, or requirements and projects",
         )
     return Targets(tuple(requirements), tuple(named), tuple(steps))
@@ -70,7 +70,7 @@ def _steps(word: str, folder: Path) -> Iterator[Step]:
     elif is_image_file(path):
         found = list(steps_of_image(path))
         if not found:
-            raise NotFoundError(f"no command of an installer was found in {word}", hint="ask about what it installs")
+            raise NotFoundError(f"no install command was found in {word}", hint="predict what it installs")
         yield from found
 
 
@@ -82,7 +82,7 @@ def _of_lock(word: str, path: Path) -> Step:
         return Step(f"{kind} install with {word}", Verb.LOCKED, (kind,), project=path, is_exact=False)
     if kind == PYLOCK:
         return Step(f"install -r {word}", Verb.LOCKED, project=path, is_exact=False)
-    return Step(word, unread=f"what an install of {path.name} keeps is not known: it is conda's")
+    return Step(word, unread=f"the effect of installing {path.name} is unknown: it is for conda")
 
 
 def _is_place(word: str, folder: Path) -> bool:

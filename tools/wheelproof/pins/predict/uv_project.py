@@ -60,7 +60,8 @@ def plan_project(step: Step, request: PredictRequest, client: HttpClient, index:
         return Planned(DryRun({}, {}, {}))
     if request.place.described:
         raise SourceError(
-            f"`{redact_text(step.text)}` needs an environment: uv cannot be asked about one that is only described",
+            f"`{redact_text(step.text)}` needs an environment on this host: uv cannot plan for one that is only "
+            f"described",
             hint="--python names an environment",
         )
     project = find_project(step.project)
@@ -127,7 +128,7 @@ class _Sync:
         return self._locking(words)
 
     def _locking(self, words: list[str]) -> Planned:
-        """As uv would lock: indexes are asked, those that are trusted."""
+        """As uv would lock: indexes are queried, those that are trusted."""
         untrusted = [*self._refused, *_untrusted(self._document, self._project, self._index.config.trust)]
         if untrusted:
             raise UntrustedAddressError(self._step.text, untrusted)
@@ -155,7 +156,7 @@ class _Sync:
                 what = "what it requires" if computed is Dynamic.REQUIREMENTS else "its version"
                 raise SourceError(
                     f"uv.lock is not up to date, and to lock {folder.name} uv would build it: it computes {what}",
-                    hint="--build lets uv build it, which runs its code; `uv lock` beforehand makes it unnecessary",
+                    hint="--build allows uv to build it, which runs its code; running `uv lock` first avoids that",
                 )
 
     def _run(self, words: list[str]) -> Answer:

@@ -1,4 +1,4 @@
-"""What stands in front of a command of an installer: assignments, sudo, env, and programs that run another."""
+"""What is in front of a command of an installer: assignments, sudo, env, and programs that run another."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _PLACES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """A command without what stands in front of it.
+    """A command without what is in front of it.
 
-    ``variables`` are those that are set for it alone; ``by_sudo`` says that sudo looks for its program; ``unread`` is
-    why what stands there is not understood, "" when it is.
+    ``variables`` are those that are set only for it; ``by_sudo`` says that sudo looks for its program; ``unread`` is
+    why what is there is not understood, "" when it is.
     """
 
     words: list[str]
@@ -63,19 +63,19 @@ def behind_front(words: Sequence[str]) -> Front:
 def why_another_place(variables: Iterable[str]) -> str:
     """Why variables make an installer work on another environment; "" when they do not."""
     named = next((name for name in variables if name in _PLACES), "")
-    return f"{named} makes it work on another environment: ask about that one (--python)" if named else ""
+    return f"{named} makes it work on another environment: predict that one (--python)" if named else ""
 
 
 def _behind_program(program: str, words: list[str]) -> tuple[list[str], str]:
-    """The words behind the options of sudo, env, nice or timeout, and which of them is not understood."""
+    """The words after the options of sudo, env, nice or timeout, and which of them is not understood."""
     unread = ""
     while words and words[0].startswith("-"):
         option, words = words[0], words[1:]
         if program == "sudo" and option not in _SUDO_FLAGS and not option.startswith("--preserve-env="):
-            unread = unread or f"sudo {option} runs it as someone else, or elsewhere"
+            unread = unread or f"sudo {option} runs it as another user, or elsewhere"
             words = words[1:] if option in ("-u", "-g", "-h", "-p", "-C", "-r", "-t", "-D", "-R", "-T") else words
         elif program == "env":
-            unread = unread or f"env {option} takes variables away from it"
+            unread = unread or f"env {option} removes variables from its environment"
             words = words[1:] if option in ("-u", "-C", "-S") else words
         elif program in ("nice", "timeout") and option in ("-n", "-k", "-s"):
             words = words[1:]
@@ -101,7 +101,7 @@ def behind_python(words: Sequence[str]) -> tuple[list[str], str] | None:
 
 
 def is_command(words: Sequence[str]) -> bool:
-    """Whether words, with what may stand in front, are a command of an installer."""
+    """Whether words, with what may be in front, are a command of an installer."""
     return _begins(behind_front(words).words)
 
 
@@ -112,7 +112,7 @@ def _begins(words: Sequence[str]) -> bool:
 
 
 def why_opaque(words: Sequence[str]) -> str:
-    """Why a command of no installer may change an environment all the same; "" when it does not seem to.
+    """Why a command of no installer may change an environment anyway; "" when it does not seem to.
 
     A program that is handed an installer with its words (xargs, docker run, retry) runs it in a way that is not
     followed; ``setup.py install`` and ``venv --clear`` change an environment by themselves.
@@ -125,11 +125,11 @@ def why_opaque(words: Sequence[str]) -> str:
     if venv and venv[0].rpartition("/")[2] in _OF_VENV and "--clear" in venv:
         return "it empties an environment"
     if any(word.endswith("setup.py") for word in rest) and {"install", "develop"} & set(rest):
-        return "setup.py builds and installs: what it takes is known only by running it"
+        return "setup.py builds and installs: what it installs is only known by running it"
     if script := next((word for word in rest[1:] if " " in word and HAS_INSTALL.search(word.replace("\n", " "))), ""):
-        return f"{rest[0]} runs {script[:60]!r} in a way that is not followed"
+        return f"{rest[0]} runs {script[:60]!r} in an unsupported way"
     inner = next((tail for tail in _tails(rest) if _changes(tail)), None)
-    return "" if inner is None else f"{rest[0]} runs `{' '.join(inner[:3])} ...` in a way that is not followed"
+    return "" if inner is None else f"{rest[0]} runs `{' '.join(inner[:3])} ...` in an unsupported way"
 
 
 def _tails(words: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -63,7 +63,7 @@ def _in_folder(root: Path, *, skip_vendored: bool) -> Iterator[tuple[Path, str]]
 
 
 def _kind_of_entry(entry: os.DirEntry[str], path: str) -> str:
-    """The kind of what is no folder itself; "" for a file without requirements."""
+    """The kind of what is not a folder itself; "" for a file without requirements."""
     if entry.is_symlink() and Path(entry.path).is_dir():  # entry.is_dir() raises for a link in a loop
         return "" if entry.name in ALWAYS_SKIPPED else LINKED_FOLDER
     kind = kind_of(Path(path), named=False)

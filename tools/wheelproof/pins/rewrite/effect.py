@@ -36,7 +36,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an install would do: ``message`` says it for people, with what demands it."""
+    """What an install would do: ``message`` says it for people, with what requires it."""
 
     fate: Fate
     message: str = ""
@@ -57,7 +57,7 @@ class Effect:
             was = "" if self.before.fate is Fate.KEPT else f"; before: {self.before.message}"
             return f"{self.path}: after the rewriting {self.after.message}{was}"
         if self.after.fate is Fate.UNKNOWN:
-            return f"{self.path}: what an install would do is not known: {self.after.message}"
+            return f"{self.path}: what an install would do is unknown: {self.after.message}"
         lost = "; it was kept before" if self.before.fate is Fate.KEPT else ""
         help_ = (
             f"guard it: `{TORCH}; sys_platform == 'never'` in override-dependencies of uv, or `wheelproof pins guard`"
@@ -89,7 +89,7 @@ def _outcome(document: Document, ask: Ask, targets: Sequence[Target]) -> Outcome
         return Outcome(Fate.KEPT, "an override of uv keeps torch out of every requirement")
     overridden = next((f for f in document.requirements if f.name == TORCH and is_override(f)), None)
     if overridden is not None:
-        return Outcome(Fate.UNKNOWN, f"the override {overridden.text} decides, for uv alone")
+        return Outcome(Fate.UNKNOWN, f"the override {overridden.text} decides, only for uv")
     wanted = _requirements(document, targets)
     if skipped := _skipped(document, targets):
         return Outcome(Fate.UNKNOWN, f"{skipped} was not asked for, and could bring another torch")

@@ -22,7 +22,7 @@ from wheelproof.pins.rewrite.tree import ancestors, holds_home, tree_of
 
 OLD_NAME = ".wheelproof-pins.json"  # of a journal that an older version left in the tree
 _LARGEST_SHOWN = 4 * 1024 * 1024  # bytes of a journal that is shown and not obeyed
-_MOST_FOLDERS = 20_000  # in which one is looked for
+_MOST_FOLDERS = 20_000  # in which one is searched for
 _SHOWN = 10  # files of one
 
 
@@ -39,7 +39,7 @@ def find_journal(path: Path, named: Path | None = None) -> FoundJournal:
 
     Without either it is the one of a tree that is not there any more, when its files are here as it left them. Raises
     NotFoundError when there is no such journal, or more than one; SourceError when the state folder or ``named`` is not
-    this user's; FormatError and UsageError when ``named`` is no journal for this tree.
+    this user's; FormatError and UsageError when ``named`` is not a journal for this tree.
     """
     folder = real_path(path) if path.is_dir() else real_path(path.parent)
     if named is not None:
@@ -68,7 +68,7 @@ def find_journal(path: Path, named: Path | None = None) -> FoundJournal:
 def _named(folder: Path, named: Path) -> FoundJournal:
     """A journal that the user names, for the tree in which ``folder`` is.
 
-    One of the first version says nothing of its tree: when it lies in a nested tree, it is for that one.
+    One of the first version says nothing about its tree: when it is in a nested tree, it is for that one.
     """
     root = tree_of([folder]).root
     place = real_path(named.parent)
@@ -92,7 +92,7 @@ def _named(folder: Path, named: Path) -> FoundJournal:
             hint=f"name the tree: {restore_command(named, journal.tree)}",
         )
     if repository_of(found) is None and holds_home(found):
-        raise UsageError(f"{found} is no tree, but holds your home", hint="name the tree behind the journal")
+        raise UsageError(f"{found} is not a tree, but holds your home", hint="name the tree after the journal")
     return FoundJournal(found, place / named.name)
 
 
@@ -168,7 +168,7 @@ def old_journals(path: Path, *, below: bool) -> Iterator[Path]:
 
 def as_shown(journal: Path) -> Iterator[str]:
     """What a journal in the tree would restore, in sentences; it is read, and not obeyed."""
-    yield f"{journal} lies in the tree, where anyone may have put it: it is not obeyed"
+    yield f"{journal} is in the tree, where anyone may have put it: it is ignored"
     root = tree_of([journal.parent]).root
     try:
         with open_folder(journal.parent) as opened:

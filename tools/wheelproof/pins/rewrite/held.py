@@ -27,7 +27,7 @@ class HeldTree:
     journal: JournalFile
 
     def read(self, path: str) -> bytes | None:
-        """The content of a file of the tree; None when it is not there. Raises SourceError where a link is."""
+        """The content of a file of the tree; None when it is not present. Raises SourceError where a link is."""
         return read_below(self.root, path)
 
     def put(self, record: Record, content: bytes, expected: str | None) -> None:
@@ -67,7 +67,7 @@ class ChangedMeanwhileError(SourceError):
 
 
 def read_below(root: Folder, path: str) -> bytes | None:
-    """The content of the file at a path relative to ``root``; None when it is not there.
+    """The content of the file at a path relative to ``root``; None when it is not present.
 
     Raises SourceError where a link is.
     """

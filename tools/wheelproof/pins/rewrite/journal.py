@@ -171,7 +171,7 @@ def parse_journal(data: bytes, path: Path, root: Path) -> Journal:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, zlib.error) as error:
         reason = str(error)[:200] or type(error).__name__
-        raise FormatError(f"{path} is no journal of `wheelproof pins rewrite`: {reason}") from None
+        raise FormatError(f"{path} is not a journal of `wheelproof pins rewrite`: {reason}") from None
     if header.get("schema") not in (SCHEMA, FIRST_SCHEMA):
         raise FormatError(f"{path} is a journal of another wheelproof", expected=SCHEMA)
     return Journal(tree, tuple(transactions), first=header.get("schema") == FIRST_SCHEMA)
@@ -227,14 +227,14 @@ def _record(document: dict[str, Any], base: Path, root: Path, left: int) -> Reco
     name, temporary = path.rpartition("/")[2], document["temporary"]
     matched = _TEMPORARY_NAME.fullmatch(temporary)
     if matched is None or not name.startswith(matched[1]):
-        raise ValueError(f"{temporary!r} is no name of a temporary file")
+        raise ValueError(f"{temporary!r} is not a valid temporary file name")
     return Record(path, original, edits, rewritten, temporary)
 
 
 def _edits(documents: Iterable[tuple[int, int, str]]) -> Iterator[Edit]:
     for start, end, text in documents:
         if type(start) is not int or type(end) is not int:
-            raise ValueError("a place of an edit is no number")
+            raise ValueError("a place of an edit is not a number")
         yield Edit(start, end, base64.b64decode(text, validate=True))
 
 
@@ -244,12 +244,12 @@ def confined(name: object, base: Path, root: Path) -> str:
     Raises FormatError when it leads out of the tree, or into what belongs to version control.
     """
     if not isinstance(name, str) or not name or "\0" in name:
-        raise FormatError(f"the journal names {str(name)[:200]!r}, which is no path")
+        raise FormatError(f"the journal names {str(name)[:200]!r}, which is not a path")
     whole = Path(os.path.normpath(base / name))
     parts = whole.relative_to(root).parts if whole.is_relative_to(root) else ()
     if not parts or any(part.lower() in VERSION_CONTROL for part in parts):
         raise FormatError(
-            f"the journal names {name[:200]!r}, which lies outside of the tree {root}; nothing was changed",
-            expected="files of the tree, and none of version control's own",
+            f"the journal names {name[:200]!r}, which is outside of the tree {root}; nothing was changed",
+            expected="files of the tree, and none of version control",
         )
     return "/".join(parts)

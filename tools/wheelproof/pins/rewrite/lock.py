@@ -47,7 +47,7 @@ def only_run(
         while not _locked(descriptor, path, alone, shared):
             if time.monotonic() >= end:
                 raise DeadlineError(
-                    f"another run in the tree {alone[0]} did not end within {wait:.0f} s; nothing was changed",
+                    f"another run in the tree {alone[0]} did not finish within {wait:.0f} s; nothing was changed",
                     hint="run it again when that one has ended",
                 )
             if not waiting:
@@ -60,7 +60,7 @@ def only_run(
 
 
 def _locked(descriptor: int, path: Path, alone: Sequence[Path], shared: Sequence[Path]) -> bool:
-    """Whether all of them could be had; else none is kept, so that no two runs wait for each other."""
+    """Whether all of them could be taken; else none is kept, so that no two runs wait for each other."""
     wanted = [*((fcntl.F_WRLCK, _offset(p)) for p in alone), *((fcntl.F_RDLCK, _offset(p)) for p in shared)]
     try:
         for kind, offset in wanted:

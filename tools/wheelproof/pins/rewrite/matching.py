@@ -80,7 +80,7 @@ def _array(statements: Iterable[Header | Statement], keys: KeyPath) -> Value | N
 def _insertion(
     text: str, statements: Sequence[Header | Statement], prefix: KeyPath, array: Value | None, names: tuple[str, ...]
 ) -> tuple[Span, str] | None:
-    """Where the names are put: at the end of the array, or in a new one behind the last key of the table."""
+    """Where the names are put: at the end of the array, or in a new one after the last key of the table."""
     quoted = ", ".join(f'"{name}"' for name in names)
     if array is not None and array.items is not None:
         if not array.members:

@@ -39,8 +39,8 @@ def plan(paths: Sequence[Path], policy: Policy, *, skip_vendored: bool = False) 
 
     Folders are searched for every file that holds requirements; what ``-r`` and ``-c`` name is followed, each file
     once. A file outside of the tree, to which a link or an option leads, is read and never changed. Raises
-    NotFoundError for a path that is not there, SourceError for one that cannot be read, FormatError for a document that
-    is broken: a plan is whole, or there isn't one.
+    NotFoundError for a path that is not present, SourceError for one that cannot be read, FormatError for a document
+    that is broken: a plan is whole, or there isn't one.
     """
     notices: list[Notice] = []
     tree = tree_of(paths)
@@ -65,7 +65,7 @@ def unmatched(policy: Policy, names: Iterable[str]) -> Iterator[Notice]:
 
 
 def outside_notice(path: Path, tree: Tree, consequence: str) -> Notice | None:
-    """A notice about a file that does not lie in the tree, links resolved; None about one that does."""
+    """A notice about a file that is not in the tree, links resolved; None about one that does."""
     if tree.holds(path):
         return None
     target = real_path(path)
@@ -80,10 +80,10 @@ def read_all(
     skip_vendored: bool = False,
     on_error: Callable[[Path, WheelproofError], None] | None = None,
 ) -> Iterator[tuple[Path, Document]]:
-    """Every document, each once, whatever its names; ``tell`` hears of included files that are not there.
+    """Every document, each once, whatever its names; ``tell`` hears of included files that are not present.
 
-    With ``on_error`` a file that cannot be read is passed to it, and the others go on; else its error is raised. A link
-    to a folder outside of the tree is not followed: it goes to ``on_error``, else to ``tell``.
+    With ``on_error`` a file that cannot be read is passed to it, and the others continue; else its error is raised. A
+    link to a folder outside of the tree is not followed: it goes to ``on_error``, else to ``tell``.
     """
     tree = tree_of(paths)
     waiting = [(path, kind, False, False) for path, kind in find_files(paths, skip_vendored=skip_vendored)]

@@ -33,7 +33,7 @@ def _outside(file: FilePlan) -> str:
 
 
 def _requirements(file: FilePlan) -> str:
-    """The result parses, and has the requirements of the original in order, those removed left out."""
+    """The result parses, and has the requirements of the original in order, those removed omitted."""
     document = file.document
     try:
         source = decode(file.path, file.rewritten, declared=READERS[document.kind][1])

@@ -24,7 +24,7 @@ class ChangedSinceError(WheelproofError):
 class Restored:
     """What a restoration did: the files that were given back, those merged into, and those that needed nothing.
 
-    ``left`` are those that could not be read, such as behind a folder that is a link now; the journal keeps them.
+    ``left`` are those that could not be read, such as after a folder that is a link now; the journal keeps them.
     """
 
     restored: tuple[Path, ...] = ()
@@ -63,7 +63,7 @@ def restore(tree: HeldTree, *, force: bool = False) -> Restored:
 
     A journal of another tree, of which this one is a copy, stays. Everything is planned before the first file is
     touched. Raises NotFoundError without a journal; ChangedSinceError, with nothing written, when a file has been
-    changed since; SourceError when one cannot be read or written. With ``force`` what was removed is put back into
+    changed since; SourceError when one cannot be read or written. With ``force`` what was removed is restored into
     changed files where its surroundings are still there, else it raises FormatError; what cannot be read is left.
     """
     root = tree.root.path
@@ -117,7 +117,7 @@ def _planned(tree: HeldTree, journal: Journal, *, force: bool) -> tuple[list[_Un
 def _undone(chain: Sequence[Record], present: bytes | None, path: Path, *, force: bool) -> _Undone:
     """What a file is to hold once its records, first to last, are undone; where nothing fits, what ``force`` makes.
 
-    Each time the last record counts that knows the content, be it as what it made or as what it found. Those behind it
+    Each time the last record counts that knows the content, be it as what it made or as what it found. Those after it
     were undone by hand, or never done; if one of them found what nothing else knows, the file was changed.
     """
     content, left, changed = present, len(chain), False
@@ -152,7 +152,7 @@ def _merged(path: Path, content: bytes, original: bytes, edits: Sequence[Edit]) 
         if at is None:
             line = original.count(b"\n", 0, edit.start) + 1
             raise FormatError(
-                f"{path} has changed around its former line {line}: what was removed there cannot be put back",
+                f"{path} has changed around its former line {line}: what was removed there cannot be restored",
                 hint="restore that file by hand, or from version control; nothing was written to it",
             )
         found.append((at, at + len(edit.replacement), original[edit.start : edit.end]))
@@ -162,7 +162,7 @@ def _merged(path: Path, content: bytes, original: bytes, edits: Sequence[Edit]) 
 
 
 def _find(content: bytes, before: bytes, replacement: bytes, after: bytes) -> int | None:
-    """Where the edit is now: by the most context that is still there, halved until it matches or is no context."""
+    """Where the edit is now: by the most context that is still present, halved until it matches or is no context."""
     size = max(len(before), len(after))
     while True:
         head, tail = before[len(before) - min(size, len(before)) :], after[:size]

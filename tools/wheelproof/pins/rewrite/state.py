@@ -12,13 +12,13 @@ from pathlib import Path
 from wheel_checks.errors import NotFoundError, SourceError
 from wheelproof.pins.atomic import Folder, open_folder
 
-HINT = "set XDG_STATE_HOME to a folder of yours, or name a journal: --journal FILE"
-_OWN = ("wheelproof", "pins")  # made for this user alone
+HINT = "set XDG_STATE_HOME to your own folder, or name a journal: --journal FILE"
+_OWN = ("wheelproof", "pins")  # made only for this user
 
 
 @contextlib.contextmanager
 def open_state() -> Iterator[Folder]:
-    """``$XDG_STATE_HOME/wheelproof/pins``, open, and made when it is not there.
+    """``$XDG_STATE_HOME/wheelproof/pins``, open, and made when it is not present.
 
     Raises SourceError when it cannot be made, and when another user owns it or may write it.
     """
@@ -33,7 +33,7 @@ def open_state() -> Iterator[Folder]:
 
 @contextlib.contextmanager
 def existing_state() -> Iterator[Folder | None]:
-    """As :func:`open_state`, but nothing is made: None when it is not there."""
+    """As :func:`open_state`, but nothing is made: None when it is not present."""
     with contextlib.ExitStack() as stack:
         folder: Folder | None = None
         with contextlib.suppress(NotFoundError):
@@ -56,7 +56,7 @@ def _enter_own(stack: contextlib.ExitStack, folder: Folder, name: str) -> Folder
     if stat.S_IMODE(own.status.st_mode) & 0o077:  # so it was not made here, but perhaps checked out with a repository
         raise SourceError(
             f"other users may read or write {own.path}, so what it says is not trusted",
-            expected="a folder for this user alone",
+            expected="a folder that only this user can access",
             hint="if its content is yours, take that right away with chmod 700",
         )
     return own
@@ -102,7 +102,7 @@ def _state_home() -> Path:
 
 
 def _make_folders(path: Path) -> None:
-    """Make a folder and those above it, each for this user alone, as the specification of XDG_STATE_HOME has it."""
+    """Make a folder and those above it, each only for this user, as the specification of XDG_STATE_HOME has it."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         for folder in reversed(missing):

@@ -1,4 +1,4 @@
-"""The tree that a command works on: what may be written lies in it, links resolved, and it has one journal."""
+"""The tree that a command works on: what may be written is in it, links resolved, and it has one journal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Tree:
     within: tuple[Path, ...]
 
     def holds(self, path: Path) -> bool:
-        """Whether the file at ``path``, links resolved, lies in the tree and not in a folder of version control."""
+        """Whether the file at ``path``, links resolved, is in the tree and not in a folder of version control."""
         found = real_path(path)
         return any(
             found.is_relative_to(folder) and not _of_version_control(found.relative_to(folder).parts)

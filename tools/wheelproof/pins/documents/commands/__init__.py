@@ -1,1 +1,1 @@
-"""What commands install, whatever file they stand in."""
+"""What commands install, whatever file they are in."""

@@ -18,12 +18,12 @@ _RUNNING = {"RUN", "CMD", "ENTRYPOINT"}
 
 
 def dockerfile_scripts(text: str, base: int = 0) -> Iterator[Piece]:
-    """A script per instruction that runs something; each stands at its place, ``base`` characters later."""
+    """A script per instruction that runs something; each is at its place, ``base`` characters later."""
     yield from (piece for word, piece in dockerfile_pieces(text, base) if word in _RUNNING)
 
 
 def dockerfile_pieces(text: str, base: int = 0) -> Iterator[tuple[str, Piece]]:
-    """Each FROM, and each instruction that runs something, with what stands behind it."""
+    """Each FROM, and each instruction that runs something, with what stands after it."""
     escape = "`" if _ESCAPE.match(text) else "\\"
     dialect = Dialect.POWERSHELL if escape == "`" else Dialect.SH
     variables: dict[str, tuple[str, ...]] = {}
@@ -39,7 +39,7 @@ def dockerfile_pieces(text: str, base: int = 0) -> Iterator[tuple[str, Piece]]:
 
 
 def _instructions(text: str, escape: str) -> Iterator[tuple[str, int, str]]:
-    """Each instruction, where what stands behind it begins, and that; comments within are blank, line ends too."""
+    """Each instruction, where what stands after it begins, and that; comments within are blank, line ends too."""
     lines = text.splitlines(keepends=True)
     number = offset = 0
     while number < len(lines):
@@ -56,7 +56,7 @@ def _instructions(text: str, escape: str) -> Iterator[tuple[str, int, str]]:
         while number < len(lines) and _continues(parts[-1], escape):
             line = lines[number]
             if not line.strip() or line.lstrip().startswith("#"):
-                parts[-1] += " " * len(line)  # a comment, or an empty line, in the middle: the command goes on
+                parts[-1] += " " * len(line)  # a comment, or an empty line, in the middle: the command continues
             else:
                 parts.append(line)
             offset += len(line)

@@ -23,7 +23,7 @@ _POETRY_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?=$|[@:=
 _UNFINISHED = re.compile(r"(?:[=<>~!]=?|@)\s*$")  # README: torch==<version>
 _GLOBBED_WHEEL = re.compile(r"(?:.*/)?([A-Za-z0-9][A-Za-z0-9._]*?)-?[*\0].*(?:\.whl|\*)$", re.DOTALL)
 _TORCH = re.compile(r"torch", re.IGNORECASE)
-_MOST_UP = 12  # folders above a file, in which what it names is looked for
+_MOST_UP = 12  # folders above a file, in which what it names is searched for
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Found:
     documentation: bool = False
 
     def place(self, word: Word) -> int:
-        """Where a word stands in the file."""
+        """Where a word is in the file."""
         return self.shift.place(word.at) if self.shift else word.at
 
 
@@ -51,7 +51,7 @@ def of_scripts(scripts: Iterable[Piece]) -> list[Found]:
 
 
 def of_command(command: Command) -> list[Found]:
-    """The installations of a command that stands in no script; its words stand where they say."""
+    """The installations of a command that is in no script; its words stand where they say."""
     return [Found(install, install.at) for install in installs(command, Dialect.WORDS)]
 
 
@@ -92,7 +92,7 @@ class _Gathered:
     seen: set[tuple[str, int, str]] = field(default_factory=set)
 
     def requirement(self, one: Found, word: Word) -> str:
-        """Add what a word requires, or that it is not known; once for each text at each place. The name, if known."""
+        """Add what a word requires, or that it is unknown; once for each text at each place. The name, if known."""
         requirement, notice = _requirement(self.source, one, word)
         self.notices += [notice] if notice else []
         key = (requirement.name, one.place(word), requirement.text) if requirement else None
@@ -103,7 +103,7 @@ class _Gathered:
         return requirement.name if requirement else ""
 
     def file(self, one: Found, word: Word, *, constraint: bool) -> None:
-        """Add a file that a command reads, or that it is not there. Those of conda are known by their names."""
+        """Add a file that a command reads, or that it is not present. Those of conda are known by their names."""
         if one.install.form == "conda":
             return
         named = _file(self.source.path, word.text)
@@ -111,7 +111,7 @@ class _Gathered:
             self.files[constraint].append(named)
         elif not one.documentation and "://" not in word.text and word.text not in ("/dev/stdin", "-"):
             shown = abbreviated(word.raw.strip("\"'"))
-            message = f"{one.install.tool} reads {shown}, which is not in the tree: what it requires is not known"
+            message = f"{one.install.tool} reads {shown}, which is not in the tree: its requirements are unknown"
             place = Place(self.source.path, *self.source.position(min(one.place(word), len(self.source.text))))
             self.notices.append(Notice("install-file", message, place))
 
@@ -146,7 +146,7 @@ def _requirement(source: Source, one: Found, word: Word) -> tuple[FoundRequireme
     if "/" in text and "://" not in text and not re.search(r"\.whl$|\*$|\0$|^\0$", text):
         return None, None  # a folder: a project of the tree, whose own files say what it requires
     shown = abbreviated(word.raw.strip("\"'"))
-    message = f"`{install.tool} {shown}` is only known when it runs: not read"
+    message = f"`{install.tool} {shown}` is only known at run time: not read"
     return None, Notice("dynamic", message, place)
 
 

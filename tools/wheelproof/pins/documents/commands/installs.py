@@ -123,7 +123,7 @@ def _quoted(words: tuple[Word, ...], variables: Values | None) -> Iterator[Comma
 
 
 def _placed(inner: Word, outer: Word) -> Word:
-    """A word of a script, where it stands in the word that the script is: behind quotes and escapes."""
+    """A word of a script, where it is in the word that the script is: behind quotes and escapes."""
     found = outer.raw.find(inner.raw[:_ALIKE], inner.at)
     return replace(inner, at=outer.at + (found if found >= 0 else inner.at))
 
@@ -217,7 +217,7 @@ def _is_program(pattern: re.Pattern[str], word: Word) -> bool:
 
 
 def _begins(row: _Row, words: tuple[Word, ...], start: int) -> tuple[str, int] | None:
-    """What the installation that begins at a word is called, and where its own words begin; None for none."""
+    """What the installation that begins at a word is called, and where its own words begin; None if none."""
     at = start
     for number, pattern in enumerate(row.program):
         if number:
@@ -290,7 +290,7 @@ def _several(value: Word) -> list[Word]:
 
 
 def _behind_options(row: _Row, words: tuple[Word, ...], at: int) -> int:
-    """Behind the options of a program that stand before its verb."""
+    """Behind the options of a program that are before its verb."""
     while at < len(words) and words[at].text.startswith("-"):
         _, _, at = _option(row, words, at + 1, words[at])
     return at

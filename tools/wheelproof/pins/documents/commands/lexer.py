@@ -17,7 +17,7 @@ class Dialect(Enum):
     MAKE = auto()  # $(NAME) is a variable of make, $$ is the shell's dollar
     CMD = auto()  # ^ continues a line, a backslash is a backslash
     POWERSHELL = auto()  # so does a backtick
-    SHOWN = auto()  # what a page shows: >= is no redirection, <name> is put in by the reader
+    SHOWN = auto()  # what a page shows: >= is not a redirection, <name> is put in by the reader
     WORDS = auto()  # no shell: tox, the exec form of a Dockerfile
 
 
@@ -64,7 +64,7 @@ class Lexer:
         self.escape = _ESCAPES.get(dialect, "\\")
         self.shell = dialect is not Dialect.WORDS
         self.at = 0
-        self.closed = 1  # behind the next }}
+        self.closed = 1  # after the next }}
 
     def within(self, start: int, end: int) -> None:
         """Take note of the script of a substitution."""
@@ -97,7 +97,7 @@ class Lexer:
                 break
             if not self.continues():
                 self.character(parts)
-        if self.at == start:  # what no word begins with
+        if self.at == start:  # what no word starts with
             self.at += 1
         return Raw(parts, start, self.at)
 
@@ -106,7 +106,7 @@ class Lexer:
         return self.dialect is Dialect.SHOWN and _SHOWN.match(self.text, self.at) is not None
 
     def character(self, parts: list[Part]) -> None:
-        """Take what stands here: an escaped character, a quoted piece, a variable, or plain text."""
+        """Take what is here: an escaped character, a quoted piece, a variable, or plain text."""
         text = self.text
         character = text[self.at]
         if character == self.escape and self.dialect is not Dialect.WORDS:
@@ -164,7 +164,7 @@ class Lexer:
         return text[at] == "$" and self.dollar(parts, quoted=quoted)
 
     def template_end(self, at: int) -> int:
-        """Behind the next ``}}``, which is looked for once; 0 where there isn't one."""
+        """Behind the next ``}}``, which is searched for once; 0 where none exists."""
         if self.closed and self.closed < at + 4:
             self.closed = self.text.find("}}", at + 2) + 2
             self.closed = 0 if self.closed == 1 else self.closed

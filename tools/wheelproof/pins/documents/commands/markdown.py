@@ -73,10 +73,10 @@ def markdown_scripts(text: str) -> Iterator[Piece]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, int, str]]:
-    """Language, offset and text of each block: fenced, of a directive, or indented behind an empty line."""
+    """Language, offset and text of each block: fenced, of a directive, or indented after an empty line."""
     fence = language = ""
     start = offset = 0
-    indent = -1  # of a directive whose block goes on
+    indent = -1  # of a directive whose block continues
     before = ""
     for line in text.splitlines(keepends=True):
         end = offset + len(line)
@@ -112,7 +112,7 @@ def _directive(line: str) -> tuple[int, str] | None:
 
 
 def _is_indented_code(line: str, before: str) -> bool:
-    """Whether a line is a command of an indented block: behind an empty line, or another one of it."""
+    """Whether a line is a command of an indented block: after an empty line, or another one of it."""
     if _indent(line) < _INDENTED or not _INSTALLER.match(_without_prompt(line).strip()):
         return False
     return not before.strip() or (

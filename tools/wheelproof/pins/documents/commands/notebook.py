@@ -17,7 +17,7 @@ from wheelproof.pins.model import Document
 
 
 def read(source: Source) -> Document:
-    """The installations of a notebook. Raises FormatError when it is no JSON."""
+    """The installations of a notebook. Raises FormatError when it is not JSON."""
     return document(source, "notebook", of_scripts(_scripts(source)))
 
 
@@ -25,7 +25,7 @@ def _scripts(source: Source) -> Iterator[Piece]:
     try:
         notebook: Any = json.loads(source.text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{source.path} is no notebook: {str(error)[:200]}") from None
+        raise FormatError(f"{source.path} is not a notebook: {str(error)[:200]}") from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if cells is None and isinstance(notebook, dict):  # format 3
         sheets = notebook.get("worksheets")
@@ -60,7 +60,7 @@ def _scripts(source: Source) -> Iterator[Piece]:
 
 
 def _find(text: str, line: str, at: int) -> int:
-    """Where a line of a cell stands in the JSON, at ``at`` or behind it; -1 when its escapes are others."""
+    """Where a line of a cell is in the JSON, at ``at`` or after it; -1 when its escapes are others."""
     if not line.strip():
         return -1
     for ascii_only in (False, True):

@@ -38,7 +38,7 @@ def _found(source: Source) -> Iterator[Found]:
 
 
 def _words(literals: Literals, node: ast.expr) -> Iterator[Word]:
-    """The words that an argument is: a text, a list that is starred, a name of one; else one that is not known."""
+    """The words that an argument is: a text, a list that is starred, a name of one; else one that is unknown."""
     at = literals.offset(node.lineno, node.col_offset)
     raw = " ".join(ast.unparse(node).split())
     value = literals.value(node)

@@ -34,7 +34,7 @@ class Word:
 class Command:
     """A simple command. ``body`` is that of a here-document, with its place, and ``target`` where output goes.
 
-    ``environment`` are the variables that the script exports before it, or sets for it alone.
+    ``environment`` are the variables that the script exports before it, or sets only for it.
     """
 
     words: tuple[Word, ...]
@@ -87,13 +87,13 @@ def assigned(text: str, variables: Values, dialect: Dialect = Dialect.SH) -> dic
 
 
 def limited(values: Iterable[str]) -> tuple[str, ...]:
-    """Values, each once; where there are too many, or they are too long, what is left out is UNKNOWN."""
+    """Values, each once; where there are too many, or they are too long, what is omitted is UNKNOWN."""
     found = tuple(dict.fromkeys(value if len(value) <= _LONGEST_VALUE else UNKNOWN for value in values))
     return found if len(found) <= MOST_VALUES else (*found[: MOST_VALUES - 1], UNKNOWN)
 
 
 def split(text: str, at: int, variables: Values | None = None, dialect: Dialect = Dialect.SH) -> list[Command]:
-    """The commands of a piece of text that stands at ``at`` of a larger one."""
+    """The commands of a piece of text that is at ``at`` of a larger one."""
     return [moved(command, at) for command in commands(text, variables, dialect)]
 
 
@@ -195,7 +195,7 @@ class _Shell(Lexer):
                 yield Command(found, at, body, body_at, target, {**exported, **own})
 
     def heredoc_ahead(self, heredocs: list[tuple[str, bool]]) -> tuple[str, int]:
-        """The last here-document of the line, which begins behind the line; nothing is passed."""
+        """The last here-document of the line, which begins after the line; nothing is passed."""
         here, end = self.at, self.text.find("\n", self.at)
         body, body_at = "", 0
         if heredocs and end >= 0:
@@ -219,9 +219,9 @@ class _Shell(Lexer):
         return self.text[start:], start
 
     def take_assignments(self, words: list[Raw]) -> tuple[list[Raw], dict[str, str]]:
-        """The words behind the assignments, and those that are for this command alone.
+        """The words after the assignments, and those that are only for this command.
 
-        Without a command, or behind ``export`` and its like, they count from here on.
+        Without a command, or after ``export`` and its like, they count from here on.
         """
         rest = list(words)
         declaring = _plain(rest[0]) if rest and _plain(rest[0]) in _DECLARING else ""

@@ -51,7 +51,7 @@ _WORDS = frozenset(
         "about",
     }
 )
-_PIP_INPUT = frozenset({"pip-install"})  # of actions/setup-python: what is behind `pip install`
+_PIP_INPUT = frozenset({"pip-install"})  # of actions/setup-python: what is after `pip install`
 _SHELLS = {"pwsh": Dialect.POWERSHELL, "powershell": Dialect.POWERSHELL, "cmd": Dialect.CMD}
 _VARIABLES = frozenset({"env", "variables", "environment"})
 _TO_ENV = re.compile(r"""echo\s+(["']?)([A-Za-z_]\w*)=([^"'\n`]*?)\1\s*>>\s*["']?\$\{?GITHUB_ENV""", re.ASCII)
@@ -59,7 +59,7 @@ _TO_ENV = re.compile(r"""echo\s+(["']?)([A-Za-z_]\w*)=([^"'\n`]*?)\1\s*>>\s*["']
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A text of the document: the keys that lead to it, the scalar, and the mapping that it stands in."""
+    """A text of the document: the keys that lead to it, the scalar, and the mapping that it is in."""
 
     keys: tuple[str, ...]
     node: yaml.ScalarNode
@@ -67,12 +67,12 @@ class _Value:
 
 
 def read(source: Source) -> Document:
-    """The installations of a pipeline. What is no YAML is reported as not read."""
+    """The installations of a pipeline. What is not YAML is reported as not read."""
     try:
         roots = _compose(source.text)
         found = of_scripts([script for root in roots for script in _scripts(source.text, root)])
     except FormatError as error:
-        message = f"the commands in it are not known: {error.what}"
+        message = f"its commands are unknown: {error.what}"
         return document(source, "pipeline", (), [Notice("dynamic", message, Place(source.path, 1, 1))])
     return document(source, "pipeline", found)
 

@@ -1,4 +1,4 @@
-"""Runs pip or uv under the tripwire: what is held is looked at before and after, and put back when it was broken."""
+"""Runs pip or uv under the tripwire: what is held is inspected before and after, and put back when it was broken."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def watched(guard: Guard, command: Sequence[str], variables: Mapping[str, str], 
         with _locked(guard.place.file("lock")) as may_write:
             damages = compare(known(guard), needed_of(guard), guard.sites)
             if damages:
-                say(f"nothing was done: {damages[0].what} around the guard")
+                say(f"nothing was done: {damages[0].what} without the guard")
                 say(f"to put it back: {put_back_command(guard, damages)}")
                 say(f"to hold what is installed now: {guard.accept}")
                 return BROKEN
@@ -131,7 +131,7 @@ def _run_and_compare(
         versions = {name: one.version for name, one in needed.items()}
         damages = compare(before, versions, sites)
         if damages:
-            say(f"`{shown}` broke what is held: {'; '.join(damage.what for damage in damages[:5])}")
+            say(f"`{shown}` damaged held packages: {'; '.join(damage.what for damage in damages[:5])}")
             remove_hiding(before, there, sites)
             damages = _repair(guard, damages, before, needed, stash if kept else None)
             status = status or BROKEN

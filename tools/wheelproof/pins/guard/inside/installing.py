@@ -61,7 +61,7 @@ def plan(place: Place, settings: Mapping[str, Any], variables: Mapping[str, str]
     held = find_held(distributions, settings["families"])
     if not held.pinned:
         names = ", ".join(family["name"] for family in settings["families"])
-        raise InstallError(f"nothing of {names} is installed in {place.prefix}")
+        raise InstallError(f"none of {names} is installed in {place.prefix}")
     if not os.access(place.prefix, os.W_OK):
         raise InstallError(f"{place.prefix} cannot be written")
     old = receipt.read(place.file(layout.RECEIPT))
@@ -81,8 +81,8 @@ def _damaged_before(held: Held, sites: Sequence[str]) -> list[str]:
             size = row[2] if len(row) > 2 else ""
             status = status_of(os.path.normpath(os.path.join(one.site, row[0])))
             if size.isdigit() and (status is None or status[0] != int(size)):
-                what = "is missing" if status is None else "is not the file that it installed"
-                notes.append(f"{row[0]} of {name} {one.version} {what}: put that right first, or it is held as it is")
+                what = "is missing" if status is None else "is not the installed file"
+                notes.append(f"{row[0]} of {name} {one.version} {what}: fix that first, or it is held as it is")
                 break
     return notes
 
@@ -153,7 +153,7 @@ def refresh(place: Place, *, accept: bool) -> list[str]:
         if known is None or receipt.digest_of(step.path) != receipt.digest(step.data):
             entries.update((entry.path, entry) for entry in _put(place, step, entries))
             if step.role == "front":
-                said.append(f"put the front program {step.path} in the place of the new {os.path.basename(step.path)}")
+                said.append(f"put the front program {step.path} in place of the new {os.path.basename(step.path)}")
     if accept:
         remember(place, held, sites_of(settings))
         _save(place, {name: version_of(one) for name, one in held.pinned.items()}, entries, old.made)
@@ -187,7 +187,7 @@ def uninstall(place: Place) -> list[str]:
 
 
 def _remove_share(place: Place, wanted: Sequence[str]) -> None:
-    """Remove the folder of the guard, but for what stood in the place of files that stay."""
+    """Remove the folder of the guard, but for what stood in place of files that stay."""
     if not wanted:
         shutil.rmtree(place.share)
         return
@@ -250,14 +250,14 @@ def _texts(place: Place, held: Held, settings: Mapping[str, Any]) -> list[Step]:
     never = sorted({name for family in settings["families"] for name in family.get("forbidden", ())} - set(held.pinned))
     forbidden = "".join(f"{name}<0\n" for name in never)
     constraints = f"# What is installed, local versions included: it is kept, or the install fails.\n{pins}"
-    constraints += f"# These bring modules of the same name.\n{forbidden}" if forbidden else ""
+    constraints += f"# These provide modules of the same name.\n{forbidden}" if forbidden else ""
     needed = "".join(f"{name}=={version_of(one)}\n" for name, one in sorted(held.needed.items()))
     document = (json.dumps(dict(settings), indent=1, sort_keys=True) + "\n").encode()
     why = f"{len(held.pinned)} held packages, with their exact versions"
     return [
         Step(place.file(layout.CONSTRAINTS), constraints.encode(), "text", why),
-        Step(place.file(layout.KEEP), needed.encode(), "text", "these, and what they require"),
-        Step(place.file(layout.SETTINGS), document, "text", "what is to be held"),
+        Step(place.file(layout.KEEP), needed.encode(), "text", "these, and their dependencies"),
+        Step(place.file(layout.SETTINGS), document, "text", "the packages to hold"),
     ]
 
 
@@ -329,7 +329,7 @@ def _record_with(path: str, owner: Distribution | None) -> str:
 def _user_step(place: Place, path: str, old: Receipt | None, held: Held) -> Step:
     text = _users_text(place, "uv.toml", path, old.find(path) if old else None)
     if re.search(r"^constraint-dependencies\s*=", text, re.MULTILINE):
-        raise InstallError(f"{path} has constraint-dependencies already; add those of the guard by hand")
+        raise InstallError(f"{path} has constraint-dependencies already; add the constraints of the guard by hand")
     pins = ", ".join(f'"{name}=={version_of(one)}"' for name, one in sorted(held.pinned.items()))
     data = f"{_PINS_OF_UV}{pins}]\n{text}".encode("utf-8", "surrogateescape")
     return Step(path, data, "uv.toml", "the user's configuration of uv: it holds in every environment of the user")

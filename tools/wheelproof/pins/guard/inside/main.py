@@ -76,7 +76,7 @@ def _pip(name: str, arguments: Sequence[str], variables: Mapping[str, str]) -> i
 
 
 def _hook(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
-    """What pip starts in the place of a Python: its arguments are the file to run, and those of pip."""
+    """What pip starts in place of a Python: its arguments are the file to run, and those of pip."""
     guard = _own()
     if guard is None:
         return _lost("pip")
@@ -144,7 +144,7 @@ def _unguarded(guard: Guard, command: Sequence[str], variables: Mapping[str, str
 
 
 def _lost(name: str) -> int:
-    say(f"there is no {name} behind this front program: wheelproof pins guard --uninstall, or install {name} again")
+    say(f"there is no {name} after this front program: wheelproof pins guard --uninstall, or install {name} again")
     return 127
 
 
@@ -154,7 +154,7 @@ def _accept(_: Sequence[str]) -> int:
     if guard is None:
         return _lost("guard")
     if not find_held(installed(guard.sites), guard.settings["families"]).pinned:
-        say(f"nothing that could be held is installed in {guard.place.prefix}")
+        say(f"nothing to hold is installed in {guard.place.prefix}")
         return BROKEN
     for line in refresh(guard.place, accept=True):
         say(line)

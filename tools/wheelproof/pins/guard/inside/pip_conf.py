@@ -22,7 +22,7 @@ def value(text: str, section: str, key: str) -> str:
 
 
 def with_value(text: str, section: str, key: str, new: str) -> str:
-    """The text with a key set; its lines are replaced, or a line is put behind the header of its section."""
+    """The text with a key set; its lines are replaced, or a line is put after the header of its section."""
     lines = text.splitlines(keepends=True)
     header = _header(lines, section)
     line = f"{key} = {new}\n"

@@ -53,7 +53,7 @@ def cache_of(guard: Guard, variables: Mapping[str, str], installer: str = "uv") 
 
 
 def find_command(arguments: Sequence[str], valued: Set[str], known: Set[str] = frozenset()) -> int:
-    """The index of the first argument that is no option and no value of one; the count of arguments when all are.
+    """The index of the first argument that is not an option and no value of one; the count of arguments when all are.
 
     Where the commands are ``known``, any other word is taken for the value of an option of a later release.
     """
@@ -136,13 +136,11 @@ def refusal(guard: Guard, wanted: set[str]) -> str:
     held = sorted(wanted & (set(guard.packages) | set(needed_of(guard))))
     if not held:
         return ""
-    return (
-        f"{', '.join(held)} is held ({guard.title}); to remove it all the same: {layout.OFF}=off and the same command"
-    )
+    return f"{', '.join(held)} is held ({guard.title}); to remove it anyway: {layout.OFF}=off and the same command"
 
 
 def names_in_files(paths: Sequence[str]) -> set[str]:
-    """The names at the start of the lines of files of requirements; what cannot be read is left to the installer."""
+    """The names at the start of the lines of requirements files; what cannot be read is left to the installer."""
     return {name_of(line) for path in paths for line in pip_conf.read_text(path).splitlines()} - {""}
 
 

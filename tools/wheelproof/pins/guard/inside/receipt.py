@@ -17,7 +17,7 @@ class Entry:
     """A file of the guard. ``kept`` is where the file that stood there before lies, "" when there wasn't one.
 
     ``role`` is "front", "hook", "program", "text", "pip.conf", "record" or "uv.toml"; ``record`` the RECORD whose row
-    for the path was changed, "" for none.
+    for the path was changed, "" if none.
     """
 
     path: str

@@ -164,7 +164,7 @@ def _newly_hidden(name: str, seen: Seen, sites: Sequence[str]) -> str:
 
 
 def _hidden(name: str, seen: Seen, sites: Sequence[str]) -> str:
-    """What imports would find in the place of a distribution's modules, whoever installed it; "" for nothing."""
+    """What imports would find in place of a distribution's modules, whoever installed it; "" for nothing."""
     places = hiding(seen, sites)
     return f"{places[0]} hides that of {name} {seen.version}" if places else ""
 
@@ -214,7 +214,7 @@ def _remove_empty(path: str) -> None:
 
 
 def _is_recorded(path: str, digest: str) -> bool:
-    """Whether a file has the content that RECORD gives; without a digest that is not known, and taken for no."""
+    """Whether a file has the content that RECORD gives; without a digest that is unknown, and taken for no."""
     method, equals, expected = digest.partition("=")
     if not equals or method not in hashlib.algorithms_guaranteed:
         return False
@@ -288,7 +288,7 @@ class Stash:
 
 
 def _remove(distribution: Distribution, kept: set[str]) -> None:
-    """Remove a distribution that took the place of a held one, but for the files that are put back."""
+    """Remove a distribution that replaced a held one, but for the files that are restored."""
     for path in read_rows(distribution):
         inside = path.startswith(f"{distribution.site}{os.sep}")
         if inside and path not in kept and os.path.isfile(path):
@@ -297,7 +297,7 @@ def _remove(distribution: Distribution, kept: set[str]) -> None:
 
 
 def _is_overlay(path: str) -> bool:
-    """Whether a path lies on an overlay file system, by the longest mount point in front of it."""
+    """Whether a path is on an overlay file system, by the longest mount point in front of it."""
     best, kind = "", ""
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:

@@ -66,7 +66,7 @@ _TRUE = {"1", "true", "yes", "on", "y", "t"}
 
 
 def find_uv(guard: Guard | None, variables: Mapping[str, str]) -> str:
-    """The uv that is no front program: the one that stood here, else the first on PATH, else the recorded one."""
+    """The uv that is not a front program: the one that stood here, else the first on PATH, else the recorded one."""
     folders = [folder for folder in variables.get("PATH", "").split(os.pathsep) if folder]
     candidates = []
     if guard is not None:
@@ -298,7 +298,7 @@ def _with_overlay(
     variables: Mapping[str, str],
     folder: str,
 ) -> tuple[Guard | None, Prepared]:
-    """A call that syncs no guarded project: only ``uv run --with`` in a guarded environment is looked at."""
+    """A call that syncs no guarded project: only ``uv run --with`` in a guarded environment is inspected."""
     if command != "run" or _is_of_script(command, options, left, folder):
         return None, Prepared(arguments, variables)
     if guard is None:
@@ -428,5 +428,5 @@ def _venv(
     clears = {"-c", "--clear"} & set(rest) or variables.get("UV_VENV_CLEAR", "").lower() in _TRUE
     if guard is None or not clears:
         return None, Prepared(arguments, variables)
-    refused = f"{guard.title} held: uv venv would remove {guard.place.prefix}; to do it all the same: {layout.OFF}=off"
+    refused = f"{guard.title} held: uv venv would remove {guard.place.prefix}; to do it anyway: {layout.OFF}=off"
     return guard, Prepared(arguments, variables, "", refused)
