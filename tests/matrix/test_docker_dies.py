@@ -1,4 +1,4 @@
-"""An engine that goes away while a command runs: that is told, and the container ends all the same."""
+"""An engine that goes away while a command runs: that is told, and the container ends anyway."""
 
 from __future__ import annotations
 
@@ -105,6 +105,6 @@ def test_an_engine_that_goes_away_while_a_command_runs(tmp_path: Path) -> None:
         engine.cut()
         thread.join(PATIENCE)
     assert len(said) == 1
-    assert said[0].startswith("the Docker engine has gone")
+    assert said[0].startswith("the Docker engine disconnected")
     wait_until(lambda: not states(label))
     gc.collect()

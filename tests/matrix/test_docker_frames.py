@@ -36,7 +36,7 @@ def test_of_an_endless_stream_the_beginning_is_kept_and_that_is_said() -> None:
     kept = Kept(file, limit=5)
     for piece in (b"abc", b"de", b"f", b"g", b"hij"):
         kept.write(piece)
-    assert file.getvalue() == b"abcde\n(more than 5 bytes: the rest is not kept)\n"
+    assert file.getvalue() == b"abcde\n(more than 5 bytes: the rest is dropped)\n"
 
 
 def test_a_stream_that_just_fits_is_kept_whole() -> None:

@@ -70,7 +70,7 @@ def test_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_socket(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match=r"no Docker engine runs here: .*/none.sock does not exist .*docker.io"):
+    with pytest.raises(EngineError, match=r"no Docker engine is running: .*/none.sock does not exist .*docker.io"):
         connect({"DOCKER_HOST": f"unix://{tmp_path}/none.sock"})
 
 
@@ -126,7 +126,7 @@ def test_an_engine_of_another_machine(host: str) -> None:
 def test_a_server_that_is_no_engine(tmp_path: Path, answers: dict[str, tuple[int, object]]) -> None:
     with (
         fake_engine(tmp_path / "docker.sock", answers) as environ,
-        pytest.raises(EngineError, match="does not speak as a Docker engine"),
+        pytest.raises(EngineError, match="is not that of a Docker engine"),
     ):
         connect(environ)
 
@@ -144,7 +144,7 @@ def test_a_server_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "docker.sock"))
         listener.listen()
-        with pytest.raises(EngineError, match="does not speak as a Docker engine"):
+        with pytest.raises(EngineError, match="is not that of a Docker engine"):
             connect({"DOCKER_HOST": f"unix://{tmp_path}/docker.sock"})
 
 
@@ -170,15 +170,15 @@ def test_no_image_with_the_packages_of_a_cell(tmp_path: Path) -> None:
     )
     here = VenvExecutor().obstacle(replace(cell, platform=HERE))
     assert here is not None
-    assert here.reason == "the cell needs packages of Debian, libgl1 and jq, which are not installed into this machine"
+    assert here.reason == "the cell needs Debian packages, libgl1 and jq, which are not installed into this host"
 
 
 @pytest.mark.parametrize("python", ["3.12", "3.13t"])
 def test_a_python_that_no_release_of_debian_has(tmp_path: Path, python: str) -> None:
     found = obstacle(tmp_path, {}, Cell("other", HERE, python, "2.11.0"))
     assert found is not None
-    assert found.reason == f"no release of Debian has Python {python}, of which an image could be made"
-    assert found.hint == "Debian has 3.11, 3.13 and 3.14; or name an image that has it, by the key image of the cell"
+    assert found.reason == f"no Debian release has Python {python}to build an image from"
+    assert found.hint == "Debian has 3.11, 3.13 and 3.14; or set the key image of the cell to an image that has it"
 
 
 def test_no_image_of_somebody_else(tmp_path: Path) -> None:
@@ -221,9 +221,9 @@ def test_an_obstacle_is_what_a_place_fails_with(tmp_path: Path) -> None:
     ("said", "meaning"),
     [
         ("mkdir /var/lib/docker/overlay2/1: no space left on device", "the disk of the Docker engine is full"),
-        ('could not select device driver "" with capabilities: [[gpu]]', "cannot give a GPU to a container"),
-        ("invalid mount config: bind source path does not exist: /x", "does not see a folder"),
-        ("something new", "the Docker engine refuses"),
+        ('could not select device driver "" with capabilities: [[gpu]]', "cannot pass a GPU to a container"),
+        ("invalid mount config: bind source path does not exist: /x", "cannot find a folder"),
+        ("something new", "the Docker engine failed"),
     ],
 )
 def test_what_an_engine_refuses_has_a_meaning(tmp_path: Path, said: str, meaning: str) -> None:

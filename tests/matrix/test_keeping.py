@@ -1,4 +1,4 @@
-"""What of a project a command may read: its digest changes when a file does, and ends with what is no project."""
+"""What of a project a command may read: its digest changes when a file does, and ends with what is not a project."""
 
 from __future__ import annotations
 

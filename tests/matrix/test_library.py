@@ -85,7 +85,7 @@ def test_a_wheel_that_is_built_again_is_what_is_tested(world: MatrixWorld) -> No
     ("modules", "says"),
     [
         ("['mine', 'mine.nothing']", "mine.nothing: ModuleNotFoundError: No module named 'mine.nothing'"),
-        ("['mine.dies']", "ended with status 134: importing mine.dies"),
+        ("['mine.dies']", "exited with status 134: importing mine.dies"),
         ("['mine.leaves']", "mine.leaves: SystemExit: 0"),
     ],
 )
@@ -132,11 +132,11 @@ def test_a_wheel_without_modules_has_proven_nothing(world: MatrixWorld) -> None:
         ("python {project}/check.py && test ! -e {project}/missing", ""),
         (
             "python {project}/check.py; echo out; echo the reason >&2; exit 7",
-            "it ended with status 7\nchecked\nout\nthe reason",
+            "it exited with status 7\nchecked\nout\nthe reason",
         ),
-        ("mine-tool a b", "it ended with status 4\nI am ['a', 'b']"),
+        ("mine-tool a b", "it exited with status 4\nI am ['a', 'b']"),
         ("kill -9 $$", "it ended with signal 9"),
-        ("no-such-program", "it ended with status 127"),
+        ("no-such-program", "it exited with status 127"),
     ],
 )
 def test_the_command_of_a_cell(world: MatrixWorld, command: str, says: str) -> None:
@@ -167,7 +167,7 @@ def test_the_tests_of_the_user_are_part_of_the_report(world: MatrixWorld) -> Non
         (
             "MTX108",
             "fail",
-            "the command failed: 1 of 2 tests failed: tests.test_it::test_bad; it ended with status 1",
+            "the command failed: 1 of 2 tests failed: tests.test_it::test_bad; it exited with status 1",
         )
     ]
     (cell,) = report["subjects"]
@@ -198,8 +198,8 @@ def test_the_tests_of_the_user_are_part_of_the_report(world: MatrixWorld) -> Non
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("ln -s /etc/passwd r.xml", "r.xml cannot be read: it is no regular file"),
-        ("touch r1.xml && mkdir r.xml", "r.xml cannot be read: it is no regular file"),
+        ("ln -s /etc/passwd r.xml", "r.xml cannot be read: it is not a regular file"),
+        ("touch r1.xml && mkdir r.xml", "r.xml cannot be read: it is not a regular file"),
         ("head -c 9000000 /dev/zero > r.xml", "r.xml cannot be read: it is larger than 8 MiB"),
         (
             "echo '<!DOCTYPE x><testsuite/>' > r.xml",
@@ -246,7 +246,7 @@ def test_what_a_matrix_runs_holds_only_where_the_user_named_it(world: MatrixWorl
     answer = subprocess.run(run, env=world.environ, cwd=world.folder, capture_output=True, text=True, check=False)
 
     assert (answer.returncode, answer.stdout) == (2, "")
-    assert "ci/matrix.toml says what is run, by command, and was found in this folder, not named" in answer.stderr
+    assert "ci/matrix.toml runs commands (keys command), but was found in this folder, not named" in answer.stderr
     assert "wheelproof matrix run --matrix ci/matrix.toml" in answer.stderr
     assert not (world.folder / "ran").exists()
 
@@ -293,7 +293,7 @@ def test_a_requirement_and_a_url_need_no_file(tmp_path: Path, text: str) -> None
         ("old*.whl", "can be installed"),
         ("*.whl", "means wheels of mine, old"),
         ("https://x.example/a/b.tar.gz", "names no wheel"),
-        ("mine 1.0", "is no requirement"),
+        ("mine 1.0", "is not a requirement"),
     ],
 )
 def test_a_wheel_that_cannot_be_meant_is_said_before_anything_is_installed(

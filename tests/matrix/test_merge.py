@@ -53,7 +53,7 @@ def done(tmp_path: Path, ran: tuple[MatrixWorld, Any]) -> MatrixWorld:
 
 
 def write(world: MatrixWorld, more: str = "") -> None:
-    """A matrix of three cells on this machine."""
+    """A matrix of three cells on this host."""
     included = "".join(
         f'[[include]]\nplatform = "{HERE}"\npython = "{PYTHON}"\ntorch = "2.11.0"\nname = "{name}"\n'
         for name in ("one", "two")
@@ -134,7 +134,7 @@ def test_a_cell_that_did_not_report_is_undecided_and_named(done: MatrixWorld) ->
     report = merged(done, "records", status=3)
 
     assert cells_of(report) == [(CELL, "pass"), (ONE, "undecided"), (TWO, "undecided")]
-    assert messages(report, ONE) == [("MTX001", "error", "report: no report of this cell was found")]
+    assert messages(report, ONE) == [("MTX001", "error", "report: no report found for this cell")]
     (result,) = [r for r in report["subjects"][1]["results"] if r["outcome"] == "error"]
     assert result["fix"]["summary"] == f"wheelproof matrix run --cell {ONE}, and merge again"
     assert cells_of(merged(done, "records", "--only", CELL)) == [(CELL, "pass")]

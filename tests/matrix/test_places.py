@@ -64,7 +64,7 @@ def resolved(report: Any) -> dict[str, str]:
     ],
 )
 def test_what_is_asked_of_torch_becomes_a_version(world: MatrixWorld, torch: str, keys: str, version: str) -> None:
-    (world.folder / "limits.txt").write_text("# not the newest\ntorch<2.11  # yet\n", encoding="utf-8")
+    (world.folder / "limits.txt").write_text("# not the latest\ntorch<2.11  # yet\n", encoding="utf-8")
     world.write(f"{CPU}\n{keys}", torch=torch)
     report = world.run()
 
@@ -100,7 +100,7 @@ def test_the_latest_torch_is_not_replaced_by_one_that_something_else_requires(
 def test_the_indexes_of_a_cell(
     world: MatrixWorld, other: RangeServer, torch: str, key: str, versions: dict[str, str]
 ) -> None:
-    """``index`` comes first for every package, ``torch-index`` is for torch alone."""
+    """``index`` comes first for every package, ``torch-index`` is only for torch."""
     world.write(f"{CPU}\npackages = ['helper']\n{key} = '{other.url('/simple/')}'", torch=torch)
     report = world.run("--trust-index", host(other))
 
@@ -122,7 +122,7 @@ def test_an_index_without_a_nightly_torch_is_said(world: MatrixWorld, index: Ran
     ((_, outcome, message),) = messages(world.run(status=3), CELL.replace("torch2.11.0", "torch-nightly"))
     assert (outcome, message) == (
         "error",
-        "resolve: no index of the cell has a nightly torch for it; the newest that they have is 2.12.0rc1",
+        "resolve: no index of the cell has a nightly torch for it; the latest that they have is 2.12.0rc1",
     )
 
 
@@ -171,7 +171,7 @@ def test_a_matrix_of_the_tree_names_no_place(world: MatrixWorld) -> None:
     answer = subprocess.run(run, env=world.environ, cwd=world.folder, capture_output=True, text=True, check=False)
 
     assert (answer.returncode, answer.stdout) == (2, "")
-    assert "ci/matrix.toml says what is run, by find-links and env, and was found in this folder" in answer.stderr
+    assert "ci/matrix.toml runs commands (keys find-links and env), but was found in this folder" in answer.stderr
 
 
 def test_what_runs_in_a_cell_sees_its_variables(world: MatrixWorld) -> None:
@@ -190,7 +190,7 @@ command = 'test "$MINE" = "a b" && python -c "import os, torch; assert os.enviro
 def test_a_step_ends_at_its_timeout(world: MatrixWorld) -> None:
     world.write(f"{CPU}\ntimeout = 5\ncommand = 'echo begun; sleep 600'")
     ((rule, outcome, message),) = messages(world.run(status=3))
-    assert (rule, outcome, message) == ("MTX001", "error", "command: the 5 s of the step were over")
+    assert (rule, outcome, message) == ("MTX001", "error", "command: the step timed out after 5 s")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_step_ends_at_its_timeout(world: MatrixWorld) -> None:
         ({"find_links": ("nothing",)}, "find-links names 'nothing', which does not exist"),
         ({"index": ("./nothing",)}, "index names './nothing', which does not exist"),
         ({"constraints": ("nothing.txt",)}, "nothing.txt cannot be read: No such file"),
-        ({"constraints": ("bad.txt",)}, "constraints: bad.txt:1 is no requirement: 'a b c'"),
+        ({"constraints": ("bad.txt",)}, "constraints: bad.txt:1 is not a requirement: 'a b c'"),
     ],
 )
 def test_a_place_that_is_not_there_is_said_before_anything_is_installed(

@@ -297,9 +297,9 @@ def test_every_command_of_ours_exists(wheelproof: Wheelproof, project: Path, eng
     [
         (("--to", "azure"), f"no runner of azure is known for {IDS[2]}"),
         (("--to", "buildkite"), f"no runner of buildkite is known for {IDS[0]}"),
-        (("--to", "github", "--runner", "arm=me"), "--runner arm=me is no KEY=LABEL"),
-        (("--to", "github", "--runner", "gpu="), "--runner gpu= is no KEY=LABEL"),
-        (("--to", "github", "--matrix", "{project}/ci/matrix.toml"), "is no path below the project"),
+        (("--to", "github", "--runner", "arm=me"), "--runner arm=me is not a KEY=LABEL"),
+        (("--to", "github", "--runner", "gpu="), "--runner gpu= is not a KEY=LABEL"),
+        (("--to", "github", "--matrix", "{project}/ci/matrix.toml"), "is not a path below the project"),
         (("--to", "shell", "--only", "nothing"), "no cell of ci/matrix.toml matches 'nothing'"),
     ],
 )

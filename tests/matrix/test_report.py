@@ -77,7 +77,7 @@ def test_people_read_a_table_of_cells_and_of_steps() -> None:
     assert "UNDECIDED  0 of 1 cells pass" in text
     assert "aarch64-py3.12-torch2.11.0  CPU only (2.11.0+cpu)  ?" in text
     assert "aarch64-py3.12-torch2.11.0  2.0 (kept)  FAILED" in text
-    assert "aarch64-py3.12-torch2.11.0: resolve kept from 2026-11-20T09:00:00Z on; --fresh does all again" in text
+    assert "aarch64-py3.12-torch2.11.0: resolve kept since 2026-11-20T09:00:00Z; --fresh repeats everything" in text
     assert "aarch64-py3.12-torch2.11.0 is known to be cpu: there is no other" in text
 
 

@@ -1,4 +1,4 @@
-"""``matrix run`` for real on this machine: uv installs a small torch, which is imported in an environment."""
+"""``matrix run`` for real on this host: uv installs a small torch, which is imported in an environment."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_what_is_known_passes_until_the_world_changes(index: RangeServer, world:
     ("then", "says"),
     [
         ("import nothing_of_this_name", "ModuleNotFoundError: No module named 'nothing_of_this_name'"),
-        ("os.abort()", "the import ended with status 134"),
+        ("os.abort()", "the import exited with status 134"),
         ("raise SystemExit('no')", "SystemExit: no"),
     ],
 )
@@ -162,12 +162,12 @@ def test_a_cell_for_another_machine_is_judged_and_nothing_of_it_is_installed(
     assert answer.returncode == 3
     assert messages(report) == []
     assert messages(report, other) == [
-        ("MTX001", "error", f"preflight: the cell is for {OTHER}, and this machine is {HERE}")
+        ("MTX001", "error", f"preflight: the cell is for {OTHER}, and this host is {HERE}")
     ]
     assert list(steps_of(report, other)) == ["resolve", "verify", "preflight"]
     assert list(steps_of(report)) == ["resolve", "verify", "install", "installed", "import"]
-    assert "note: 1 of 2 cells cannot run here; nothing is installed for them" in answer.stderr
-    assert f"note: {other}: the cell is for {OTHER}, and this machine is {HERE} (--executor docker)" in answer.stderr
+    assert "note: 1 of 2 cells cannot run here and are skipped" in answer.stderr
+    assert f"note: {other}: the cell is for {OTHER}, and this host is {HERE} (--executor docker)" in answer.stderr
 
 
 def test_what_kernels_need_is_missed_before_anything_is_installed(index: RangeServer, world: MatrixWorld) -> None:
@@ -176,12 +176,12 @@ def test_what_kernels_need_is_missed_before_anything_is_installed(index: RangeSe
     report = world.run(status=3)
 
     assert messages(report) == [
-        ("MTX001", "error", "preflight: the kernels need triton and numpy, which nothing that is installed requires")
+        ("MTX001", "error", "preflight: the kernels need triton and numpy, which no installed package requires")
     ]
     assert list(steps_of(report)) == ["resolve", "verify", "preflight"]
     (finding,) = [result for result in report["subjects"][0]["results"] if result["outcome"] == "error"]
     assert finding["fix"]["summary"] == (
-        'name it in the cell, with a version that fits torch: packages = ["triton", "numpy"]'
+        'add it to the cell, in a version that fits torch: packages = ["triton", "numpy"]'
     )
 
 
@@ -192,7 +192,7 @@ def test_when_no_cell_can_run_here_that_is_said_at_once(index: RangeServer, worl
     )
 
     assert (answer.returncode, answer.stdout) == (3, "")
-    assert f"no cell can run here: the cell is for {OTHER}, and this machine is {HERE}" in answer.stderr
+    assert f"no cell can run here: the cell is for {OTHER}, and this host is {HERE}" in answer.stderr
     assert "hint: --executor docker" in answer.stderr
     assert index.requests == []
 
@@ -239,7 +239,7 @@ def test_a_cell_ends_at_its_deadline_and_nothing_of_it_is_left(
         return message.replace(f"{seconds:g} s", "N s")
 
     message = in_time(run, lambda _: (tmp_path / "hangs").exists(), deadline=4)
-    assert message == "import: the N s of the cell were over"
+    assert message == "import: the cell timed out after N s"
     assert not list((tmp_path / "tmp").iterdir())
     assert not alive(tmp_path)
 
@@ -299,4 +299,4 @@ def test_a_process_of_a_cell_that_dies_is_undecided(index: RangeServer, world: M
     index.files.update(simple_index(torch_wheel("cpu", kill_worker)))
     world.write(CPU)
 
-    assert messages(world.run(status=3)) == [("MTX001", "error", "process: its process was ended by signal 9")]
+    assert messages(world.run(status=3)) == [("MTX001", "error", "process: its process was killed by signal 9")]

@@ -43,7 +43,7 @@ def test_a_result_is_kept_for_the_same_inputs(tmp_path: Path) -> None:
         ({"summary": {"verdict": "pass", "error": 0}}, True),  # of `wheelproof verify`
         ({"summary": {"verdict": "undecided", "error": 1}}, False),
         ({"summary": {"verdict": "undecided", "error": 0}}, True),  # no rule that was selected says anything
-        ({"error": "the import ended with status 134"}, False),
+        ({"error": "the import exited with status 134"}, False),
     ],
 )
 def test_what_decided_nothing_is_not_kept(tmp_path: Path, report: dict[str, Any], kept: bool) -> None:
@@ -131,17 +131,17 @@ def test_after_a_step_that_took_all_the_time_no_other_is_begun(tmp_path: Path) -
     assert steps.take("first", [], slow) is None
     assert steps.take("second", [], dict) is None
     assert begun == ["first"]
-    with pytest.raises(DeadlineError, match="the 0 s of the cell were over"):
+    with pytest.raises(DeadlineError, match="the cell timed out after 0 s"):
         _ = steps.left
 
 
 @pytest.mark.parametrize(
     ("ended", "output", "message"),
     [
-        (Ended(1, 0.1), "{}", "it ended with status 1: first no space left"),
-        (Ended(0, 0.1), "", "it ended with status 0 and wrote no report"),
-        (Ended(0, 0.1), '{"no": "schema"}', "it ended with status 0 and wrote no report"),
-        (Ended(137, 9.9, timed_out=True), "", "the 60 s of the cell were over"),
+        (Ended(1, 0.1), "{}", "it exited with status 1: first no space left"),
+        (Ended(0, 0.1), "", "it exited with status 0 and wrote no report"),
+        (Ended(0, 0.1), '{"no": "schema"}', "it exited with status 0 and wrote no report"),
+        (Ended(137, 9.9, timed_out=True), "", "the cell timed out after 60 s"),
     ],
 )
 def test_a_command_without_a_report_is_told_with_its_last_words(

@@ -1,4 +1,4 @@
-"""The commands of a step on this machine: what they write goes to the files of the step, as far as there is room."""
+"""The commands of a step on this host: what they write goes to the files of the step, as far as there is room."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Kept:
         self.seen += len(data)
         self.file.write(data[: max(0, room)])
         if 0 <= room < len(data):
-            self.file.write(f"\n(more than {self.limit} bytes: the rest is not kept)\n".encode())
+            self.file.write(f"\n(more than {self.limit} bytes: the rest is dropped)\n".encode())
 
 
 def run_command(

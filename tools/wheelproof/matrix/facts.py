@@ -37,7 +37,7 @@ def resolved_lock(task: Task) -> Lock | None:
 
 
 def wheel_of_torch(task: Task) -> Build | Unavailable:
-    """What the wheel of torch shows on the index, as far as this run has looked."""
+    """What the torch wheel shows on the index, as far as this run has looked."""
     record = read_records(task).get(VERIFY)
     return _wheel(record.result if record and not record.failure else None)
 
@@ -102,7 +102,7 @@ def _step(record: Record) -> Step:
 
 
 def _missing(step: str) -> Unavailable:
-    return Unavailable(f"the step {step} was not carried out")
+    return Unavailable(f"the step {step} did not run")
 
 
 def _tested(lock: Lock) -> tuple[TestedWheel, ...]:
@@ -115,7 +115,7 @@ def _tested(lock: Lock) -> tuple[TestedWheel, ...]:
 
 
 def _wheel(report: Mapping[str, Any] | None) -> Build | Unavailable:
-    """What ``wheelproof verify`` says of the wheel of torch."""
+    """What ``wheelproof verify`` says of the torch wheel."""
     if report is None:
         return _missing(VERIFY)
     for subject in report["subjects"]:
@@ -123,7 +123,7 @@ def _wheel(report: Mapping[str, Any] | None) -> Build | Unavailable:
         if subject["kind"] == "wheel" and "accelerator" in facts:
             version = facts.get("accelerator_version") or ""
             return Build(facts["accelerator"], version, facts.get("local_version") or facts.get("version", ""))
-    return Unavailable("the index has no wheel of torch for this cell, or it could not be read")
+    return Unavailable("the index has no torch wheel for this cell, or it could not be read")
 
 
 def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
@@ -139,7 +139,7 @@ def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
 def _tried(result: Mapping[str, Any] | None) -> Tried | Unavailable:
     """What ``inside/import_modules.py`` or ``inside/run_command.py`` says."""
     if result is None:
-        return Unavailable("the cell asks for none, or it was not reached")
+        return Unavailable("not requested by the cell, or not reached")
     return Tried(tuple(result.get("what", ())), result["error"])
 
 

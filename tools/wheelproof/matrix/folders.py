@@ -57,7 +57,7 @@ def only_run(work: Path) -> Iterator[int]:
             if time.monotonic() >= end or (owner.isdecimal() and Path(f"/proc/{owner}").exists()):
                 raise WheelproofError(
                     f"another run uses the work folder {work}" + (f" (process {owner})" if owner else ""),
-                    expected="one run at a time in a folder",
+                    expected="only one run at a time in a folder",
                     hint="wait for it, or name another folder with --work",
                 )
             time.sleep(_TICK)

@@ -22,7 +22,7 @@ from wheelproof.matrix.records import CellRecord, MatrixIdentity, Member, parse_
 from wheelproof.matrix.report import WHOLE_WAY, make_report
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
-_UNREADABLE = "report"  # the kind of a subject that is no cell: a document in which nothing can be read
+_UNREADABLE = "report"  # the kind of a subject that is not a cell: a document in which nothing can be read
 
 
 def is_of_cells(document: Any) -> bool:
@@ -35,7 +35,7 @@ def is_of_cells(document: Any) -> bool:
 
 @dataclass
 class Gathered:
-    """The cells of many reports: the newest record of each, what it replaced, and what could not be read."""
+    """The cells of many reports: the latest record of each, what it replaced, and what could not be read."""
 
     newest: dict[str, CellRecord] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
@@ -109,7 +109,7 @@ def _records(document: Any, source: str) -> list[CellRecord]:
         raise document
     if not is_of_cells(document):
         raise FormatError(
-            f"{source} is no report of cells",
+            f"{source} is not a report of cells",
             expected="what `wheelproof matrix run` writes with --format json, or into the folder of --records",
         )
     subjects = [subject for subject in document["subjects"] if isinstance(subject, dict) and "record" in subject]
@@ -126,10 +126,10 @@ def _judged(record: CellRecord, source: str) -> CellRecord:
 
 
 def _agreed(gathered: Gathered) -> MatrixIdentity:
-    """The matrix that the newest record is of. Raises FormatError when there is no record."""
+    """The matrix that the latest record is of. Raises FormatError when there is no record."""
     if not gathered.newest:
         reasons = "; ".join(f"{source}: {why}" for source, why in gathered.unreadable.items())
-        raise FormatError(f"no cell has reported{f': {reasons}' if reasons else ''}", hint="name the matrix: --matrix")
+        raise FormatError(f"no report of any cell{f': {reasons}' if reasons else ''}", hint="name the matrix: --matrix")
     return max(gathered.newest.values(), key=lambda record: record.ended).matrix
 
 
@@ -141,17 +141,17 @@ def _refuse_others(gathered: Gathered, identity: MatrixIdentity) -> None:
         theirs = gathered.newest[others[0]].matrix
         raise UsageError(
             f"{files} cannot be merged: {summarised(others, 4)} was run for {theirs.source} with "
-            f"{len(theirs.cells)} cells (digest {theirs.digest[:12]}), which is not {identity.source} as it is now "
+            f"{len(theirs.cells)} cells (digest {theirs.digest[:12]}), which is not the current {identity.source} "
             f"(digest {identity.digest[:12]})",
             expected="reports of one matrix, in one version",
-            hint="run these cells again, or merge them without the others",
+            hint="rerun these cells, or merge them separately",
         )
 
 
 def _missing(member: Member, identity: MatrixIdentity) -> CellFacts:
     """A cell that did not report, as facts: it was not carried out."""
     command = in_words(run("wheelproof", "matrix", "run", option("--cell", member.id)))
-    step = Step("report", failure=Unavailable("no report of this cell was found", f"{command}, and merge again"))
+    step = Step("report", failure=Unavailable("no report found for this cell", f"{command}, and merge again"))
     wanted = parse_expectation(member.accelerator)
     return CellFacts(
         *(member.id, member.platform, member.python, member.torch), wanted, source=identity.source, steps=(step,)
@@ -159,8 +159,8 @@ def _missing(member: Member, identity: MatrixIdentity) -> CellFacts:
 
 
 def _unreadable(source: str, why: str) -> Subject:
-    """A document that may be the newest report of a cell: what it says is undecided."""
-    failed = Step("report", failure=Unavailable(why, "make the report again, or take the file away"))
+    """A document that may be the latest report of a cell: what it says is undecided."""
+    failed = Step("report", failure=Unavailable(why, "rerun the cell, or remove the file"))
     facts = CellFacts(source, "", "", "", parse_expectation("cpu"), steps=(failed,))
     return Subject(source, _UNREADABLE, "cannot be read", {}, run_rules([get_rule(WHOLE_WAY)], facts, Expectations()))
 

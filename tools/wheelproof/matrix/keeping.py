@@ -1,4 +1,4 @@
-"""The folder of records: a report of each cell that has ended, so that any machine can go on where others stopped.
+"""The folder of records: a report of each cell that has ended, so that any machine can continue where others stopped.
 
 <records>/<cell>.json          the report of ``matrix run`` about this cell alone
 <records>/<cell>/<step>.log    the logs of its steps
@@ -36,7 +36,7 @@ _OUR_LOGS = "wheelproof-*.log"  # of the tasks of an array
 def inputs_of(cell: Cell, selection: Selection, written: Sequence[Path] = ()) -> str:
     """The digest of all that the result of a cell depends on, but for what its requirements resolve to.
 
-    "" when that is not known: the cell has a command, and the project that it may read is too large. The folders that
+    "" when that is unknown: the cell has a command, and the project that it may read is too large. The folders that
     are ``written`` meanwhile are no part of the project.
     """
     project = project_digest(Path.cwd(), tuple(path.absolute() for path in written)) if cell.command else "-"
@@ -46,7 +46,7 @@ def inputs_of(cell: Cell, selection: Selection, written: Sequence[Path] = ()) ->
 
 @functools.cache
 def project_digest(folder: Path, without: tuple[Path, ...] = ()) -> str:
-    """The digest of the files of a project, hidden ones and environments left out; "" when it has too many, or one
+    """The digest of the files of a project, hidden ones and environments omitted; "" when it has too many, or one
     cannot be read. Other file systems are no part of it: /proc has files that never end.
     """
     found, files, size = hashlib.sha256(), 0, 0
@@ -97,7 +97,7 @@ def _kernels() -> str:
 
 
 def read_report(folder: Path, cell: str) -> CellRecord | None:
-    """The record of a cell; None if there isn't one, or it is not complete: something in it was left undecided."""
+    """The record of a cell; None if none exists, or it is not complete: something in it was left undecided."""
     path = folder / f"{cell}.json"
     try:
         document = parse_json(read_whole(path, LARGEST), path.name, LARGEST)

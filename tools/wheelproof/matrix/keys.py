@@ -35,7 +35,7 @@ _GLIBC = re.compile(r"2\.(?:1[7-9]|[2-9][0-9])")  # 2.17 is the oldest for which
 
 def _python(text: str) -> str:
     if not _PYTHON.fullmatch(text):
-        raise UsageError(f"{text[:80]!r} is no version of Python", expected="one such as 3.12 or 3.13t")
+        raise UsageError(f"{text[:80]!r} is not a Python version", expected="one such as 3.12 or 3.13t")
     parse_python(text)
     return text
 
@@ -52,7 +52,7 @@ def _torch(text: str) -> str:
         return str(Version(text))
     except (InvalidVersion, InvalidSpecifier):
         expected = f'one such as 2.11.0 or 2.11.0+cu128, ">=2.11", "{LATEST}" or "{NIGHTLY}"'
-        raise UsageError(f"{text[:80]!r} is no version", expected=expected) from None
+        raise UsageError(f"{text[:80]!r} is not a version", expected=expected) from None
 
 
 def _gpu(text: str) -> str:
@@ -62,7 +62,7 @@ def _gpu(text: str) -> str:
 
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
-        raise UsageError(f"{text[:80]!r} is no name", expected="letters, digits and . _ + - alone")
+        raise UsageError(f"{text[:80]!r} is not a name", expected="letters, digits and . _ + - alone")
     return text
 
 
@@ -70,15 +70,15 @@ def _package(text: str) -> str:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
-        raise UsageError(f"{text[:80]!r} is no requirement", expected="one such as numpy or triton==3.6.0") from None
+        raise UsageError(f"{text[:80]!r} is not a requirement", expected="one such as numpy or triton==3.6.0") from None
     if canonicalize_name(requirement.name) == "torch":
-        raise UsageError("torch stands on its own axis", expected="further packages")
+        raise UsageError("torch has its own axis", expected="further packages")
     return text
 
 
 def _module(text: str) -> str:
     if not all(part.isidentifier() for part in text.split(".")) or len(text) > _LONGEST_MODULE:
-        raise UsageError(f"{text[:80]!r} is no module", expected="one such as mine or mine.kernels")
+        raise UsageError(f"{text[:80]!r} is not a module", expected="one such as mine or mine.kernels")
     return text
 
 
@@ -88,7 +88,7 @@ def _requirement_or_file(text: str) -> str:
             Requirement(text)
         except InvalidRequirement:
             expected = "one such as numpy<3, or the path of a file of them that ends in .txt"
-            raise UsageError(f"{text[:80]!r} is no requirement", expected=expected) from None
+            raise UsageError(f"{text[:80]!r} is not a requirement", expected=expected) from None
     return text
 
 
@@ -100,9 +100,11 @@ def is_file_name(constraint: str) -> bool:
 def _place(text: str) -> str:
     matched = _PLACE.fullmatch(text)
     if matched is None or (matched[1] or "https").lower() not in {"http", "https", "file"}:
-        raise UsageError(f"{text[:80]!r} is no place of packages", expected="an http, https or file URL, or a path")
+        raise UsageError(f"{text[:80]!r} is not a package location", expected="an http, https or file URL, or a path")
     if matched[1] and "@" in text.partition("://")[2].partition("/")[0]:
-        raise UsageError(f"{redact(text)[:80]!r} holds a login", expected="a URL without one: netrc has logins")
+        raise UsageError(
+            f"{redact(text)[:80]!r} contains a login", expected="a URL without credentials: put them into netrc"
+        )
     return text
 
 
@@ -113,16 +115,16 @@ def _several(value: str | tuple[str, ...]) -> tuple[str, ...]:
 def _environment(values: Mapping[str, str]) -> Mapping[str, str]:
     for name, value in values.items():
         if not _VARIABLE.fullmatch(name) or "\0" in value:
-            raise UsageError(f"{name[:80]!r} is no variable", expected="letters, digits and _ alone, and a text")
+            raise UsageError(f"{name[:80]!r} is not a variable", expected="letters, digits and _ alone, and a text")
         if name in _OWN:
-            raise UsageError(f"{name} is set by the cell itself", expected="another variable")
+            raise UsageError(f"{name} is set by wheelproof", expected="another variable")
     return values
 
 
 def debian_package(text: str) -> str:
-    """The name of a package of Debian. Raises UsageError for any other text."""
+    """The name of a Debian package. Raises UsageError for any other text."""
     if not _DEBIAN.fullmatch(text):
-        raise UsageError(f"{text[:80]!r} is no package of Debian", expected="one such as libgl1")
+        raise UsageError(f"{text[:80]!r} is not a Debian package", expected="one such as libgl1")
     return text
 
 
@@ -130,13 +132,13 @@ def _inner_path(text: str) -> str:
     path = PurePosixPath(text)
     half_stars = any("**" in part and part != "**" for part in path.parts)
     if half_stars or path.is_absolute() or ".." in path.parts or not path.parts or "\0" in text:
-        raise UsageError(f"{text[:80]!r} is no file of the folder of the command", expected="one such as report.xml")
+        raise UsageError(f"{text[:80]!r} is not a file in the folder of the command", expected="one such as report.xml")
     return text
 
 
 def _glibc(text: str) -> str:
     if not _GLIBC.fullmatch(text):
-        raise UsageError(f"{text[:80]!r} is no version of glibc", expected="one from 2.17 on, such as 2.28")
+        raise UsageError(f"{text[:80]!r} is not a glibc version", expected="one from 2.17 on, such as 2.28")
     return text
 
 

@@ -14,7 +14,7 @@ _COLUMNS = ("cell", "torch must be", "smoke", "GPUs", "runner")
 
 
 def as_text(cells: Sequence[Cell]) -> str:
-    """A table with a line for each cell, and how many there are."""
+    """A table with a line for each cell, and the number of cells."""
     rows = [_COLUMNS, *(_row(cell) for cell in cells)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -87,7 +87,7 @@ def run_matrix(request: Request, heard: Heard = nothing, warned: Warned = nothin
     """
     opened = OpenReport(COMMAND)
     run = uuid.uuid4().hex[:12]
-    request.tasks(run, {})  # a wrong prefix is said before hours of work, not behind them
+    request.tasks(run, {})  # a wrong prefix is said before hours of work, not after them
     identity = MatrixIdentity.of(request.matrix)
     written = {cell.id: cell for cell in request.matrix.cells}
     inputs = {cell.id: inputs_of(written[cell.id], request.selection, _ours(request)) for cell in request.cells}

@@ -18,7 +18,7 @@ from wheel_checks.targets.target import Target, parse_platform, parse_python
 
 Accelerator = Annotated[AcceleratorExpectation, Made(parse_expectation)]
 CUDA = AcceleratorExpectation("cuda", SpecifierSet())
-LATEST, NIGHTLY = "latest", "nightly"  # words for a torch: the newest release, the newest development build
+LATEST, NIGHTLY = "latest", "nightly"  # words for a torch: the latest release, the latest development build
 GPU_RUNNER = "gpu"  # the key of [runners] for cells that need a GPU; the others are platforms
 
 
@@ -32,7 +32,7 @@ class Smoke(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Where the world is known to differ from what a cell wants: what torch is there, and why that is so."""
+    """Where the world is known to differ from what a cell wants: what torch is present, and why that is so."""
 
     accelerator: Accelerator
     reason: str
@@ -42,7 +42,7 @@ class Known:
 class Cell:
     """One cell. ``id`` is safe as the name of a folder: ``aarch64-py3.11-torch2.10.0``.
 
-    ``platform`` is the machine ("x86_64" or "aarch64"), ``glibc`` the newest whose wheels are taken ("2.28").
+    ``platform`` is the machine ("x86_64" or "aarch64"), ``glibc`` the latest whose wheels are taken ("2.28").
     ``torch`` is a version, a specifier such as ">=2.11", ``LATEST`` or ``NIGHTLY``; ``packages`` are requirements that
     are installed next to it. ``wheel`` is the wheel under test (a path, a glob, a URL or a requirement; a requirement
     once :mod:`wheelproof.matrix.tested` has read it), ``imports`` the modules that must import, ``command`` a command
@@ -146,7 +146,7 @@ class Matrix:
     cells: tuple[Cell, ...]
 
     def only(self, patterns: Sequence[str]) -> tuple[Cell, ...]:
-        """The cells whose ids match one of the globs, all if there isn't one. Raises UsageError for one without any."""
+        """The cells whose ids match one of the globs, all if none exists. Raises UsageError for one without any."""
         for pattern in patterns:
             if not any(fnmatchcase(cell.id, pattern) for cell in self.cells):
                 raise UsageError(

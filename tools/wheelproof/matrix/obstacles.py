@@ -53,16 +53,16 @@ def _without_compilers(tasks: Sequence[Task], locks: Mapping[str, Lock]) -> Iter
         if Smoke.INTERPRET in cell.smoke and "numpy" not in lock.versions:
             missing.append("numpy")
         if missing:
-            what = f"the kernels need {joined(missing)}, which nothing that is installed requires"
+            what = f"the kernels need {joined(missing)}, which no installed package requires"
             named = ", ".join(f'"{name}"' for name in missing)
             yield (
                 cell.id,
-                Unavailable(what, f"name it in the cell, with a version that fits torch: packages = [{named}]"),
+                Unavailable(what, f"add it to the cell, in a version that fits torch: packages = [{named}]"),
             )
 
 
 def _is_wrong_build(task: Task) -> bool:
-    """Whether the build of torch is known to fail the cell, which ends there: it also brings no triton."""
+    """Whether the torch build is known to fail the cell, which ends there: it also brings no triton."""
     build, cell = wheel_of_torch(task), task.cell
     if isinstance(build, Unavailable) or not task.stops:
         return False
@@ -85,8 +85,8 @@ def _without_room(tasks: Sequence[Task], locks: Mapping[str, Lock]) -> dict[str,
     if need <= free:
         return {}
     whose = plural(len(new), "cell")
-    what = f"the packages of {whose} need at least {human_bytes(need)}, and {where} has {human_bytes(free)} free"
-    hint = "free some room, name other folders by WHEELPROOF_CACHE_DIR and UV_CACHE_DIR, or run fewer cells: --only"
+    what = f"the packages of {whose} need at least {human_bytes(need)}, but {where} has {human_bytes(free)} free"
+    hint = "free some space, set WHEELPROOF_CACHE_DIR and UV_CACHE_DIR to other folders, or run fewer cells: --only"
     return {task.cell.id: Unavailable(what, hint) for task in new}
 
 

@@ -14,7 +14,7 @@ _GOOD = (Ending.PASS, Ending.SKIP)
 
 def headline(cell: CellFacts) -> str:
     """Such as ``CUDA 13.0 (2.11.0+cu130), imported on aarch64, 12 functions for sm_90, sm_100``."""
-    parts = ["torch is not known to be anything" if isinstance(cell.build, Unavailable) else cell.build.label]
+    parts = ["the build of torch is unknown" if isinstance(cell.build, Unavailable) else cell.build.label]
     if isinstance(cell.imported, ImportProof):
         parts.append(f"imported on {cell.imported.machine}")
     parts += [_smoke_phrase(kind, document) for kind, document in cell.smoke.items()]
@@ -93,7 +93,7 @@ def _notes(cells: Sequence[CellFacts]) -> Iterator[str]:
         if kept:
             names = ", ".join(step.name for step in kept)
             since = min(step.started for step in kept)
-            yield f"{cell.id}: {names} kept from {since} on; --fresh does all again"
+            yield f"{cell.id}: {names} kept since {since}; --fresh repeats everything"
 
 
 def _tests_phrase(tests: TestsRun) -> str:

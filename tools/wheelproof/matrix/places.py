@@ -34,7 +34,7 @@ _WHERE = "the matrix"
 def with_places(cell: Cell, folder: Path) -> Cell:
     """The cell with URLs for the paths that its keys name, from ``folder`` on, and the lines of its constraint files.
 
-    Raises UsageError for a folder or a file that is not there, and for a line that is no constraint.
+    Raises UsageError for a folder or a file that is not present, and for a line that is not a constraint.
     """
     link = partial(_linked, cell, folder)
     constraints = [line for text in cell.constraints for line in _constraints(cell, text, folder)]
@@ -64,7 +64,7 @@ def _constraints(cell: Cell, text: str, folder: Path) -> Iterator[str]:
         return
     found = read_declared([folder / text])
     if found.faults:
-        raise UsageError(f"{cell.id}: constraints: {found.faults[0]}", expected="a file of requirements")
+        raise UsageError(f"{cell.id}: constraints: {found.faults[0]}", expected="a requirements file")
     for end in found.open_ends:
         raise end
     yield from (str(line.requirement) for line in found.lines)
@@ -72,7 +72,7 @@ def _constraints(cell: Cell, text: str, folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the packages of a cell are looked for. ``torch`` is the only index of torch, "" when it has no other."""
+    """Where the packages of a cell are searched for. ``torch`` is the only index of torch, "" when it has no other."""
 
     indexes: IndexConfig
     torch: str = ""
@@ -90,7 +90,7 @@ class Places:
 
     @property
     def identity(self) -> list[Any]:
-        """What a resolution depends on, JSON-ready and without logins: the places, and what lies in local folders."""
+        """What a resolution depends on, JSON-ready and without logins: the places, and what is in local folders."""
         urls = [self.torch, *self.indexes.indexes, *self.indexes.find_links]
         refused = [str(address) for address in self.indexes.refused]
         return [[redact_text(url) for url in urls], self.indexes.strategy, refused, list(self._files())]
@@ -110,7 +110,7 @@ class Places:
         }
 
     def _files(self) -> Iterator[tuple[str, int, int]]:
-        """Names, sizes and times of what lies in the local folders: a wheel may be built again under its name."""
+        """Names, sizes and times of what is in the local folders: a wheel may be built again under its name."""
         for url in filter(is_file_url, self.indexes.find_links):
             with contextlib.suppress(OSError, SourceError):  # uv says why it cannot be read
                 for path in sorted(path_of(url).iterdir()):
@@ -145,6 +145,6 @@ def allowed_text(text: str, indexes: IndexConfig, *, named: bool) -> str:
     """The text of a requirement. Raises UntrustedAddressError for an address that the user does not trust."""
     requirement = Requirement(text)
     if named and is_file_url(requirement.url or ""):
-        path_of(requirement.url or "")  # of this machine, which contacts no other
+        path_of(requirement.url or "")  # of this host, which contacts no other
         return str(requirement)
     return allowed_requirement(requirement, indexes.trust, _WHERE)

@@ -192,9 +192,14 @@ def _has_own_image(cell: Cell) -> bool:
 
 
 _CONFLICTS = (
-    ("torch", "is nightly, which the usual index does not have", _lacks_an_index, 'torch-index = "https://..."'),
+    (
+        "torch",
+        "is nightly, but the default index has no nightly builds",
+        _lacks_an_index,
+        'torch-index = "https://..."',
+    ),
     ("junit", "needs a command that writes it", _lacks_a_command, 'command = "python -m pytest --junitxml=..."'),
-    ("system-packages", "are not installed into an image of yours", _has_own_image, "an image that has them"),
+    ("system-packages", "are not installed into your own image", _has_own_image, "an image that contains them"),
 )
 
 

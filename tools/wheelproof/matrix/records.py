@@ -1,6 +1,6 @@
 """What is known of a cell that was run, as data that travels: any machine judges it as the one that ran it would.
 
-A report of ``matrix run`` holds a record with each of its cells, so that reports of several machines can be merged.
+A report of ``matrix run`` contains a record with each of its cells, so that reports of several machines can be merged.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class MatrixIdentity:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRecord:
     """A cell that was run. ``cell`` is as the matrix has it, ``inputs`` the digest of what it depends on besides what
-    its requirements resolve to, "" where that is not known. ``ended`` is UTC, ISO 8601; ``steps`` are in their order.
+    its requirements resolve to, "" where that is unknown. ``ended`` is UTC, ISO 8601; ``steps`` are in their order.
     """
 
     matrix: MatrixIdentity

@@ -91,7 +91,7 @@ def digest_of_files(folders: Iterable[Path]) -> str:
 
 
 def read_record(path: Path) -> Record | None:
-    """The record in a file; None if there isn't one, or it is not what this release writes: then it is made again."""
+    """The record in a file; None if none exists, or it is not what this release writes: then it is made again."""
     try:
         values = parse_json(read_start(path, LARGEST + 1), path.name, LARGEST)
         if values.pop("schema") != SCHEMA:
@@ -236,13 +236,13 @@ class Steps:
         if ended.timed_out:
             raise self._too_late()
         if ended.status not in statuses:
-            raise SourceError(f"it ended with status {ended.status}: {self.last_words(step)}", hint=f"see {log}")
+            raise SourceError(f"it exited with status {ended.status}: {self.last_words(step)}", hint=f"see {log}")
         try:
             document = json.loads(read_whole(output, LARGEST))
         except (OSError, ValueError, RecursionError):
             document = None
         if not isinstance(document, dict) or "schema" not in document:
-            raise SourceError(f"it ended with status {ended.status} and wrote no report", hint=f"see {output}")
+            raise SourceError(f"it exited with status {ended.status} and wrote no report", hint=f"see {output}")
         output.unlink(missing_ok=True)  # it goes into the record
         return document
 
@@ -256,5 +256,5 @@ class Steps:
 
     def _too_late(self) -> DeadlineError:
         if self.timeout is not None and self._left_of_step < self._left_of_cell:
-            return DeadlineError(f"the {self.timeout:g} s of the step were over", hint="the key timeout gives it more")
-        return DeadlineError(f"the {self.deadline:g} s of the cell were over", hint="--deadline gives it more")
+            return DeadlineError(f"the step timed out after {self.timeout:g} s", hint="raise it with the key timeout")
+        return DeadlineError(f"the cell timed out after {self.deadline:g} s", hint="--deadline gives it more")

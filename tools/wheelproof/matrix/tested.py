@@ -25,7 +25,7 @@ _EXPECTED = "the path, the glob or the URL of a wheel, or a requirement"
 def with_requirement(cell: Cell, folder: Path) -> Cell:
     """The cell with its ``wheel`` as a requirement; a path or a glob starts at ``folder``.
 
-    Of several wheels the one that an installer would take for the cell is meant. Raises UsageError if there isn't one,
+    Of several wheels the one that an installer would take for the cell is meant. Raises UsageError if none exists,
     or when the text is not one of these.
     """
     return replace(cell, wheel=_requirement(cell, folder)) if cell.wheel else cell
@@ -43,7 +43,7 @@ def _requirement(cell: Cell, folder: Path) -> str:
     try:
         return str(Requirement(text))
     except InvalidRequirement:
-        raise UsageError(f"{cell.id}: wheel = {text!r} is no requirement", expected=_EXPECTED) from None
+        raise UsageError(f"{cell.id}: wheel = {text!r} is not a requirement", expected=_EXPECTED) from None
 
 
 def _linked(url: str) -> IndexFile:

@@ -1,4 +1,4 @@
-"""Trees of installed packages: what a lock installs for a platform, made by uv on this machine and shared by all runs.
+"""Trees of installed packages: what a lock installs for a platform, made by uv on this host and shared by all runs.
 
 uv links the files from its own cache, so a tree takes little room next to that. A tree is never changed: it is made
 next to its place and renamed, and every place sees it read-only.
@@ -86,7 +86,7 @@ class Lock:
         for package in packages:
             digests = tuple(sorted({f.hashes["sha256"] for f in package.files if "sha256" in f.hashes}))
             if not digests:
-                raise SourceError(f"no sha256 is known of {package.label}, so that its wheel cannot be checked")
+                raise SourceError(f"no sha256 is known for {package.label}, so its wheel cannot be verified")
             found[package.name] = (package.version, digests)
             sizes[package.name] = max(file.size or 0 for file in package.files)
             if package.direct:
@@ -120,7 +120,7 @@ class Trees:
         return make_folder(self.folder / f"{lock.digest}.pycache")
 
     def install(self, lock: Lock, target: Target, config: IndexConfig, *, offline: bool, deadline: float) -> Path:
-        """The tree of a lock; it is made unless it is there.
+        """The tree of a lock; it is made unless it is present.
 
         Raises SourceError when uv cannot install, DeadlineError when that takes longer than ``deadline`` seconds.
         """
@@ -132,7 +132,7 @@ class Trees:
                 partial = self.folder / f"{lock.digest}{_PARTIAL}{os.getpid()}"
                 left = deadline - (time.monotonic() - started)
                 if left <= 0:
-                    raise DeadlineError(f"the time was over before {path.name} could be installed")
+                    raise DeadlineError(f"timed out before {path.name} was installed")
                 try:
                     _install(lock, target, config, partial, offline=offline, deadline=left)
                     partial.rename(path)
@@ -171,8 +171,8 @@ def _install(lock: Lock, target: Target, config: IndexConfig, folder: Path, *, o
         words = " ".join(answer.words.split())
         what = f"uv could not install the packages: {words[-600:]}"
         if is_network_failure(words):
-            raise NetworkError(what, hint="run it again: what was fetched is kept")
-        raise SourceError(what, hint="see whether the disk is full")
+            raise NetworkError(what, hint="run it again: downloads are cached")
+        raise SourceError(what, hint="check whether the disk is full")
 
 
 def _run(

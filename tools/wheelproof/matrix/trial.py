@@ -34,7 +34,7 @@ PROJECT = "{project}"  # in a command: the folder from which the matrix is run, 
 
 
 def trial_steps(cell: Cell) -> tuple[str, ...]:
-    """The names of the steps that are made in the place of the cell, in their order."""
+    """The names of the steps that are made in place of the cell, in their order."""
     modules = [MODULES] if cell.imports or cell.under_test else []
     command = [COMMAND] if cell.command else []
     return (IMPORT, *modules, *(smoke_step(kind) for kind in cell.smoke), *command)
@@ -77,7 +77,7 @@ def try_in_place(
         options = list(_options(cell, kind, targets))
         steps.take(smoke_step(kind), [*where, code, options], partial(trial.smoke, kind, options))
     if cell.command:
-        # What it reads of the project is not known: it is run each time.
+        # What it reads of the project is unknown: it is run each time.
         steps.take(COMMAND, [], trial.command, keep_for=0)
 
 
@@ -107,7 +107,7 @@ class _Trial:
         """What torch says of itself; "error" says why it cannot be imported. Raises WheelproofError."""
         ended = self._run(IMPORT, _SCRIPT)
         if ended.status and not ended.timed_out:
-            return {"error": f"the import ended with status {ended.status}: {self.steps.last_words(IMPORT)}"}
+            return {"error": f"the import exited with status {ended.status}: {self.steps.last_words(IMPORT)}"}
         return self.steps.document(IMPORT, ended, (0,))
 
     def smoke(self, kind: Smoke, options: Sequence[str]) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class _Trial:
         """What a script says of itself; "error" says why it found a failure. Raises WheelproofError."""
         ended = self._run(step, script, *arguments)
         if ended.status and not ended.timed_out:
-            return {"error": f"ended with status {ended.status}: {self.steps.last_words(step)}"}
+            return {"error": f"exited with status {ended.status}: {self.steps.last_words(step)}"}
         return self.steps.document(step, ended, (0,))
 
     def command(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The way of one cell: resolve, verify, install, look at what is installed, import, run or compile kernels.
 
-Everything that reads an index or a file runs on this machine. What must run on the platform itself is in ``trial.py``.
+Everything that reads an index or a file runs on this host. What must run on the platform itself is in ``trial.py``.
 """
 
 from __future__ import annotations
@@ -132,12 +132,12 @@ def _digests_of_files(cell: Cell) -> Iterator[str]:
         with (
             contextlib.suppress(OSError, SourceError),
             open_regular(path_of(url)) as file,
-        ):  # uv says why it is not there
+        ):  # uv says why it is not present
             yield hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _resolve(task: Task, places: Places, steps: Steps) -> dict[str, Any]:
-    """The lock of the cell. The newest torch is sought alone: what else is installed must work with that one.
+    """The lock of the cell. The latest torch is sought alone: what else is installed must work with that one.
 
     uv takes pre-releases behind all others where it may take them at all, unless all pre-releases are allowed.
     """
@@ -146,7 +146,7 @@ def _resolve(task: Task, places: Places, steps: Steps) -> dict[str, Any]:
         pre = cell.pre or cell.torch == NIGHTLY
         newest = _locked(task, places, steps, [cell.torch_requirement], pre=pre).versions["torch"]
         if cell.torch == NIGHTLY and not Version(newest).is_devrelease:
-            what = f"no index of the cell has a nightly torch for it; the newest that they have is {newest}"
+            what = f"no index of the cell has a nightly torch for it; the latest that they have is {newest}"
             raise SourceError(what, hint="name the index of nightly builds, by torch-index or index")
         cell = replace(cell, torch=newest)
     lock = _locked(task, places, steps, cell.requirements, pre=cell.pre)

@@ -27,7 +27,7 @@ def make_executor(name: str) -> Executor:
         return VenvExecutor()
     if name == "docker":
         return DockerExecutor()
-    raise UsageError(f"no executor is named {name!r}", expected=f"one of {', '.join(EXECUTORS)}")
+    raise UsageError(f"unknown executor {name!r}", expected=f"one of {', '.join(EXECUTORS)}")
 
 
 def _say(step: str) -> None:

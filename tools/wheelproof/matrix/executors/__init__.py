@@ -1,1 +1,1 @@
-"""Where the cells of a matrix run: in an environment of this machine, or in a container."""
+"""Where the cells of a matrix run: in an environment of this host, or in a container."""

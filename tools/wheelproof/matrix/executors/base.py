@@ -15,7 +15,7 @@ from wheelproof.matrix.model import Cell
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A folder or file of this machine that a place shows as ``target``, an absolute path; read-only unless said."""
+    """A folder or file of this host that a place shows as ``target``, an absolute path; read-only unless said."""
 
     source: Path
     target: str

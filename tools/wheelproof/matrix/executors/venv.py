@@ -1,4 +1,4 @@
-"""Cells on this machine itself: an empty virtual environment of the cell's Python, made for each, gone afterwards."""
+"""Cells on this host itself: an empty virtual environment of the cell's Python, made for each, gone afterwards."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class VenvPlace:
     def inside(self, path: Path) -> str:
         """The path itself. Raises ValueError for one below none of the mounts."""
         if not any(path.absolute().is_relative_to(mount.source.absolute()) for mount in self.mounts):
-            raise ValueError(f"{path} is below none of the mounts")
+            raise ValueError(f"{path} is not below any mount")
         return str(path.absolute())
 
     def run(
@@ -60,7 +60,7 @@ class VenvPlace:
 
 @dataclass(frozen=True, slots=True)
 class VenvExecutor:
-    """Runs cells of this machine's own architecture."""
+    """Runs cells of this host's own architecture."""
 
     name: str = "venv"
 
@@ -68,13 +68,13 @@ class VenvExecutor:
         """Why ``cell`` cannot run here, with what to do about it; None when it can. Raises SourceError without uv."""
         here = platform.machine()
         if cell.platform != here:
-            return Unavailable(f"the cell is for {cell.platform}, and this machine is {here}", "--executor docker")
+            return Unavailable(f"the cell is for {cell.platform}, but this host is {here}", "--executor docker")
         if cell.system_packages:
             named = joined(cell.system_packages)
-            what = f"the cell needs packages of Debian, {named}, which are not installed into this machine"
+            what = f"the cell needs Debian packages, {named}, which are not installed into this host"
             return Unavailable(what, "--executor docker")
         if cell.needs_gpu and not NVIDIA_CONTROL.exists():
-            return Unavailable("the cell needs a GPU, and the driver of none is loaded here")
+            return Unavailable("the cell needs a GPU, but no GPU driver is loaded here")
         if find_python(cell.python) is None:
             return Unavailable(f"there is no Python {cell.python} here", _how_to_get(cell))
         return None
@@ -96,7 +96,7 @@ class VenvExecutor:
 
 @functools.cache
 def find_python(version: str) -> str | None:
-    """The path of an interpreter of this version, as uv finds it; None if there isn't one. Nothing is downloaded."""
+    """The path of an interpreter of this version, as uv finds it; None if none exists. Nothing is downloaded."""
     options = ("--no-python-downloads", "--no-project", "--no-config", "--system")
     answer = run_uv(["python", "find", *options, version], os.environ, _PATIENCE)
     return answer.output.strip() or None if answer.status == 0 else None

@@ -1,4 +1,4 @@
-"""Imports modules in the place of a cell and says on standard output, as one JSON object, which, and what failed.
+"""Imports modules in place of a cell and says on standard output, as one JSON object, which, and what failed.
 
 Its argument is a JSON object: "modules" are names; "projects" are distributions all of whose top-level modules are
 meant. Runs under the interpreter of the cell, from CPython 3.8 on, with the standard library and what is installed.
@@ -22,7 +22,7 @@ NO_MODULES = ("bin", "etc", "include", "lib", "setup", "share", "test", "tests")
 
 
 def modules_of(project: str) -> list[str]:
-    """What a distribution offers to import, from the list of its files: its regular packages that lie in no other one,
+    """What a distribution offers to import, from the list of its files: its regular packages that are in no other one,
     and the modules outside of these. None where it is not installed.
     """
     try:

@@ -1,4 +1,4 @@
-"""Imports torch in the place of a cell and says on standard output, as one JSON object, what it is.
+"""Imports torch in place of a cell and says on standard output, as one JSON object, what it is.
 
 Runs under the interpreter of the cell, from CPython 3.8 on, with the standard library and torch alone. An import that
 fails is told as "error"; one that takes the process with it is told by the exit status.

@@ -1,4 +1,4 @@
-"""Runs a command of the shell in the place of a cell and says on standard output, as one JSON object, how it ended.
+"""Runs a command of the shell in place of a cell and says on standard output, as one JSON object, how it ended.
 
 Its arguments are the command, the folder of the project, which ``{project}`` stands for, and the pattern of the JUnit
 reports that it writes in its folder ("" when there aren't any): their bytes are part of the answer. ``python`` is the
@@ -52,7 +52,7 @@ def reports_in(folder: Path, pattern: str) -> list[dict[str, Any]]:
     for path in paths[:MOST_REPORTS]:
         name = str(path.relative_to(folder))
         if path.is_symlink() or not path.is_file():
-            found.append({"file": name, "fault": "it is no regular file"})
+            found.append({"file": name, "fault": "it is not a regular file"})
         elif path.stat().st_size > LARGEST_REPORT:
             found.append({"file": name, "fault": f"it is larger than {LARGEST_REPORT >> 20} MiB"})
         elif total + path.stat().st_size > LARGEST_REPORTS:
@@ -85,7 +85,7 @@ def run(command: str, project: str, pattern: str) -> dict[str, Any]:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         ) as child:
-            assert child.stdout is not None  # noqa: S101  # PIPE was asked for
+            assert child.stdout is not None  # noqa: S101  # PIPE was requested
             end = b""
             for piece in iter(lambda: os.read(child.stdout.fileno(), 1 << 16), b""):  # type: ignore[union-attr]  # as above
                 os.write(2, piece)

@@ -8,7 +8,7 @@ from wheelproof.matrix.model import Cell
 from wheelproof.matrix.plans.model import RECORDS, Plan, in_venv, minutes
 from wheelproof.matrix.plans.yaml import to_yaml
 
-_WHEELPROOF = ".wheelproof"  # in the checkout: Buildkite puts its own values in the place of $VARIABLES
+_WHEELPROOF = ".wheelproof"  # in the checkout: Buildkite puts its own values in place of $VARIABLES
 _PROGRAM = f"{_WHEELPROOF}/bin/wheelproof"
 
 

@@ -23,10 +23,10 @@ _NOTES = """\
 #   kubectl wait --for=condition=complete --timeout=15m job/wheelproof-merge
 #   kubectl logs job/wheelproof-merge
 #
-# The cells stand in the ConfigMap: no pod needs the project, unless a cell has a wheel by its path, or a command that
-# reads files. Then name an image that has them in its working directory. All pods write to one volume: its storage
-# class must know ReadWriteMany. To go on after a stop, delete the Jobs and apply this file again: a cell whose report
-# is in the volume, complete and of the same inputs, is not run again.
+# The cells are in the ConfigMap: no pod needs the project, unless a cell has a wheel by its path, or a command that
+# reads files. Then name an image that contains them in its working directory. All pods write to one volume: its storage
+# class must know ReadWriteMany. To continue after a stop, delete the Jobs and apply this file again: a cell whose
+# report is in the volume, complete and of the same inputs, is not run again.
 """
 _RUN = """\
 set -eu
@@ -35,7 +35,7 @@ set -- {cells}
 shift "$JOB_COMPLETION_INDEX"
 status=0
 {run} || status=$?
-# What the cell found is in its report: a pod fails, and is tried again, only if there isn't one
+# What the cell found is in its report: a pod fails, and is tried again, only if none exists
 [ "$status" -le 1 ] || [ -e {records}/"$1".json ] || exit "$status"
 """
 
@@ -88,7 +88,7 @@ def _job(plan: Plan, name: str, cells: Sequence[Cell]) -> dict[str, Any]:
 def _merge(plan: Plan) -> dict[str, Any]:
     """The Job that waits, suspended, until someone knows that the others are done."""
     merge = plan.merge(program=_PROGRAM, matrix=_MATRIX, records=_RECORDS)
-    # A finding is no failure of the pod: its log is the report
+    # A finding is not a failure of the pod: its log is the report
     script = "\n".join(["set -eu", *in_venv(_WHEELPROOF, plan.install), f"{merge} || [ $? -ne 2 ]", ""])
     pod = _pod("python:3.13-slim-trixie", script, 15, {})
     spec = {

@@ -77,7 +77,7 @@ def minutes(cell: Cell) -> int:
 def container_image(cell: Cell) -> str:
     """An image in which the cell and wheelproof can run: its own, else that of its Python.
 
-    Raises UsageError if there isn't one.
+    Raises UsageError if none exists.
     """
     if cell.image:
         return cell.image

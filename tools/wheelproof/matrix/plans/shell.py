@@ -1,4 +1,4 @@
-"""A script that runs the cells on this machine, one after another or several at a time."""
+"""A script that runs the cells on this host, one after another or several at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCRIPT = """\
 #   sh FILE merge    the merge alone
 #
 # A cell whose report is in {records} already, complete and of the same inputs, is not run again: so the script
-# goes on where it was stopped, here or where the folder was copied to. wheelproof is on PATH.
+# continues where it was stopped, here or where the folder was copied to. wheelproof is on PATH.
 set -u
 
 run() {{

@@ -1,4 +1,4 @@
-"""A script for Slurm: an array with a task for each cell, and the merge behind it."""
+"""A script for Slurm: an array with a task for each cell, and the merge after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCRIPT = """\
 #SBATCH --time={minutes}
 #SBATCH --output=wheelproof-%A_%a.log
 {header}#
-#   sh FILE       submits an array of the cells for each kind of machine, and the merge, which begins behind the last
+#   sh FILE       submits an array of the cells for each kind of machine, and the merge, which begins after the last
 #   sbatch FILE   submits one array of all cells, for a cluster whose nodes are all of one kind
 #   sh FILE merge the merge alone
 #

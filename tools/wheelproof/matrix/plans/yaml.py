@@ -16,7 +16,7 @@ _MEANS_MORE = re.compile(r"(?i)(y|n|yes|no|on|off|true|false|null|~|[.]inf|[.]na
 
 
 class Commented(str):
-    """Text with a comment behind it: ``Commented("value", "comment")``."""
+    """Text with a comment after it: ``Commented("value", "comment")``."""
 
     __slots__ = ("comment",)
     comment: str

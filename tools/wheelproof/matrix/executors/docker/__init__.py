@@ -1,1 +1,1 @@
-"""Cells in containers of a Docker engine, of this machine's architecture or, by qemu, of another."""
+"""Cells in containers of a Docker engine, of this host's architecture or, by qemu, of another."""

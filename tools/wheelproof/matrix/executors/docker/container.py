@@ -112,7 +112,7 @@ def run(
     """
     started, limits = time.monotonic(), specification.limits
     with output.open("wb") as out, log.open("ab") as err, contextlib.ExitStack() as leaving:
-        with answering(f"making a container of {specification.image}"):
+        with answering(f"creating a container from {specification.image}"):
             container = specification.container(client, command, environ, deadline + GRACE)
         leaving.callback(remove, client, container)
         with answering(f"starting {specification.python} in {specification.image}"):
@@ -204,7 +204,7 @@ def _chunks(connection: socket.socket, end: float) -> Iterator[bytes]:
 def _end(events: Iterable[bytes]) -> tuple[int, bool]:
     """The exit status of the container, and whether it ran out of memory, once it is removed. Raises EngineError."""
     status, out_of_memory = None, False
-    with answering("waiting for the end of a container"):
+    with answering("waiting for a container to exit"):
         for line in events:
             event = json.loads(line)
             match event["Action"]:

@@ -27,34 +27,34 @@ _MEANINGS = (
     (
         "no space left on device",
         "the disk of the Docker engine is full",
-        "`docker system df` shows what takes it, `docker system prune` frees it",
+        "check with `docker system df`, and free space with `docker system prune`",
     ),
     (
         "could not select device driver",
-        "the Docker engine cannot give a GPU to a container",
+        "the Docker engine cannot pass a GPU to a container",
         "install the NVIDIA Container Toolkit, then `nvidia-ctk runtime configure --runtime=docker` and restart it",
     ),
     (
         "executable file not found",
         "the image lacks the Python of the cell",
-        "name one that has it, by the key image of the cell",
+        "set the key image of the cell to an image with that Python",
     ),
     (
         "bind source path does not exist",
-        "the Docker engine does not see a folder that is to be mounted",
-        "it must run on this machine, with the same file system",
+        "the Docker engine cannot find a folder to mount",
+        "it must run on this host, with the same file system",
     ),
 )
 
 
 class EngineError(SourceError):
-    """The Docker engine is not there, forbids it, or does not do what it was asked for."""
+    """The Docker engine is not there, forbids it, or does not do what it was requested."""
 
 
 def connect(environ: Mapping[str, str] = os.environ) -> APIClient:
     """A client of the engine that DOCKER_HOST names, else of the default one.
 
-    Raises EngineError, which says what to do, when the SDK is not installed or no engine of this machine answers.
+    Raises EngineError, which says what to do, when the SDK is not installed or no engine of this host answers.
     """
     # Not by import: with a checkout on the path, its folder docker/ would be found.
     try:
@@ -71,7 +71,7 @@ def connect(environ: Mapping[str, str] = os.environ) -> APIClient:
         version = tuple(map(int, client.api_version.split(".")))
     except (docker.errors.DockerException, requests.exceptions.RequestException, ValueError) as error:
         raise EngineError(
-            f"what answers at {host} does not speak as a Docker engine: {_first_line(error)}", hint="see DOCKER_HOST"
+            f"the answer from {host} is not that of a Docker engine: {_first_line(error)}", hint="see DOCKER_HOST"
         ) from error
     if version < OLDEST_API:
         raise EngineError(f"the Docker engine at {host} is too old", expected="version 20.10 or later")
@@ -85,7 +85,7 @@ def _knock(host: str) -> None:
     if path == host:
         raise EngineError(
             f"DOCKER_HOST is {host}",
-            expected="unix:// and the path of a socket: the engine mounts folders of this machine",
+            expected="unix:// and the path of a socket: the engine mounts folders of this host",
         )
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
@@ -94,10 +94,10 @@ def _knock(host: str) -> None:
     except PermissionError as error:
         raise EngineError(
             f"this user may not use the Docker engine at {path}",
-            hint='`sudo usermod -aG docker "$USER"` and a new login, which equals being root; or a rootless engine',
+            hint='`sudo usermod -aG docker "$USER"` and a new login (equivalent to root access), or a rootless engine',
         ) from error
     except FileNotFoundError as error:
-        raise EngineError(f"no Docker engine runs here: {path} does not exist", hint=START_HINT) from error
+        raise EngineError(f"no Docker engine is running: {path} does not exist", hint=START_HINT) from error
     except OSError as error:
         raise EngineError(f"no Docker engine answers at {path}: {error.strerror or error}", hint=START_HINT) from error
 
@@ -115,12 +115,12 @@ def answering(doing: str) -> Iterator[None]:
         for sign, meaning, hint in _MEANINGS:
             if sign in said.lower():
                 raise EngineError(f"{meaning} ({doing}: {_first_line(said)})", hint=hint) from error
-        raise EngineError(f"the Docker engine refuses ({doing}): {_first_line(said)}") from error
+        raise EngineError(f"the Docker engine failed ({doing}): {_first_line(said)}") from error
     except requests.exceptions.Timeout as error:
         raise EngineError(f"the Docker engine does not answer within {ANSWER} s ({doing})") from error
     except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
         raise EngineError(
-            f"the Docker engine has gone ({doing}): {_first_line(error)}", hint="`docker version` asks it"
+            f"the Docker engine disconnected ({doing}): {_first_line(error)}", hint="`docker version` asks it"
         ) from error
 
 

@@ -51,7 +51,7 @@ class DockerPlace:
             source = Path(os.path.abspath(mount.source))  # noqa: PTH100  # as above
             if absolute.is_relative_to(source):
                 return str(PurePosixPath(mount.target, absolute.relative_to(source)))
-        raise ValueError(f"{path} is below none of the mounts")
+        raise ValueError(f"{path} is not below any mount")
 
     def run(
         self, command: Sequence[str], *, environ: Mapping[str, str], output: Path, log: Path, deadline: float
@@ -68,7 +68,7 @@ class DockerPlace:
                 deadline=deadline,
             )
         except OSError as error:
-            raise SourceError(f"what a command says cannot be kept in {output.parent}: {error.strerror}") from error
+            raise SourceError(f"output of a command cannot be written to {output.parent}: {error.strerror}") from error
 
 
 @dataclass
@@ -84,7 +84,7 @@ class DockerExecutor:
 
     @functools.cached_property
     def client(self) -> APIClient:
-        """The engine. Raises EngineError if there isn't one, each time that it is asked for."""
+        """The engine. Raises EngineError if none exists, each time that it is requested."""
         return connect(self.environ)
 
     def obstacle(self, cell: Cell) -> Unavailable | None:
@@ -149,16 +149,16 @@ class DockerExecutor:
             except docker.errors.ImageNotFound:
                 return Unavailable(f"the Docker engine has no image {image}", hint)
         if found != architecture:
-            return Unavailable(f"the image {image} is one for {found}, not for {architecture}", hint)
+            return Unavailable(f"the image {image} is for {found}, not {architecture}", hint)
         return None
 
     def _gpu_obstacle(self) -> Unavailable | None:
-        with answering("asking for its runtimes"):
+        with answering("listing its runtimes"):
             info = self.client.info()
         if "nvidia" in info.get("Runtimes", {}) or info.get("DiscoveredDevices"):
             return None
         return Unavailable(
-            "the Docker engine offers no GPU",
+            "the Docker engine has no GPU runtime",
             "install the NVIDIA Container Toolkit, then `nvidia-ctk runtime configure --runtime=docker` and restart it",
         )
 
@@ -170,8 +170,8 @@ def image_of(cell: Cell) -> str:
     image = debian_image(cell)
     if image is None:
         raise EngineError(
-            f"no release of Debian has Python {cell.python}, of which an image could be made",
-            hint=f"Debian has {joined(list(SUITES))}; or name an image that has it, by the key image of the cell",
+            f"no Debian release has Python {cell.python}to build an image from",
+            hint=f"Debian has {joined(list(SUITES))}; or set the key image of the cell to an image that has it",
         )
     return image.name
 

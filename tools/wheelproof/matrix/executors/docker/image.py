@@ -1,7 +1,7 @@
 """Makes a Debian root file system an image for cells, from Debian's packages alone: no image registry is needed.
 
 The packages are unpacked and never configured, so that nothing of another architecture runs: an image takes half a
-minute. It holds a Python with venv and headers, gcc, and the libraries that torch and Triton need (packages.txt). An
+minute. It contains a Python with venv and headers, gcc, and the libraries that torch and Triton need (packages.txt). An
 image of the same recipe, which is this file and packages.txt, is not made again, unless that is forced.
 
 The image goes to the engine as an archive that `docker load` reads. `docker import --platform` would be shorter, but an
@@ -33,7 +33,7 @@ from wheelproof.matrix.executors.docker.emulation import DOCKER_NAMES
 HERE = Path(__file__).resolve().parent
 REPOSITORY = "wheelproof/debian"  # the path component keeps an engine from asking a registry's library for it
 SUITES: Mapping[str, str] = {"3.11": "bookworm", "3.13": "trixie", "3.14": "sid"}
-"""The release of Debian that has each Python, for amd64 and arm64 (packages.debian.org, 2026-11). None has 3.10 or 3.12
+"""The Debian release that has each Python, for amd64 and arm64 (packages.debian.org, 2026-11). None has 3.10 or 3.12
 next to a current glibc, and none has a free-threaded one."""
 RECIPE_LABEL = "wheelproof.recipe"
 PACKAGES_LABEL = "wheelproof.packages"
@@ -47,14 +47,14 @@ HOOKS = (
     'find "$1/usr/share/doc" -type f ! -name copyright -delete',
     'rm -rf "$1"/usr/share/man "$1"/usr/share/info "$1"/usr/share/locale',
 )
-# A mirror may lag behind sid, whose index is valid for a week: the signature holds all the same.
+# A mirror may lag behind sid, whose index is valid for a week: the signature holds anyway.
 LATE_MIRROR = '--aptopt=Acquire::Check-Valid-Until "false"'
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image of ours: the Python that it has ("3.13"), the architecture as Debian names it ("arm64"), and the
-    packages of Debian that it has next to the usual ones.
+    """Our own image: the Python that it has ("3.13"), the architecture as Debian names it ("arm64"), and the
+    Debian packages that it has next to the usual ones.
     """
 
     python: str
@@ -63,7 +63,7 @@ class Image:
 
     @property
     def suite(self) -> str:
-        """The release of Debian. Raises KeyError for a Python that none has."""
+        """The Debian release. Raises KeyError for a Python that none has."""
         return SUITES[self.python]
 
     @property
@@ -133,7 +133,7 @@ def _make_root(image: Image, archive: Path) -> None:
     if subprocess.run(command, stdout=sys.stderr, check=False).returncode:
         raise SourceError(
             f"mmdebstrap could not make {image.name}; its messages are above",
-            hint=f"see whether Debian's package servers can be reached, and whether the disk is full{_doubt(image)}",
+            hint=f"check that Debian's package servers can be reached, and that the disk is not full{_doubt(image)}",
         )
 
 
@@ -169,7 +169,7 @@ def _load(image: Image, archive: Path) -> None:
     manifest = _as_json([{"Config": name, "RepoTags": [image.name], "Layers": ["layer.tar"]}])
     with subprocess.Popen(["docker", "load", "--quiet"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as engine:
         pipe = engine.stdin
-        assert pipe is not None  # noqa: S101  # PIPE was asked for
+        assert pipe is not None  # noqa: S101  # PIPE was requested
         # Where the pipe breaks, the engine has ended and says why.
         with contextlib.suppress(BrokenPipeError), tarfile.open(fileobj=pipe, mode="w|") as tar:
             _add(tar, "manifest.json", len(manifest), io.BytesIO(manifest))
