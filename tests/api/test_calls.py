@@ -98,14 +98,14 @@ def test_diagnose_of_saved_facts_and_of_this_host() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"target": []}, "there is nothing to judge; expected a target"),
-        ({"depth": "deep"}, "'deep' is no depth; expected one of quick, links, gpu, full"),
-        ({"fail_on": "note"}, "fail_on='note' is no severity; expected one of error, warning, never"),
+        ({"target": []}, "nothing to check; expected a target"),
+        ({"depth": "deep"}, "'deep' is not a depth; expected one of quick, links, gpu, full"),
+        ({"fail_on": "note"}, "fail_on='note' is not a severity; expected one of error, warning, never"),
         ({"gpu": "GB2000"}, "GB2000"),
         ({"expect": "cudda"}, "cudda"),
         ({"select": "NOPE"}, "no rule starts with 'NOPE'"),
         ({"platform": "sparc"}, "sparc"),
-        ({"target": "torch=2"}, "'torch=2' is no file, folder, URL or requirement"),
+        ({"target": "torch=2"}, "'torch=2' is not a file, folder, URL or requirement"),
     ],
 )
 def test_wrong_arguments_are_an_exception_with_a_sentence(arguments: dict[str, str], sentence: str) -> None:

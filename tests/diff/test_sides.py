@@ -33,14 +33,14 @@ def test_one_value_is_for_both_sides_and_two_are_one_for_each(
 @pytest.mark.parametrize(
     ("texts", "platforms", "pythons", "said"),
     [
-        ([TORCH], [], [], "both sides are the same"),
-        ([TORCH, TORCH], ["aarch64"], ["3.12"], "both sides are the same"),
+        ([TORCH], [], [], "both sides are identical"),
+        ([TORCH, TORCH], ["aarch64"], ["3.12"], "both sides are identical"),
         ([TORCH, "b", "c"], [], [], "3 wheels or sets"),
         ([TORCH], ["aarch64", "x86_64", "aarch64"], [], "--platform has 3 values"),
         ([TORCH], ["all", "aarch64"], [], "--platform has 3 values"),
         ([TORCH], [], ["3.11", "3.12", "3.13"], "--python has 3 values"),
-        ([TORCH], ["aarch64", "sparc"], [], "'sparc' is not known"),
-        ([TORCH], ["all"], ["2.7"], "'2.7' is not known"),
+        ([TORCH], ["aarch64", "sparc"], [], "'sparc' is unknown"),
+        ([TORCH], ["all"], ["2.7"], "'2.7' is unknown"),
     ],
 )
 def test_anything_else_is_wrong_usage(texts: list[str], platforms: list[str], pythons: list[str], said: str) -> None:

@@ -174,7 +174,7 @@ def test_tables_that_do_not_fit_into_a_summary_are_left_out() -> None:
     markdown.render_tables([("small", build_table(torch_pair())), ("large", table)], stream)
 
     assert "small" in stream.getvalue()
-    assert stream.getvalue().endswith("Further tables did not fit; the json format holds everything.\n")
+    assert stream.getvalue().endswith("Further tables did not fit; the json format has everything.\n")
 
 
 def test_the_facts_are_json_and_hold_what_the_table_shows() -> None:

@@ -19,7 +19,7 @@ B = {"schema": "wheelproof.report/1", "command": "smoke", "subjects": []}
 
 
 def read(text: str | bytes, chunk: int = documents.CHUNK) -> list[Any]:
-    """The documents, and in the place of a fault what it says."""
+    """The documents, and in place of a fault what it says."""
     data = text.encode() if isinstance(text, str) else text
     return [d.what if isinstance(d, FormatError) else d for d in read_documents(io.BytesIO(data), chunk=chunk)]
 
@@ -51,13 +51,13 @@ def test_a_document_that_is_cut_off_costs_no_other(chunk: int) -> None:
 def test_words_between_documents_are_a_fault() -> None:
     assert read(f"{json.dumps(A)}\nslurmstepd: error\n{json.dumps(B)}") == [
         A,
-        "it is no JSON: Expecting value",
+        "it is not JSON: Expecting value",
         B,
     ]
 
 
 def test_a_document_that_is_nested_too_deep() -> None:
-    assert read("[" * 200_000 + json.dumps(B)) == ["it is no JSON that can be read: it is nested too deep", B]
+    assert read("[" * 200_000 + json.dumps(B)) == ["it is not readable JSON: it is nested too deeply", B]
 
 
 def test_a_document_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:

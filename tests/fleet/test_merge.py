@@ -171,7 +171,7 @@ def test_a_merged_report_without_its_fleet_is_none(wheelproof: Wheelproof, tmp_p
     run = wheelproof("report", "merge", str(tmp_path))
 
     assert run.status == 3
-    assert "a.json: the report of a merge says nothing of the fleet" in run.out
+    assert "a.json: the merged report has no fleet" in run.out
 
 
 def without_times(report: dict[str, Any]) -> Any:
@@ -262,8 +262,8 @@ def test_a_merged_host_of_which_no_facts_were_told(wheelproof: Wheelproof, tmp_p
     assert wheelproof("report", "merge", str(tmp_path)).out.startswith("PASS  2 hosts: 2 kinds of hosts, by GPUs")
 
 
-_NOT_SAID = "it does not say of which reports the findings of b are"
-_TOO_MANY = "subjects[1].facts.reports[0].findings is a number of many digits; expected a whole number"
+_NOT_SAID = "it does not state the reports that the findings of b come from"
+_TOO_MANY = "subjects[1].facts.reports[0].findings is a number with many digits; expected a whole number"
 
 
 @pytest.mark.parametrize(("more", "told"), [(-1, _NOT_SAID), (1, _NOT_SAID), (10**30, _TOO_MANY)])
@@ -329,9 +329,9 @@ def test_no_report_at_all_from_the_expected_hosts(wheelproof: Wheelproof, tmp_pa
     [
         ("", "it is empty"),
         ('{"schema": "wheelproof.report/1", "command": "doc', "it ends in the middle of a document"),
-        ("Traceback (most recent call last)", "it is no JSON"),
+        ("Traceback (most recent call last)", "it is not JSON"),
         ("[1, 2]", "the document is a list; expected an object"),
-        ("{}", "it is no report: it names no schema"),
+        ("{}", "it is not a report: it names no schema"),
         (json.dumps(to_json(healthy())), "wheelproof doctor --facts FILE --format json makes a report of saved facts"),
         ('{"schema": "wheelproof.report/1", "command": "doctor", "subjects": []}', "the report has no subjects"),
         (
@@ -374,7 +374,7 @@ def test_pipes_in_a_folder_are_not_waited_for(wheelproof: Wheelproof, tmp_path: 
 
 
 def with_warnings(host: str, count: int) -> dict[str, Any]:
-    """A report with so many warnings, each another one, and an error behind them."""
+    """A report with so many warnings, each another one, and an error after them."""
     report = doctor_report(host, hgx())
     warning = {"rule": "WHL525", "title": "t", "outcome": "fail", "severity": "warning"}
     results = [{**warning, "message": f"file {number}"} for number in range(count)]
@@ -392,7 +392,7 @@ def test_the_gravest_of_too_many_findings_are_kept(wheelproof: Wheelproof, tmp_p
     assert (len(host["results"]), host["results"][0]["message"]) == (MOST_RESULTS, "the last of all")
     (told,) = [result for result in fleet["results"] if result["rule"] == "MTX206"]
     assert (told["outcome"], told["severity"]) == ("fail", "warning")
-    assert told["message"].endswith("has 1,006 findings, of which the gravest 1,000 are kept")
+    assert told["message"].endswith("has 1,006 findings, of which the 1,000 most severe are kept")
     kept = (tmp_path / "merged.json", "--select", "DOC")
     kept[0].write_text(run.out)
     assert "MTX206" in wheelproof("report", "merge", *map(str, kept)).out
@@ -413,7 +413,7 @@ def test_a_host_with_more_facts_than_are_compared_is_undecided(wheelproof: Wheel
     assert merged(run)["subjects"][0]["facts"]["differences"] == []
     (tmp_path / "merged.json").write_text(run.out)
     again = wheelproof("report", "merge", str(tmp_path / "merged.json"))
-    assert again.out.startswith("UNDECIDED  3 hosts: 1 report taken in only in part (")
+    assert again.out.startswith("UNDECIDED  3 hosts: 1 report read only in part (")
     assert "c: the report of `wheelproof doctor` has 5,001 facts, and is not compared: 5,000 are the most" in again.out
 
 
@@ -465,7 +465,7 @@ def test_a_page_does_not_tell_of_thousands_of_hosts(wheelproof: Wheelproof, tmp_
 
     assert page.count('<details class="subject ') == 501
     assert '<span class="file">broken</span>' in page
-    assert "201 more are left out; the json format holds everything." in page
+    assert "201 more are omitted; the json format has everything." in page
 
 
 # --- Wrong usage
@@ -476,11 +476,15 @@ def test_a_page_does_not_tell_of_thousands_of_hosts(wheelproof: Wheelproof, tmp_
     [
         (("merge",), "the following arguments are required: PATH", 2),
         (("merge", "no-such-file.json"), "there is no no-such-file.json", 3),
-        (("merge", "."), "no report is in the folder .", 3),
+        (("merge", "."), "no report in the folder .", 3),
         (("merge", "-", "-"), "standard input can be read only once", 2),
         (("merge", ".", "--expect-hosts", "node[4-1]"), "the range 4-1 in 'node[4-1]' ends before it begins", 2),
         (("merge", ".", "--expect-hosts", "@gpus"), "groups are not expanded; `nodeset -e @GROUP` does so", 2),
-        (("merge", ".", "--expect-hosts", "a", "--topology", "rack.*"), "names no group, and there is no such file", 2),
+        (
+            ("merge", ".", "--expect-hosts", "a", "--topology", "rack.*"),
+            "has no named group, and no such file exists",
+            2,
+        ),
         (("merge", ".", "--expect-hosts", "no/such/file"), "there is no such file", 2),
         (("merge", ".", "--expect-hosts", "a", "--select", "MTX9"), "no rule starts with 'MTX9'", 2),
         ((), "`wheelproof report` needs a command", 2),
@@ -502,4 +506,4 @@ def test_one_host_alone(wheelproof: Wheelproof, tmp_path: Path) -> None:
     run = wheelproof("report", "merge", write_fleet(tmp_path, {"a": hgx()}))
 
     assert run.status == 0
-    assert "There is only one host, and nothing to compare it with." in run.out
+    assert "There is only one host, so nothing was compared." in run.out

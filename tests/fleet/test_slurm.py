@@ -84,12 +84,12 @@ def test_a_doctor_that_dies_is_named_and_the_others_report(slurm: Slurm, tmp_pat
     status, log = submit(slurm, tmp_path, DOCTOR_COMMAND=command_on_nodes(tmp_path, dead="node2"))
 
     assert "UNDECIDED  3 hosts: no report from node2" in log
-    assert "node2: the doctor ended with exit code 137" in log
+    assert "node2: the doctor exited with exit code 137" in log
     assert status == 3, log
 
 
 def test_a_node_that_is_lost_is_named_and_the_others_report(tmp_path: Path) -> None:
-    """node2 loses power in the middle: its step ends, now or when Slurm misses it, and the job goes on."""
+    """node2 loses power in the middle: its step ends, now or when Slurm misses it, and the job continues."""
     for node in NODES:
         (tmp_path / f"{node}.json").write_text(json.dumps(to_json(hgx())))
     with (

@@ -42,7 +42,7 @@ def test_a_pattern_of_the_user() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "reason"), [("rack(?P<rack", "is no regular expression"), (r"rack(\d+)", "names no group")]
+    ("pattern", "reason"), [("rack(?P<rack", "is not a regular expression"), (r"rack(\d+)", "has no named group")]
 )
 def test_a_pattern_that_cannot_be_used(pattern: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
@@ -70,12 +70,12 @@ def test_the_topology_of_slurm() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("NodeName=a CPUs=4", "says nothing of where hosts are"),
+        ("NodeName=a CPUs=4", "does not say where hosts are"),
         ("SwitchName=a Nodes=n[1-", "topology.conf:1: .* brackets"),
         ("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1", "topology.conf:2: n1 is in a already"),
         (
             "SwitchName=a Nodes=n[0-59999]\nSwitchName=b Nodes=m[0-59999]",
-            "topology.conf:2: these are more than 100,000",
+            "topology.conf:2: more than 100,000",
         ),
     ],
 )
@@ -169,7 +169,7 @@ def test_a_topology_of_toml_and_one_that_is_wrong(wheelproof: Wheelproof, tmp_pa
     places.write_text("[pdu]\nA = 3\n")
     run = wheelproof("report", "merge", reports, "--topology", str(places))
     assert run.status == 3
-    assert "places.toml: [pdu] is no table of hosts" in run.err
+    assert "places.toml: [pdu] is not a table of hosts" in run.err
 
 
 def test_racks_and_trays_are_a_map(wheelproof: Wheelproof, tmp_path: Path) -> None:

@@ -183,9 +183,9 @@ def test_kernels_that_cannot_run_end_the_session(cuda: Project) -> None:
     ("text", "sentence"),
     [
         ("cudda", "cudda"),
-        ("cuda,rocm", "names two builds of torch"),
+        ("cuda,rocm", "names two torch builds"),
         ("H100,H200", "names two kinds of GPUs"),
-        ("cpu,H200", "wants a CPU and a GPU"),
+        ("cpu,H200", "requires both a CPU and a GPU"),
         (",", "--gpu-expect is empty"),
     ],
 )

@@ -30,11 +30,11 @@ from wheel_checks import Evidence, Finding, Severity, need, rule
     sources=["https://example.org/policy"],
 )
 def has_our_prefix(wheel, expectations):
-    """The distribution's name begins with acme."""
+    """The distribution's name starts with acme."""
     print("a plug-in may print")
     name = need(wheel.name).distribution
     if not name.startswith("acme"):
-        yield Finding(f"{name} does not begin with acme", (Evidence("name", name),))
+        yield Finding(f"{name} does not start with acme", (Evidence("name", name),))
 
 
 @rule("ACME002", "wheels are small", why="Our disk.", example="torch", fix="Leave something out.")
@@ -106,7 +106,7 @@ def _path() -> dict[str, str]:
 
 @dataclass
 class Outside:
-    """An environment with wheelproof as it stands here, its dependencies, and the packages that are installed."""
+    """An environment with wheelproof as it is here, its dependencies, and the packages that are installed."""
 
     folder: Path
     python: Path = field(init=False)

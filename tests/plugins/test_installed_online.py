@@ -39,7 +39,7 @@ def test_an_install_with_four_plugins(tmp_path: Path) -> None:
     WheelBuilder().write(tmp_path)
     wheel = ("verify", "demo-1.0-py3-none-any.whl", "--no-index")
     assert len(run("--version", "-v").splitlines()) == 6
-    assert "does not begin with acme" in run(*wheel, "--select", "ACME")
+    assert "does not start with acme" in run(*wheel, "--select", "ACME")
     assert run(*wheel, "--format", "acme").startswith("verify: pass\n")
     facts = json.loads(run("doctor", "--expect", "cpu", "--format", "json"))["subjects"][0]["facts"]
     assert facts["probes"]["acme"]["values"] == {"engine": "none", "racks": "3"}

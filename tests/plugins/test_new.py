@@ -91,10 +91,10 @@ def test_a_package_of_kernels_runs(tmp_path: Path, wheelproof: Wheelproof, monke
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("Acme",), "'Acme' is no name of a package; expected lower-case letters"),
-        (("../up",), "'../up' is no name of a package"),
-        (("acme", "--prefix", "WHLX"), "'WHLX' is no prefix of rules"),
-        (("whl-rules",), "'WHL' is no prefix of rules"),
+        (("Acme",), "'Acme' is not a valid package name; expected lower-case letters"),
+        (("../up",), "'../up' is not a valid package name"),
+        (("acme", "--prefix", "WHLX"), "'WHLX' is not a valid rule prefix"),
+        (("whl-rules",), "'WHL' is not a valid rule prefix"),
     ],
 )
 def test_names_that_cannot_be(wheelproof: Wheelproof, arguments: tuple[str, ...], sentence: str) -> None:
@@ -109,7 +109,7 @@ def test_nothing_is_overwritten(wheelproof: Wheelproof) -> None:
     Path("acme/mine.txt").write_text("mine")
     run = wheelproof("new", "rules", "acme")
     assert run.status == 2
-    assert "acme is there already, and is not an empty folder" in run.err
+    assert "acme already exists, and is not an empty folder" in run.err
     assert [path.name for path in Path("acme").iterdir()] == ["mine.txt"]
 
 

@@ -46,7 +46,7 @@ class TestRules:
 
         assert results_of(report, "ACME001") == [
             ("pass", "wheels have our prefix"),
-            ("fail", "demo does not begin with acme"),
+            ("fail", "demo does not start with acme"),
         ]
         assert [outcome for outcome, _ in results_of(report, "ACME002")] == ["pass", "pass"]
         assert len(results_of(report, "WHL")) > 40
@@ -94,7 +94,7 @@ class TestOthers:
     def test_a_format_is_unknown_without_its_plugin(self, good: Outside) -> None:
         done = good.wheelproof("verify", ".", "--format", "acme", "--no-plugins")
         assert done.returncode == 2
-        assert "the format acme is of a plug-in that is not used" in done.stderr
+        assert "the format acme comes from a plug-in that is not in use" in done.stderr
 
     def test_a_probe_and_a_rule_about_it(self, good: Outside) -> None:
         report = good.report("doctor", "--expect", "cpu")
@@ -150,9 +150,9 @@ class TestFaultsOfRules:
             ("raise SystemExit(0)", "cannot be imported: SystemExit: 0 (__init__.py, line 1)"),
             ("import os; os._exit(0)", "described no rule"),
             ("import os; os.abort()", "ended its process with signal 6"),
-            (GARBLING, "gave an answer that is not one of ours"),
+            (GARBLING, "returned an invalid answer"),
             ("def broken(:", "cannot be imported: SyntaxError: invalid syntax"),
-            ("", "registers no rule; expected functions with @wheel_checks.rule in acme_rules"),
+            ("", "registers no rules; expected functions with @wheel_checks.rule in acme_rules"),
             (rule_source(("WHL201", "return ()")), "has a rule WHL201, which has a prefix of wheelproof's own rules"),
             (rule_source(("PLG001", "return ()")), "has a rule PLG001, which has a prefix of wheelproof's own rules"),
             (rule_source(("acme1", "return ()")), "has a rule with the id 'acme1'; expected capital letters and three"),
@@ -188,15 +188,15 @@ class TestFaultsOfRules:
         report = outside.report("verify", "demo-1.0-py3-none-any.whl", "other-1.0-py3-none-any.whl", "--no-index")
 
         said = {rule: results_of(report, rule) for rule in (f"ACME00{number}" for number in range(1, 9))}
-        no_check = f"{NAMED}did not make this check: "
+        no_check = f"{NAMED}could not perform this check: "
         assert said["ACME001"][0] == ("fail", "found")
         assert said["ACME002"][0] == ("error", f"{no_check}KeyError: 'nope' (__init__.py, line 8)")
         assert said["ACME003"][0] == ("error", f"{no_check}it gave a str; expected a wheel_checks.Finding")
         assert said["ACME004"][0] == ("skip", "not asked")
         assert said["ACME005"][0] == ("error", "too far")
         assert said["ACME006"][0][0] == "error"
-        assert said["ACME007"][0] == ("error", f"{no_check}did not end within 10 s")
-        assert said["ACME008"][0] == ("error", f"{no_check}ACME007, which came before, did not end within 10 s")
+        assert said["ACME007"][0] == ("error", f"{no_check}did not finish within 10 s")
+        assert said["ACME008"][0] == ("error", f"{no_check}ACME007, which came before, did not finish within 10 s")
         assert report["status"] == 1
         # The second wheel is judged at the same time, or finds that the plug-in is not asked again.
         assert {outcome for outcome, _ in said["ACME007"]} == {"error"}
@@ -363,5 +363,5 @@ def test_endless_loops_end_at_the_deadline(tmp_path: Path) -> None:
         ended = dict(zip(ENDLESS, pool.map(hang, ENDLESS), strict=True))
 
     for kind, (status, said) in ended.items():
-        assert f"the plug-in acme ({kind} of acme-loop 1.0) did not end within 10 s" in said
+        assert f"the plug-in acme ({kind} of acme-loop 1.0) did not finish within 10 s" in said
         assert status in (1, 3)

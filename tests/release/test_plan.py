@@ -81,10 +81,10 @@ def test_links_and_file_urls(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("other==1.0", "'other==1.0' is not of demo, which the expectation is about"),
+        ("other==1.0", "'other==1.0' is not a file of demo, the project of the expectation"),
         ("demo[extra]", "'demo[extra]' names more than a project and versions"),
-        ("demo = 1", "'demo = 1' is no folder, file, URL or requirement"),
-        ("https://example.org/simple/", "'https://example.org/simple/' is no link to a wheel or source archive"),
+        ("demo = 1", "'demo = 1' is not a folder, file, URL or requirement"),
+        ("https://example.org/simple/", "'https://example.org/simple/' is not a link to a wheel or source archive"),
     ],
 )
 def test_a_target_that_means_nothing(target: str, said: str) -> None:
@@ -101,5 +101,5 @@ def test_a_target_that_is_not_there(target: str) -> None:
 
 
 def test_a_folder_without_a_release(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="holds no wheel and no source archive"):
+    with pytest.raises(NotFoundError, match="contains no wheel or source archive"):
         find(tmp_path)

@@ -82,8 +82,8 @@ def test_a_report_that_was_written_gives_the_same_badge(
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("{}", "report.json is no report of wheelproof"),
-        ('{"schema": "wheelproof.report/9"}', "report.json is no report of wheelproof"),
+        ("{}", "report.json is not a report of wheelproof"),
+        ('{"schema": "wheelproof.report/9"}', "report.json is not a report of wheelproof"),
         ('{"schema": "wheelproof.report/1", "command": "verify"}', "report.json: "),
         ("{", "it ends in the middle of a document"),
         ("", "it is empty"),
@@ -103,4 +103,4 @@ def test_several_reports_are_no_badge(wheelproof: Wheelproof, tmp_path: Path) ->
     run = wheelproof("report", "badge", str(tmp_path / "reports.json"))
 
     assert run.status == 2
-    assert "holds 2 reports, and a badge has one verdict" in run.err
+    assert "has 2 reports, but a badge shows one verdict" in run.err

@@ -50,7 +50,7 @@ def test_what_github_would_not_show_is_logged_instead() -> None:
     ]
     text = rendered(reports.report(*wheels), "github")
     assert len(workflow_commands(text)) == 10
-    assert "7 more findings, which GitHub would not show as annotations:" in text.splitlines()
+    assert "7 more findingsnot shown as annotations because of GitHub's limit:" in text.splitlines()
     assert sum(line.startswith("error WHL101") for line in text.splitlines()) == 7
 
 

@@ -168,7 +168,7 @@ def test_a_summary_stays_below_the_limit_and_counts_what_it_left_out() -> None:
     assert LIMIT / 2 < len(text) <= LIMIT
     shown = text.count("**error WHL001**")
     assert text.endswith(
-        f"\n{20 - shown} findings did not fit into 60,000 characters; the json format holds everything.\n"
+        f"\n{20 - shown} findings did not fit into 60,000 characters; the json format has everything.\n"
     )
     assert text.count("<details>") == text.count("</details>")
 

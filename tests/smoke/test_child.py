@@ -150,4 +150,4 @@ def test_on_a_terminal_progress_is_shown_and_still_heard(tmp_path: Path, monkeyp
     assert ended.words == "terminal: True, 123"
     assert shown.startswith(b"terminal: True, 123\r")
     assert shown.count(b"terminal") == 1
-    assert quiet.status == 1  # os.get_terminal_size says that a pipe is no terminal
+    assert quiet.status == 1  # os.get_terminal_size says that a pipe is not a terminal

@@ -35,7 +35,7 @@ def test_the_one_that_runs_wheelproof_when_it_has_torch(monkeypatch: pytest.Monk
 
     found = find_interpreter("", {"VIRTUAL_ENV": str(active)})
 
-    assert (found.path, found.why) == (sys.executable, "it runs wheelproof, and has torch")
+    assert (found.path, found.why) == (sys.executable, "it runs wheelproof and has torch")
 
 
 @pytest.mark.usefixtures("no_torch_here")
@@ -73,7 +73,7 @@ def test_a_path_is_taken_as_it_is(tmp_path: Path) -> None:
     link = tmp_path / "python"
     link.symlink_to(python)
 
-    assert find_interpreter(str(link), {}).path == str(link)  # not what it leads to: that is no venv
+    assert find_interpreter(str(link), {}).path == str(link)  # not what it leads to: that is not a venv
 
 
 def test_a_folder_is_an_environment(tmp_path: Path) -> None:

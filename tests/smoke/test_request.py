@@ -1,4 +1,4 @@
-"""What was asked for, as options of the suite and as the command that asks for it again."""
+"""What was requested, as options of the suite and as the command that asks for it again."""
 
 from __future__ import annotations
 

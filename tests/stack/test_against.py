@@ -159,7 +159,7 @@ def test_nothing_of_the_repository_is_executed(wheelproof: Wheelproof, tree: Pat
         (["--against", "no-such-branch"], "is neither a file nor a commit of the repository"),
         (["--against", "--output=x"], "is neither a file nor a commit of the repository"),
         (["--against", "."], ". is a folder"),
-        (["--fail-on-change"], "nothing to compare with was named"),
+        (["--fail-on-change"], "requires --against"),
         (["other", "--against", "HEAD"], "--against compares one file"),
     ],
 )

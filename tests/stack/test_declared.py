@@ -1,4 +1,4 @@
-"""What files of requirements ask for, and what they make no installer open, fetch or build."""
+"""What requirements files ask for, and what they make no installer open, fetch or build."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_number_of_files_is_bounded(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).write_text("")
     (tmp_path / "all.txt").write_text("".join(f"-r {name}\n" for name in names))
-    with pytest.raises(SourceError, match="one file more than the limit of 1000"):
+    with pytest.raises(SourceError, match="exceeds the limit of 1000"):
         handed(tmp_path / "all.txt")
 
 
@@ -143,9 +143,9 @@ def test_what_an_installer_is_given_of_files(tmp_path: Path) -> None:
         ("file:///etc/x-1.0-py3-none-any.whl", SourceError, "leads out of the tree"),
         ("--find-links /etc", SourceError, "leads out of the tree"),
         ("--find-links file:///etc", SourceError, "leads out of the tree"),
-        ("-e .", SourceError, "known only by building the project, and nothing is built"),
-        ("./x-1.0.tar.gz", SourceError, "known only by building the project, and nothing is built"),
-        ("--no-binary :all:", SourceError, "is wanted as a source archive"),
+        ("-e .", SourceError, "known only by building the project, which is not done"),
+        ("./x-1.0.tar.gz", SourceError, "known only by building the project, which is not done"),
+        ("--no-binary :all:", SourceError, "must be built from a source archive"),
         ("git@host.example:x/y.git", UntrustedAddressError, "the repository git@host.example:x/y.git"),
         ("ssh://git@host.example/x.git", UntrustedAddressError, "the repository ssh://host.example/x.git"),
         ("-r https://x.example/r.txt", UntrustedAddressError, "requirements.txt:1 needs the repository"),
@@ -154,8 +154,8 @@ def test_what_an_installer_is_given_of_files(tmp_path: Path) -> None:
             UntrustedAddressError,
             "requirements.txt needs the index https://x.example/simple",
         ),
-        ("--trusted-host x\nwhat is this", UsageError, "requirements.txt:2 is no requirement: 'what is this'"),
-        ("--config-settings a=b", UsageError, "requirements.txt:1 is no line of a requirements file"),
+        ("--trusted-host x\nwhat is this", UsageError, "requirements.txt:2 is not a requirement: 'what is this'"),
+        ("--config-settings a=b", UsageError, "requirements.txt:1 is not a valid requirements line"),
         ("-r gone.txt", UsageError, "requirements.txt:1 includes a file: .*gone.txt cannot be read"),
     ],
 )
@@ -229,7 +229,7 @@ def test_the_flag_wins_over_the_index_of_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["uv.lock", "pylock.toml", "pylock.cuda.toml"])
 def test_addresses_of_a_lock_are_not_contacted(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SourceError, match="is a lock, and the addresses in it are not contacted"):
+    with pytest.raises(SourceError, match="is a lock, and its URLs are not contacted"):
         handed(written(tmp_path, 'lock-version = "1.0"\n', name))
 
 

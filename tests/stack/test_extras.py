@@ -76,7 +76,7 @@ def test_every_extra(tmp_path: Path) -> None:
             ExtrasAndGroups(groups=("gpu",)),
             "pyproject.toml has no group 'gpu'; expected one of these: dev, lint",
         ),
-        ("requirements.txt", ExtrasAndGroups(("gpu",)), "an extra or a group was named, and no project is judged"),
+        ("requirements.txt", ExtrasAndGroups(("gpu",)), "an extra or group was given, but no project is checked"),
     ],
 )
 def test_extras_and_groups_that_do_not_exist(tmp_path: Path, name: str, chosen: ExtrasAndGroups, what: str) -> None:

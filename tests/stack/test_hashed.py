@@ -70,7 +70,7 @@ def findings(report: Mapping[str, Any]) -> list[tuple[str, str, str, int]]:
 def test_the_file_of_the_target_is_taken_and_nothing_newer(
     wheelproof: Wheelproof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wheelproof.stacks.resolution.resolve", lambda *_, **__: pytest.fail("uv was asked"))
+    monkeypatch.setattr("wheelproof.stacks.resolution.resolve", lambda *_, **__: pytest.fail("uv was queried"))
     code, report = judge(wheelproof, tmp_path, WHOLE)
     assert packages(report) == {"app": ("1.0", "wheel"), "base": ("1.0", "wheel"), "native": ("1.0", "wheel")}
     assert any(ON_ARM.file_name in subject["id"] for subject in report["subjects"])

@@ -62,7 +62,7 @@ def test_many_are_told_in_short() -> None:
     ("texts", "message"),
     [
         (["foo bar"], "a requirement does not parse"),
-        ([], "nothing was asked for"),
+        ([], "nothing was requested"),
         (["none.txt"], "the file none.txt cannot be read"),
         (["./folder"], "a requirement does not parse"),
     ],

@@ -1,4 +1,4 @@
-"""Findings of a stack stand at the line of the file that brings the package in."""
+"""Findings of a stack are at the line of the file that brings the package in."""
 
 from __future__ import annotations
 

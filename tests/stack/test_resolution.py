@@ -45,7 +45,7 @@ def report(server: RangeServer, wheelproof: Wheelproof, *arguments: str) -> dict
 
 
 def pages(server: RangeServer) -> list[str]:
-    """The index pages that were asked for."""
+    """The index pages that were requested."""
     return [request.path for request in server.requests if request.path.endswith("/")]
 
 
@@ -102,7 +102,7 @@ LISTED = wheels(
 
 def known(*places: Place) -> KnownIndexes:
     """Indexes that list ``demo`` so, and are asked no more."""
-    return KnownIndexes(None, {"demo": Listing(places)})  # type: ignore[arg-type]  # no index is asked
+    return KnownIndexes(None, {"demo": Listing(places)})  # type: ignore[arg-type]  # no index is queried
 
 
 def test_of_one_index_the_release_that_is_taken_counts() -> None:
@@ -140,7 +140,7 @@ def test_of_several_indexes_what_they_offer_is_the_same(specifier: str) -> None:
     "place",
     [
         Place(TWO, unread="it did not answer"),
-        Place(TWO, refused=(Refused("demo-2.0.tar.gz", "file:///demo-2.0.tar.gz", "leads to this machine", TWO),)),
+        Place(TWO, refused=(Refused("demo-2.0.tar.gz", "file:///demo-2.0.tar.gz", "leads to this host", TWO),)),
         Place(TWO, wheels(TWO, "2.0-cp312-cp312-linux_aarch64-cu130")),
     ],
     ids=["unread", "refused", "variants"],

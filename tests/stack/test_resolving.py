@@ -239,7 +239,7 @@ def test_why_a_newer_release_is_refused() -> None:
     assert versions(settled) == {"demo": "1.0", "other": "1.0"}
     (refused,) = settled.refused
     reason = "it requires base>=9000, and only base==1.0 is available"
-    assert str(refused) == f"demo 2.0 is newer than 1.0, and was refused: {reason}"
+    assert str(refused) == f"demo 2.0 is newer than 1.0, and was rejected: {reason}"
     assert settle(files, "demo<2").refused == ()
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["__version__", "stack", "verify"]
 
-if not TYPE_CHECKING:  # a checker of types sees the import above, and no name that is not there
+if not TYPE_CHECKING:  # a checker of types sees the import above, and no name that is not present
 
     def __getattr__(name):
         if name not in __all__:

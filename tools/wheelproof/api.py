@@ -49,7 +49,7 @@ def verify(
 
     A target is a .whl file, a folder, a URL, or a requirement on an index. The other arguments are those of the
     command, with the same defaults; the index is the one that uv and pip are configured to use. ``deadline`` is in
-    seconds, ``plugins=False`` leaves out the rules of other installed packages. A target that cannot be read is a
+    seconds, ``plugins=False`` omits the rules of other installed packages. A target that cannot be read is a
     subject of the report with an error, and the verdict is undecided.
 
     Raises UsageError for an argument that means nothing, and WheelproofError for a configuration that cannot be read.
@@ -59,7 +59,7 @@ def verify(
 
     targets = _texts(target)
     if not targets:
-        raise UsageError("there is nothing to judge", expected="a target")
+        raise UsageError("nothing to check", expected="a target")
     gpus, platforms, drivers = _gpus(gpu), _texts(platform), _texts(driver)
     machines = machines_of(gpus, drivers, None, platforms)
     wanted = Wanted(platforms_of(platforms, gpus, machines), _texts(python), machines=machines)
@@ -140,13 +140,13 @@ def _expected(text: str) -> AcceleratorExpectation | None:
 
 def _depth(text: str) -> Depth:
     if text not in {depth.value for depth in Depth}:
-        raise UsageError(f"{text!r} is no depth", expected=f"one of {', '.join(depth.value for depth in Depth)}")
+        raise UsageError(f"{text!r} is not a depth", expected=f"one of {', '.join(depth.value for depth in Depth)}")
     return Depth(text)
 
 
 def _selection(select: str | Sequence[str], ignore: str | Sequence[str], fail_on: str, *, plugins: bool) -> Selection:
     if fail_on not in {severity.value for severity in FailOn}:
-        what = f"fail_on={fail_on!r} is no severity"
+        what = f"fail_on={fail_on!r} is not a severity"
         raise UsageError(what, expected=f"one of {', '.join(value.value for value in FailOn)}")
     with left_alone():
         loaded = load_plugins(FORMATS) if plugins else NO_PLUGINS

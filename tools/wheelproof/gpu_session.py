@@ -86,7 +86,7 @@ def parse_expected(text: str) -> Expected:
     for part in filter(None, (part.strip() for part in _BETWEEN.split(text))):
         if re.fullmatch(r"(cuda|rocm|xpu|cpu)\b.*", part, re.IGNORECASE):
             if build is not None:
-                raise UsageError(f"--gpu-expect {text} names two builds of torch", expected="one of them")
+                raise UsageError(f"--gpu-expect {text} names two torch builds", expected="one of them")
             build = parse_expectation(part)
         elif host is None:
             host = parse_host_expectation(part)
@@ -98,7 +98,7 @@ def parse_expected(text: str) -> Expected:
         host = HostExpectation(build.accelerator)
     assert host is not None  # noqa: S101  # for mypy
     if build is not None and (build.accelerator == CPU) != (host.accelerator == CPU):
-        raise UsageError(f"--gpu-expect {text} wants a CPU and a GPU", expected="one of them")
+        raise UsageError(f"--gpu-expect {text} requires both a CPU and a GPU", expected="one of them")
     return Expected(build, host)
 
 
@@ -173,7 +173,7 @@ def needs_of(arguments: Sequence[Any], options: Mapping[str, Any]) -> Needs:
     unknown = sorted(set(options) - {"count", "min_sm", "memory"})
     if arguments or unknown:
         named = unknown[0] if unknown else repr(arguments[0])
-        raise ValueError(f"the marker gpu does not know {named}; expected count, min_sm or memory, by name")
+        raise ValueError(f"the marker gpu has unknown arguments {named}; expected count, min_sm or memory, by name")
     count, min_sm, memory = options.get("count", 1), options.get("min_sm", 0), options.get("memory", 0)
     if not all(isinstance(number, int) and number >= 0 for number in (count, min_sm)) or not count:
         raise ValueError(f"the marker gpu has count={count!r}, min_sm={min_sm!r}; expected numbers such as 2 and 90")

@@ -21,5 +21,5 @@ def package_folder() -> Path:
     """The folder of kernels_smoke in this installation. Raises SourceError when it is missing."""
     spec = importlib.util.find_spec("kernels_smoke")  # looks for files, and imports nothing
     if spec is None or spec.origin is None:
-        raise SourceError("the package kernels_smoke is missing next to wheelproof", hint="install wheelproof again")
+        raise SourceError("the package kernels_smoke is not installed", hint="install wheelproof again")
     return Path(spec.origin).parent

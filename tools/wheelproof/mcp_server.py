@@ -1,6 +1,6 @@
 """The tools of ``wheelproof mcp``: they read and judge, and change nothing.
 
-What a client asks is not trusted: a path must lie below a folder that the user allowed, symbolic links resolved; no URL
+What a client asks is not trusted: a path must be below a folder that the user allowed, symbolic links resolved; no URL
 is contacted but the indexes that uv and pip are configured to use; no program and no interpreter can be named; answers
 are bounded. Fixes are text for the user, and nothing executes them.
 """
@@ -152,14 +152,14 @@ class _Places:
             return [str(found)]
         wheels = sorted(found.glob("*.whl"))
         if not wheels:
-            raise UsageError(f"the folder {text} holds no wheel", expected="files that end with .whl")
+            raise UsageError(f"the folder {text} contains no wheel", expected="files ending in .whl")
         return [str(self.path(str(wheel))) for wheel in _few(wheels)]
 
 
 def requirement(text: str) -> str:
     """A requirement by name and version. Raises UsageError for a URL or anything else.
 
-    A file or folder with the name of a package is no wheel here, unless its path says so.
+    A file or folder with the name of a package is not a wheel here, unless its path says so.
     """
     try:
         parsed = Requirement(text)
@@ -167,7 +167,7 @@ def requirement(text: str) -> str:
         what = f"{text!r} is not a requirement: {str(error).splitlines()[0]}"
         raise UsageError(what, expected="for example torch==2.11.0") from None
     if parsed.url:
-        raise UsageError(f"{text!r} names a URL; only the configured indexes are asked", expected="a version")
+        raise UsageError(f"{text!r} names a URL; only the configured indexes are queried", expected="a version")
     if _is_there(Path(text)):
         raise UsageError(f"{text!r} is also a file in the folder of the server", expected=f"{text}>=0")
     return text

@@ -13,7 +13,9 @@ import pytest
 if TYPE_CHECKING:
     from wheelproof.gpu_session import Accelerator, Gpu
 
-MARKER = 'gpu(min_sm=90, memory="40 GB", count=2): needs so many GPUs, each of at least this capability and memory'
+MARKER = (
+    'gpu(min_sm=90, memory="40 GB", count=2): requires so many GPUs with at least this compute capability and memory'
+)
 
 OURS = ("min_sm", "memory", "count")
 
@@ -26,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="WHAT",
         default="",
         help='what torch is built for and which GPUs are here: cuda, "cuda==13.0,GB200", "4 x H100", rocm, xpu, cpu; '
-        "the session ends at once where it is not so",
+        "otherwise the session stops immediately",
     )
     group.addoption(
         "--gpu-smoke",
@@ -84,7 +86,7 @@ def accelerator() -> Accelerator:
 
 @pytest.fixture
 def gpu(accelerator: Accelerator) -> Gpu:
-    """The first GPU; a test that asks for it is skipped where there isn't one."""
+    """The first GPU; a test that asks for it is skipped where none exists."""
     if not accelerator.gpus:
         pytest.skip(f"there is no GPU: {accelerator.absence}")
     return accelerator.gpus[0]

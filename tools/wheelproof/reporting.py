@@ -28,9 +28,9 @@ from wheelproof.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class TreeRules:
-    """What the configuration ``file`` of a tree says about rules; "" if there isn't one.
+    """What the configuration ``file`` of a tree says about rules; "" if none exists.
 
-    Its ``select`` and ``ignore`` come after those of the user. ``refused`` are its keys that are not obeyed, and why.
+    Its ``select`` and ``ignore`` come after those of the user. ``refused`` are its keys that are ignored, and why.
     """
 
     file: str = ""
@@ -68,11 +68,11 @@ class Selection:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The prefixes of the rules that are asked for, () for all: the user's, with what the tree adds to them."""
+        """The prefixes of the rules that are requested, () for all: the user's, with what the tree adds to them."""
         return (*self.select, *self.tree.select) if self.select else ()
 
     def silences(self, rule: str) -> bool:
-        """Whether the tree leaves out the rule with this id."""
+        """Whether the tree omits the rule with this id."""
         if self.tree.select and not self.select and _longest(self.tree.select, rule) < 0:
             return True
         return _longest(self.tree.ignore, rule) > _longest(self.select, rule)
@@ -124,7 +124,7 @@ def _said(rule: Rule, facts: object, expectations: object) -> object:
 
 
 def _longest(prefixes: Iterable[str], rule: str) -> int:
-    """The length of the longest prefix that a rule's id begins with; -1 without any."""
+    """The length of the longest prefix that a rule's id starts with; -1 without any."""
     return max((len(prefix) for prefix in prefixes if rule.startswith(prefix.upper())), default=-1)
 
 

@@ -20,13 +20,13 @@ _SPECIAL = re.compile(r"([\\`*{}\[\]#|~!@$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:
 
 
 def render_tables(tables: Iterable[tuple[str, Table]], stream: TextIO) -> None:
-    """Write each table under a heading; what would pass ``LIMIT`` is left out, and a sentence says so."""
+    """Write each table under a heading; what would pass ``LIMIT`` is omitted, and a sentence says so."""
     left = LIMIT
     for title, table in tables:
         text = f"\n### {_text(title)}\n\n{_body(table)}"
         left -= len(text)
         if left < 0:
-            wording.write(stream, "\nFurther tables did not fit; the json format holds everything.\n")
+            wording.write(stream, "\nFurther tables did not fit; the json format has everything.\n")
             return
         wording.write(stream, text)
 
@@ -52,5 +52,5 @@ def _rows(section: Section) -> Iterable[list[str]]:
 
 
 def _text(text: str) -> str:
-    """Prose in which nothing is markup: HTML as entities, Markdown's own characters behind a backslash."""
+    """Prose in which nothing is markup: HTML as entities, Markdown's own characters after a backslash."""
     return _SPECIAL.sub(r"\\\1", html.escape(shortened(neutral(text), _LONGEST), quote=False))

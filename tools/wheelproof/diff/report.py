@@ -47,7 +47,7 @@ def diff(
     client: HttpClient,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare the two sides. A pair of which a wheel cannot be read is a subject with an error; the others go on.
+    """Compare the two sides. A pair of which a wheel cannot be read is a subject with an error; the others continue.
 
     Raises UsageError for a rule prefix that means nothing, and SourceError when a side has no wheel, or its index or
     folder cannot be read.
@@ -73,7 +73,7 @@ def diff(
         results = run_rules(rules["comparison"], pairing, judgement.expectations)
         name = f"{sides[0].text} against {sides[1].text}"
         lone = len(pairing.only_a) + len(pairing.only_b)
-        counts = f"{len(pairing.pairs)} pairs, {lone} wheels without a counterpart"
+        counts = f"{len(pairing.pairs)} pairs, {lone} wheels without counterpart"
         subjects.insert(0, Subject(name, "comparison", counts, pairing_facts(pairing), results))
     report = opened.close(
         subjects,

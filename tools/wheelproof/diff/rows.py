@@ -18,7 +18,7 @@ from wheel_checks.phrases import and_so_on, human_bytes, plural
 T = TypeVar("T")
 
 LIMIT = 12
-"""Rows of one section that are shown unless all are asked for."""
+"""Rows of one section that are shown unless all are requested."""
 
 NONE, PRESENT = "-", "present"
 _NEEDED = "needed libraries"
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Rows under one heading; ``hidden`` more were left out."""
+    """Rows under one heading; ``hidden`` more were omitted."""
 
     title: str
     rows: tuple[Row, ...]

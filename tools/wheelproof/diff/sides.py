@@ -20,7 +20,7 @@ _EXAMPLES = "for example torch==2.11.0 --platform aarch64,x86_64, or two wheels"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side as it was asked for: a file, folder, URL or requirement; platform, Python and variant, "" for any."""
+    """One side as it was requested: a file, folder, URL or requirement; platform, Python and variant, "" for any."""
 
     text: str
     platform: str = ""
@@ -47,10 +47,10 @@ def split_sides(
 ) -> tuple[Side, Side]:
     """The two sides. Of every option one value holds for both sides, and two are one for each, in order.
 
-    Raises UsageError when there are more than two, when a name is not known, or when the sides are the same.
+    Raises UsageError when there are more than two, when a name is unknown, or when the sides are the same.
     """
     if not 1 <= len(texts) <= 2:
-        raise UsageError(f"{len(texts)} wheels or sets were given", expected="one or two", hint=_EXAMPLES)
+        raise UsageError(f"{len(texts)} wheels or sets given", expected="one or two", hint=_EXAMPLES)
     named = [name for text in platforms for name in (OLDEST_GLIBC if text == "all" else (text,))]
     a, b = map(
         Side,
@@ -62,20 +62,20 @@ def split_sides(
     for side in (a, b):
         parse_targets(side.platforms, side.pythons)
     if a == b:
-        raise UsageError("both sides are the same", expected="two wheels, platforms or Pythons", hint=_EXAMPLES)
+        raise UsageError("both sides are identical", expected="two wheels, platforms or Pythons", hint=_EXAMPLES)
     return a, b
 
 
 def _two(option: str, values: Sequence[str]) -> tuple[str, str]:
     if len(values) > 2:
-        raise UsageError(f"{option} has {len(values)} values", expected="one for both sides, or one for each")
+        raise UsageError(f"{option} has {len(values)} values", expected="one value for both sides, or one for each")
     return values[0], values[-1]
 
 
 def wheels_of(side: Side, planner: Planner) -> list[PlannedWheel]:
     """The wheels of a side that are for its platform and Python, and of its variant.
 
-    Raises NotFoundError if there isn't one, and what the planner raises.
+    Raises NotFoundError if none exists, and what the planner raises.
     """
     labelled = ((wheel, split_label(wheel.file_name.removesuffix(WHEEL_SUFFIX))[1]) for wheel in planner(side))
     planned = [wheel for wheel, label in labelled if side.variant in ("", label)]
@@ -88,7 +88,7 @@ def wheels_of(side: Side, planner: Planner) -> list[PlannedWheel]:
 
 
 def _placed(wheel: PlannedWheel, side: Side) -> PlannedWheel:
-    """The wheel with the target that was asked for, when its own tags name no platform: its markers need one."""
+    """The wheel with the target that was requested, when its own tags name no platform: its markers need one."""
     if wheel.target or not (side.platform or side.python) or target_of_tags(_tags(wheel.file_name)):
         return wheel
     return replace(wheel, target=parse_targets(side.platforms, side.pythons)[0])
@@ -103,10 +103,10 @@ def _tags(file_name: str) -> frozenset[Tag]:
 
 
 def _serves(file_name: str, side: Side) -> bool:
-    """Whether a file is for the platform and Python of a side, as far as these were asked for."""
+    """Whether a file is for the platform and Python of a side, as far as these were requested."""
     tags = _tags(file_name)
     if not tags:
-        return True  # what cannot be read from its name is still what was asked for
+        return True  # what cannot be read from its name is still what was requested
     targets = parse_targets(side.platforms, side.pythons)
     if side.python and side.platform:
         return any(not tags.isdisjoint(target.supported_tags()) for target in targets)

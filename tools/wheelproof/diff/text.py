@@ -13,7 +13,7 @@ from wheel_checks.report.terminal import captured, console_for, prose
 from wheel_checks.report.wording import neutral
 from wheelproof.diff.rows import Table
 
-_LONGEST = 120  # characters of a cell: in a log lines are not folded, and the json format holds everything
+_LONGEST = 120  # characters of a cell: in a log lines are not folded, and the json format has everything
 
 
 def table_lines(

@@ -20,10 +20,10 @@ _DECODER = json.JSONDecoder()
 
 
 def read_documents(stream: BinaryIO, *, chunk: int = CHUNK) -> Iterator[Any]:
-    """Every document of ``stream``, and in the place of anything else a FormatError that says why.
+    """Every document of ``stream``, and in place of anything else a FormatError that says why.
 
-    Behind a fault reading goes on where the next report begins. Of the stream no more is held than the document that is
-    being read, and at most as much again.
+    Behind a fault reading continues where the next report begins. Of the stream no more is held than the document that
+    is being read, and at most as much again.
     """
     decode = codecs.getincrementaldecoder("utf-8-sig")(errors="replace").decode
     text, position, ended = "", 0, False
@@ -52,7 +52,7 @@ def read_documents(stream: BinaryIO, *, chunk: int = CHUNK) -> Iterator[Any]:
 
 
 def _is_final(error: Exception, length: int) -> bool:
-    """Whether more text could not mend it: it is not near the end, where a document is merely cut off."""
+    """Whether more text could not fix it: it is not near the end, where a document is merely cut off."""
     if not isinstance(error, json.JSONDecodeError):
         return True
     return not error.msg.startswith("Unterminated string") and error.pos < length - 16
@@ -61,5 +61,5 @@ def _is_final(error: Exception, length: int) -> bool:
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         cut_off = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
-        return "it ends in the middle of a document" if cut_off else f"it is no JSON: {error.msg}"
-    return "it is no JSON that can be read: it is nested too deep" if isinstance(error, RecursionError) else str(error)
+        return "it ends in the middle of a document" if cut_off else f"it is not JSON: {error.msg}"
+    return "it is not readable JSON: it is nested too deeply" if isinstance(error, RecursionError) else str(error)

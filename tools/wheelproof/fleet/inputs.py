@@ -43,9 +43,7 @@ def find_inputs(paths: Sequence[str], *, may_be_empty: bool = False) -> list[str
         elif Path(path).is_dir():
             inside = list(_files_below(path))
             if not inside and not may_be_empty:
-                raise NotFoundError(
-                    f"no report is in the folder {path}", expected=f"files named *{', *'.join(SUFFIXES)}"
-                )
+                raise NotFoundError(f"no report in the folder {path}", expected=f"files named *{', *'.join(SUFFIXES)}")
             found += inside
         elif os.path.lexists(path):
             found.append(path)

@@ -54,7 +54,7 @@ def merge(
 
 
 def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> FleetFacts:
-    """The hosts of all documents. Of several reports of one command about one host the newest counts.
+    """The hosts of all documents. Of several reports of one command about one host the latest counts.
 
     What an earlier merge missed is missed still, unless it is there now.
     """

@@ -64,7 +64,7 @@ def _headline(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> str:
     if fleet.unreadable:
         parts.append(f"{plural(len(fleet.unreadable), 'input')} cannot be read")
     if in_part := sum(bool(report.left_out) for host in fleet.hosts for report in host.reports):
-        parts.append(f"{plural(in_part, 'report')} taken in only in part")
+        parts.append(f"{plural(in_part, 'report')} read only in part")
     return f"{plural(len(fleet.hosts), 'host')}: {'; '.join(parts) or 'all alike, and none fails'}"
 
 
@@ -133,7 +133,7 @@ def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[s
     }
     states |= {(row, 2): Verdict(cells[2]) for row, cells in enumerate(rows)}
     columns = ("host", "hosts", "verdict", "cause", *(difference.fact for difference in differences))
-    more = f"; {len(ordered) - _MOST_ROWS:,} more rows are left out" if len(ordered) > _MOST_ROWS else ""
+    more = f"; {len(ordered) - _MOST_ROWS:,} more rows are omitted" if len(ordered) > _MOST_ROWS else ""
     yield Table(
         f"Hosts by what differs ({MARK}few have this{more})", columns, tuple(rows), frozenset({"hosts"}), states
     )
@@ -159,10 +159,10 @@ def _shared_table(fleet: FleetFacts) -> Iterator[Table]:
 
 def _notes(fleet: FleetFacts) -> Iterator[str]:
     if len(fleet.differences) > _MOST_COLUMNS:
-        yield f"The hosts differ in {len(fleet.differences)} facts, of which the table shows {_MOST_COLUMNS}."
+        yield f"The hosts differ in {len(fleet.differences)} facts; the table shows {_MOST_COLUMNS} of them."
     if fleet.individual:
         yield f"Not compared, since most hosts have different values: {summarised(fleet.individual, 6)}."
     if len(fleet.hosts) == 1:
-        yield "There is only one host, and nothing to compare it with."
+        yield "There is only one host, so nothing was compared."
     if any(host.results for host in fleet.hosts):
         yield "With -v, the findings of every host; `wheelproof rules ID` explains one."

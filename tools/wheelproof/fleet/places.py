@@ -43,6 +43,6 @@ def _table(content: Mapping[str, Any], source: str) -> Mapping[str, Mapping[str,
     for dimension, groups in content.items():
         if not isinstance(groups, dict) or not all(isinstance(hosts, str) for hosts in groups.values()):
             raise FormatError(
-                f"{source}: [{dimension[:80]}] is no table of hosts", expected='lines such as "3" = "node[048-063]"'
+                f"{source}: [{dimension[:80]}] is not a table of hosts", expected='lines such as "3" = "node[048-063]"'
             )
     return content

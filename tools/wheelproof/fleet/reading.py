@@ -113,7 +113,7 @@ class _Repeated(ReportSource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Merged(ReportSource):
-    findings: Annotated[int, Check((0).__le__, "how many there are")]
+    findings: Annotated[int, Check((0).__le__, "a number of at least 0")]
     headline: str = ""
     root: str = ""
     left_out: tuple[LeftOut, ...] = ()
@@ -148,9 +148,9 @@ class ReportReader:
         if schema != SCHEMA:
             hint = "wheelproof doctor --facts FILE --format json makes a report of saved facts"
             raise FormatError(
-                f"it is no report: its schema is {str(schema)[:60]!r}"
+                f"it is not a report: its schema is {str(schema)[:60]!r}"
                 if schema
-                else "it is no report: it names no schema",
+                else "it is not a report: it names no schema",
                 expected=SCHEMA,
                 hint=hint if str(schema).startswith("wheelproof.host/") else "",
             )
@@ -178,7 +178,7 @@ class ReportReader:
         """What a merge before this one knew; what it compared is compared again, with all other hosts."""
         number = next((number for number, subject in enumerate(subjects) if subject.kind == FLEET), None)
         if number is None:
-            raise FormatError("the report of a merge says nothing of the fleet")
+            raise FormatError("the merged report has no fleet")
         facts = _facts_of(subjects, number, _Fleet)
         return FleetFacts(
             tuple(self._merged_host(subjects, n) for n, subject in enumerate(subjects) if subject.kind == "host"),
@@ -193,7 +193,7 @@ class ReportReader:
         facts, results = _facts_of(subjects, number, _MergedHost), subjects[number].results
         name = facts.host or subjects[number].id
         if not facts.reports or sum(report.findings for report in facts.reports) != len(results):
-            raise FormatError(f"it does not say of which reports the findings of {name} are")
+            raise FormatError(f"it does not state the reports that the findings of {name} come from")
         reports, start = [], 0
         for merged in facts.reports:
             found = _found(results[start : start + merged.findings], number, "", start)
@@ -223,7 +223,7 @@ class ReportReader:
         if len(found) > MOST_RESULTS:
             found.sort(key=_gravity, reverse=True)
             gravest = found[MOST_RESULTS]
-            what = f"{len(found):,} findings, of which the gravest {MOST_RESULTS:,} are kept"
+            what = f"{len(found):,} findings, of which the {MOST_RESULTS:,} most severe are kept"
             left_out.append(LeftOut(what, None if gravest.outcome is Outcome.ERROR else gravest.severity))
         return HostReport(
             source,
@@ -288,7 +288,7 @@ def _of_gpu(measured: _MeasuredGpu, verdict: str) -> Iterator[tuple[str, str | N
 
 
 def _found(results: Sequence[Any], subject: int, whose: str, start: int = 0) -> Iterator[CheckResult]:
-    """The findings, and the checks that could not be made; each message begins with the words ``whose``.
+    """The findings, and the checks that could not be made; each message starts with the words ``whose``.
 
     ``results`` are those of the subject with this number from ``start`` on.
     """

@@ -29,10 +29,10 @@ class Package:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             expected = "lower-case letters, digits and dashes, such as acme-rules"
-            raise UsageError(f"{self.name!r} is no name of a package", expected=expected)
+            raise UsageError(f"{self.name!r} is not a valid package name", expected=expected)
         if not _PREFIX.fullmatch(self.ids) or self.ids.startswith(OURS):
-            expected = f"2 to 10 capital letters and digits, and none of {', '.join(OURS)}"
-            raise UsageError(f"{self.ids!r} is no prefix of rules", expected=expected)
+            expected = f"2 to 10 capital letters and digits, other than {', '.join(OURS)}"
+            raise UsageError(f"{self.ids!r} is not a valid rule prefix", expected=expected)
 
     @property
     def module(self) -> str:
@@ -41,7 +41,7 @@ class Package:
 
     @property
     def ids(self) -> str:
-        """The prefix of its rules: the one that was asked for, else the first word of the name."""
+        """The prefix of its rules: the one that was requested, else the first word of the name."""
         return self.prefix or self.name.partition("-")[0].upper()[:10]
 
     def files(self) -> dict[str, str]:
@@ -57,7 +57,7 @@ class Package:
     def write(self, folder: Path) -> list[Path]:
         """Write the files. Raises UsageError where something is there already, and WheelproofError."""
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            what = f"{folder} is there already, and is not an empty folder"
+            what = f"{folder} already exists, and is not an empty folder"
             raise UsageError(what, expected="another NAME or --folder")
         written = []
         try:

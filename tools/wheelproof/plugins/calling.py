@@ -60,15 +60,15 @@ def call(plugin: Plugin, task: Task, *, deadline: float = DEADLINE) -> tuple[lis
         finally:
             child.end()
     if len(output) > LARGEST:
-        return [], f"gave more than {LARGEST >> 20} MiB"
+        return [], f"returned more than {LARGEST >> 20} MiB"
     try:
         answers = [dict(json.loads(line)) for line in output.split(b"\n")[:-1]]
     except (ValueError, TypeError):
-        return [], "gave an answer that is not one of ours"
+        return [], "returned an invalid answer"
     if answers and "fault" in answers[-1]:
         return answers[:-1], str(answers[-1]["fault"])
     if not in_time:
-        return answers, f"did not end within {deadline:g} s"
+        return answers, f"did not finish within {deadline:g} s"
     if child.status:
         words = errors.decode(errors="replace").strip().splitlines()
         how = f"signal {-child.status}" if child.status < 0 else f"exit code {child.status}"
@@ -92,7 +92,7 @@ def _bounded(output: bytearray) -> Any:
 
 def _command() -> list[str]:
     """The command of the child: our own Python, without the folders of PYTHONPATH and the current one."""
-    import wheel_checks  # noqa: PLC0415  # for its place alone
+    import wheel_checks  # noqa: PLC0415  # only for its place
 
     places = [str(Path(__file__).parents[2]), str(Path(next(iter(wheel_checks.__path__))).parent)]
     isolated = ["-E", "-P", *(["-s"] if sys.flags.no_user_site else [])]

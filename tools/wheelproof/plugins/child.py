@@ -36,7 +36,7 @@ class Task:
 
 
 class PluginError(Exception):
-    """What is wrong with a plug-in, as the end of a sentence that begins with its name."""
+    """What is wrong with a plug-in, as the end of a sentence that starts with its name."""
 
 
 def main() -> int:
@@ -136,7 +136,7 @@ def _load_rules(value: str) -> dict[str, Rule]:
     _load(value)
     found = {rule.id: rule for rule in registered() if rule.id not in known}
     if not found:
-        raise PluginError(f"registers no rule; expected functions with @wheel_checks.rule in {value}")
+        raise PluginError(f"registers no rules; expected functions with @wheel_checks.rule in {value}")
     return found
 
 

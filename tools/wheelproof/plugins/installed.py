@@ -1,7 +1,7 @@
 """The plug-ins that are installed next to wheelproof: what their metadata says, of which nothing is imported.
 
 Only the environment of wheelproof itself counts: its site-packages, that of the user where Python searches it, and the
-folder that wheelproof lies in. PYTHONPATH, the current folder and the environment under judgement do not.
+folder that wheelproof is in. PYTHONPATH, the current folder and the environment under judgement do not.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _blame_unreadable(plugins: Plugins, found: Iterable[Plugin]) -> None:
 
 
 def _refuse_collisions(plugins: Plugins, reserved: dict[str, frozenset[str]]) -> None:
-    """Leave out formats and probes with a name that is taken: by ours, or by a plug-in that comes before."""
+    """Omit formats and probes with a name that is taken: by ours, or by a plug-in that comes before."""
     from wheelproof.plugins.calling import fault_of
 
     seen: dict[tuple[str, str], Plugin] = {}

@@ -52,7 +52,7 @@ def read_rules(plugin: Plugin) -> tuple[Rule, ...]:
     try:
         described = [decode(_Described, description, _POLICY) for description in answers[0]["rules"]]
     except DecodeError as error:
-        raise fault_of(plugin, f"has a rule that is wrong: {error.what}") from error
+        raise fault_of(plugin, f"has an invalid rule: {error.what}") from error
     return tuple(_rule(one, plugin, asking) for one in described)
 
 
@@ -122,7 +122,7 @@ class _Asking:
             judged[guilty] = {"crash": fault}
             judged |= {name: {"crash": f"{guilty}, which came before, {fault}"} for name in others}
             if "did not end" in fault:
-                self._given_up = f"{guilty} {fault} on another subject, and the plug-in is not asked again"
+                self._given_up = f"{guilty} {fault} on another subject, and the plug-in is not called again"
         return judged
 
 
@@ -134,14 +134,14 @@ class _Batch:
         self._last = threading.local()  # each thread judges another subject
 
     def check(self, rule_id: str, facts: Any, expectations: Any) -> Iterable[Finding]:
-        """The findings of a rule. Raises what a rule of ours raises that cannot say, and PluginFaultError."""
+        """The findings of a rule. Raises what our own rule raises that cannot say, and PluginFaultError."""
         last = getattr(self._last, "answers", None)
         if last is None or last[0] is not facts or last[1] is not expectations:
             last = self._last.answers = (facts, expectations, self.asking.judged(self.rules, facts, expectations))
         answer = last[2][rule_id]
         try:
             if "crash" in answer:
-                raise fault_of(self.asking.plugin, f"did not make this check: {answer['crash']}")
+                raise fault_of(self.asking.plugin, f"could not perform this check: {answer['crash']}")
             if "error" in answer:
                 what, expected, hint = map(str, answer["error"])
                 raise WheelproofError(what, expected=expected, hint=hint)
@@ -149,4 +149,4 @@ class _Batch:
                 raise FactUnavailableError(decode(Unavailable, answer["unavailable"], _POLICY))
             return [decode(Finding, finding, _POLICY) for finding in answer["findings"]]
         except DecodeError as error:
-            raise fault_of(self.asking.plugin, f"gave a finding that is wrong: {error.what}") from error
+            raise fault_of(self.asking.plugin, f"returned an invalid finding: {error.what}") from error

@@ -1,8 +1,8 @@
 """Can the release be installed today? What each wheel requires is resolved for its cell of the matrix, without a build.
 
-uv is asked first, by wheels alone: that there is a solution is all that matters. Where there isn't one, source archives
-are looked at as in ``stack``. uv does not resolve for free-threaded Pythons: there it is asked for the other build, and
-for versions that have a file, until each has one.
+uv is queried first, by wheels alone: that there is a solution is all that matters. Where there isn't one, source
+archives are inspected as in ``stack``. uv does not resolve for free-threaded Pythons: there it is asked for the other
+build, and for versions that have a file, until each has one.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Installer:
         return dict(zip(known, pool.map(self._resolved, known), strict=True))
 
     def _of_extras(self, pool: Executor, release: ReleaseFacts, cells: Collection[Cell]) -> Iterator[Installation]:
-        """The extras that cannot be installed in these cells, or of which it is not known."""
+        """The extras that cannot be installed in these cells, or of which it is unknown."""
         extras = list(_with_extras(release, cells))
         texts: dict[tuple[Cell, Target], dict[str, None]] = {}
         for cell, _extra, question in extras:
@@ -104,7 +104,7 @@ class Installer:
         answer = answers[_of_uv(question)]
         if isinstance(answer, Installation) and question.target.free_threaded and not answer.unproven:
             return Installation(
-                cell, unproven=f"nothing can be installed with the GIL, {question.target.label} is open"
+                cell, unproven=f"nothing can be installed with the GIL; {question.target.label} is undecided"
             )
         if isinstance(answer, Installation):
             return replace(answer, cell=cell)
@@ -126,7 +126,7 @@ class Installer:
         if found is not None and not found.unusable:
             return found
         if not self.config.indexes:
-            return Installation(_ANY_CELL, unproven="no index is asked, and find-links lack what is required")
+            return Installation(_ANY_CELL, unproven="no index is used, and find-links lack requirements")
         return self._with_archives(question)
 
     def _with_archives(self, question: _Question) -> Resolution | Installation:
@@ -179,10 +179,10 @@ class Installer:
                 files = self.index.files(package.name).files
                 newest = choose(Requirement(package.name), files, question.target, pre=self.pre)
                 if newest.version is None or package.name in constraints:
-                    return f"{package.label} has no file for {question.target.label}, another version may have one"
+                    return f"{package.label} has no file for {question.target.label}; another version may have one"
                 constraints[package.name] = f"{package.name}=={newest.version}"
             found = self._run(_of_uv(question))((), tuple(constraints.values()))
-        return f"no versions were found in {_MOST_ROUNDS} rounds that have files for {question.target.label}"
+        return f"no versions with files for {question.target.label} were found in {_MOST_ROUNDS} rounds"
 
     def _has_file(self, package: LockedPackage, target: Target) -> bool:
         """Whether this version has a wheel for the target, or a source archive."""
@@ -199,23 +199,23 @@ def _reason(error: WheelproofError) -> str:
 
 
 def _of_uv(question: _Question) -> _Question:
-    """The question that uv is asked: for the build of Python with the global interpreter lock."""
+    """The question that uv is queried: for the Python build with the global interpreter lock."""
     return question._replace(target=replace(question.target, free_threaded=False))
 
 
 def _questions(release: ReleaseFacts) -> Iterator[tuple[Cell, _Question | str]]:
-    """What is asked for each machine of each filled cell, or why it cannot be."""
+    """What is requested each machine of each filled cell, or why it cannot be."""
     for cell, file, metadata in _filled(release):
         targets = _targets(file, cell)
         if not targets and any("extra" not in str(requirement.marker) for requirement in metadata.requirements):
-            yield cell, f"what {file.file_name} requires is not resolved for its platform"
+            yield cell, f"requirements of {file.file_name} are not resolved for its platform"
         for target in targets:
             if texts := _texts(metadata, target):
                 yield cell, _Question(texts, target)
 
 
 def _with_extras(release: ReleaseFacts, cells: Collection[Cell]) -> Iterator[tuple[Cell, str, _Question]]:
-    """What is asked for each extra of the ``cells`` whose Python has a global interpreter lock."""
+    """What is requested each extra of the ``cells`` whose Python has a global interpreter lock."""
     for cell, file, metadata in _filled(release):
         for target in _targets(file, cell) if cell in cells else ():
             plain = _texts(metadata, target)
@@ -226,7 +226,7 @@ def _with_extras(release: ReleaseFacts, cells: Collection[Cell]) -> Iterator[tup
 
 
 def beyond(release: ReleaseFacts, cells: Collection[Cell]) -> Iterator[Installation]:
-    """The cells whose wheel has more extras than are asked for."""
+    """The cells whose wheel has more extras than are requested."""
     for cell, _file, metadata in _filled(release):
         if cell in cells and (more := metadata.provides_extra[MOST_EXTRAS:]):
             yield Installation(cell, extra=more[0], unproven=f"it and {len(more) - 1} others are not looked at")
@@ -252,7 +252,7 @@ def _texts(metadata: CoreMetadata, target: Target, extra: str = "") -> tuple[str
 
 
 def _without_marker(requirement: Requirement) -> str:
-    """The requirement as text, its marker left out: it holds, and uv would not know the extra."""
+    """The requirement as text, its marker omitted: it holds, and uv would not know the extra."""
     bare = Requirement(str(requirement))
     bare.marker = None
     return str(bare)

@@ -52,6 +52,6 @@ def _worst(verdicts: Sequence[Verdict]) -> str:
 
 
 def _accelerator(files: Sequence[ReleaseFile]) -> str:
-    """That of the file which an installer takes, "" when it is not known."""
+    """That of the file which an installer takes, "" when it is unknown."""
     found = files[0].accelerator if files else Unavailable("")
     return "" if isinstance(found, Unavailable) else found.label

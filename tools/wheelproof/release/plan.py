@@ -51,10 +51,10 @@ class Candidate:
 def find_files(
     targets: Iterable[str], expectation: ReleaseExpectation, listing: Listing, *, pre: bool = False
 ) -> tuple[Candidate, ...]:
-    """Every file that the targets name, each file name once, ordered by name; ``other-files`` are left out.
+    """Every file that the targets name, each file name once, ordered by name; ``other-files`` are omitted.
 
     Raises UsageError for a target that means nothing or is a requirement of another project, NotFoundError when a
-    target holds no file of a release, and SourceError when an index cannot be read.
+    target contains no file of a release, and SourceError when an index cannot be read.
     """
     found: dict[str, Candidate] = {}
     for target in dict.fromkeys(targets):
@@ -68,7 +68,7 @@ def find_files(
 def release_files(requirement: Requirement, files: Sequence[IndexFile], *, pre: bool = False) -> list[IndexFile]:
     """The files of the versions that the requirement matches, yanked ones and source archives among them.
 
-    Without a version, those of the newest that is no pre-release (unless ``pre``).
+    Without a version, those of the latest that is not a pre-release (unless ``pre``).
     """
     versions = {file.file_name: version_of(file.file_name, requirement.name) for file in files}
     known = {version for version in versions.values() if version is not None}
@@ -95,22 +95,22 @@ def _of_link(url: str) -> Candidate:
     name = unquote(urlsplit(url).path.rpartition("/")[2])
     if not name.endswith(_SUFFIXES):
         raise UsageError(
-            f"{url!r} is no link to a wheel or source archive",
-            hint="a page of links is given by --find-links, an index by --index-url; the TARGET is then torch==2.11.0",
+            f"{url!r} is not a link to a wheel or source archive",
+            hint="use --find-links for a page of links, --index-url for an index, and a TARGET such as torch==2.11.0",
         )
     return Candidate(name, url=url)
 
 
 def _of_file(path: Path) -> Candidate:
     if not path.exists():
-        raise NotFoundError(f"there is no file {path}", hint="a requirement on an index has no slash and no .whl")
+        raise NotFoundError(f"there is no file {path}", hint="a requirement on an index has no slash or .whl")
     return Candidate(path.name, (path,))
 
 
 def _of_folder(folder: Path) -> list[Candidate]:
     files = [path for path in sorted(folder.iterdir()) if path.name.endswith(_SUFFIXES) and path.is_file()]
     if not files:
-        raise NotFoundError(f"the folder {folder} holds no wheel and no source archive")
+        raise NotFoundError(f"the folder {folder} contains no wheel or source archive")
     return [Candidate(path.name, (path,)) for path in files]
 
 
@@ -119,11 +119,11 @@ def _of_requirement(text: str, project: str, listing: Listing, *, pre: bool) -> 
         requirement = Requirement(text)
     except InvalidRequirement as error:
         raise UsageError(
-            f"{text!r} is no folder, file, URL or requirement: {str(error).splitlines()[0]}",
+            f"{text!r} is not a folder, file, URL or requirement: {str(error).splitlines()[0]}",
             expected=f"for example dist/ or {project}==1.2.3",
         ) from None
     if canonicalize_name(requirement.name) != canonicalize_name(project):
-        raise UsageError(f"{text!r} is not of {project}, which the expectation is about")
+        raise UsageError(f"{text!r} is not a file of {project}, the project of the expectation")
     if requirement.url or requirement.marker or requirement.extras:
         raise UsageError(
             f"{text!r} names more than a project and versions", expected=f"a form such as {project}==1.2.3"

@@ -73,7 +73,7 @@ def judge_release(
     attestations of every file, and ``installer`` tries whether what the wheels require can be installed, where the
     expectation asks for that. Raises UsageError for a
     target, version or rule prefix that means nothing, SourceError when a place cannot be read, NotFoundError when it
-    holds no file of the project.
+    contains no file of the project.
     """
     progress = progress or Silent()
     opened = OpenReport("release")
@@ -198,7 +198,7 @@ def _beside_siblings(
 def _file(
     candidate: Candidate, wheel: JudgedWheel | None, digests: Mapping[Path, str], expected: Mapping[str, str]
 ) -> ReleaseFile:
-    """What was found out about a file; little when it is no wheel, or one that cannot be read."""
+    """What was found out about a file; little when it is not a wheel, or one that cannot be read."""
     facts = wheel.facts if wheel else None
     reasons = [listing.yanked for listing in candidate.listings if listing.yanked is not None]
     file = ReleaseFile(

@@ -13,7 +13,7 @@ from wheel_checks.report.wording import answer_lines, label_of, neutral, silence
 from wheelproof.release.matrix import MISSING
 
 SHIP, STOP = "SHIP", "STOP"
-MOST_REASONS = 20  # lines; the report holds all of them
+MOST_REASONS = 20  # lines; the report contains all of them
 _NAMED = 2  # files that are named one by one
 _MARKS = {"pass": "ok", "fail": "FAIL", "undecided": "not checked", MISSING: "MISSING"}
 _EMOJI = {"pass": "✅", "fail": "❌", "undecided": "❔", MISSING: "❌ missing"}

@@ -46,7 +46,7 @@ def run_suite(python: str, options: Sequence[str], *, deadline: float, quiet: bo
 
     What it says on the way is shown on standard error when that is a terminal, unless ``quiet``. Raises SourceError
     when it cannot be started. When this process is interrupted (SIGINT, SIGTERM), everything that the suite has started
-    is ended first, and its report so far comes back; the interrupt is raised again where there isn't one.
+    is ended first, and its report so far comes back; the interrupt is raised again where none exists.
     """
     with scratch_folder() as folder, _words(quiet=quiet) as words:
         output = folder / "report.json"
@@ -88,7 +88,7 @@ class _Words:
         """Keep what the suite said, and show it."""
         self.said = (self.said + chunk)[-4 * LAST_WORDS :]
         if self.screen is not None:
-            with contextlib.suppress(OSError):  # the terminal has gone; the work goes on
+            with contextlib.suppress(OSError):  # the terminal has gone; the work continues
                 self.screen.write(chunk)
                 self.screen.flush()
 

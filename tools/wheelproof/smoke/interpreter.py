@@ -1,4 +1,4 @@
-"""Which Python runs the kernels: the one that was asked for, else the first at hand that has torch."""
+"""Which Python runs the kernels: the one that was requested, else the first available one that has torch."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def find_interpreter(asked: str, variables: Mapping[str, str]) -> Interpreter:
     """The interpreter ``asked`` for: a path, a name on PATH (python3.12), or the folder of an environment.
 
     Without one that of this process, else that of the active environment (VIRTUAL_ENV, CONDA_PREFIX, the python3 on
-    PATH): the first that has torch. Nothing is run to find out. Raises NotFoundError if there isn't one.
+    PATH): the first that has torch. Nothing is run to find out. Raises NotFoundError if none exists.
     """
     if asked:
         return Interpreter(_asked(asked, variables), "asked for")
     if importlib.util.find_spec("torch") is not None:  # of a top-level module this looks for files, and imports nothing
-        return Interpreter(sys.executable, "it runs wheelproof, and has torch")
+        return Interpreter(sys.executable, "it runs wheelproof and has torch")
     environment = _active(variables)
     if environment is None or not environment.interpreter or _same(environment.interpreter, sys.executable):
         raise _no_torch(sys.executable)
@@ -46,13 +46,15 @@ def _asked(asked: str, variables: Mapping[str, str]) -> str:
     if path.is_dir():
         environment = find_environment(asked, variables=variables)
         if not environment.interpreter:
-            raise NotFoundError(f"{environment.path} has no interpreter", expected="an environment that can be run")
+            raise NotFoundError(
+                f"{environment.path} has no interpreter", expected="an environment with a working interpreter"
+            )
         return environment.interpreter
     found = find_program(asked, variables)
     if found is None and path.exists():
         raise SourceError(f"{asked} cannot be run", expected="a Python interpreter")
     if found is None:
-        raise NotFoundError(f"there is no {asked}", expected="an interpreter, or the folder of an environment")
+        raise NotFoundError(f"there is no {asked}", expected="an interpreter, or an environment folder")
     return os.path.abspath(found)  # noqa: PTH100  # a link stays a link: it is what makes an interpreter that of a venv
 
 
@@ -64,7 +66,7 @@ def _active(variables: Mapping[str, str]) -> Environment | None:
 
 
 def _same(one: str, other: str) -> bool:
-    """True for two names of one interpreter, which are the same folder of a bin and one file behind them."""
+    """True for two names of one interpreter, which are the same folder of a bin and one file after them."""
     return os.path.realpath(one) == os.path.realpath(other) and Path(one).parent.samefile(Path(other).parent)
 
 
@@ -72,6 +74,6 @@ def _no_torch(*looked_at: str) -> NotFoundError:
     doctor = run("wheelproof", "doctor", "--python", path(looked_at[0]))
     return NotFoundError(
         f"torch is missing: {' and '.join(looked_at)} {'has' if len(looked_at) == 1 else 'have'} none",
-        expected="an interpreter that has torch and triton, which the kernels need",
-        hint=f"name it (--python PATH), or find out which build fits here: {in_words(doctor)}",
+        expected="an interpreter with torch and triton",
+        hint=f"name one with --python PATH, or find out which build fits this host: {in_words(doctor)}",
     )

@@ -188,7 +188,7 @@ def _kernel_table(every: Sequence[KernelFacts]) -> Table:
         for speed in (kernel.speeds or [None])
         for cells in [_speed_cells(speed)]
     )
-    return Table("Kernels, and their times next to what this GPU allows", columns, rows, numbers)
+    return Table("Kernels, and their times compared to the limits of this GPU", columns, rows, numbers)
 
 
 def _mutant_table(kernels: Sequence[KernelFacts]) -> Table:
@@ -203,7 +203,7 @@ def _mutant_table(kernels: Sequence[KernelFacts]) -> Table:
         for kernel in kernels
     )
     columns = ("kernel", "caught", "of", "score", "missed")
-    return Table("Mutants: faults that were put into the kernels", columns, rows, frozenset(columns[1:4]))
+    return Table("Mutants: faults seeded into the kernels", columns, rows, frozenset(columns[1:4]))
 
 
 def _speed_cells(speed: SpeedRun | None) -> tuple[str, ...]:
@@ -244,7 +244,7 @@ def _target_table(targets: Sequence[TargetFacts]) -> Table:
         for kernel in target.kernels
     )
     columns = ("target", "kernel", *counts, "matrix instructions", "verdict")
-    title = "Machine code: the most that any function of a kernel takes, in bytes"
+    title = "Machine code: the maximum over the functions of a kernel, in bytes"
     return Table(title, columns, rows, frozenset(counts))
 
 
@@ -305,7 +305,7 @@ def left_out_sentences(document: SmokeDocument) -> Iterator[str]:
         if some:
             count = plural(sum(len(record.cases) for record in some), "case")
             said.append(f"{count} of {plural(len(some), 'other kernel' if whole else 'kernel')}")
-        yield f"left out at level {document.level}, run by --level {level}: {'; '.join(said)}"
+        yield f"omitted at level {document.level}, run by --level {level}: {'; '.join(said)}"
 
 
 def _families(document: SmokeDocument) -> Iterator[str]:

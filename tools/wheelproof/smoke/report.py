@@ -68,10 +68,10 @@ def read_outcome(ended: SuiteEnd, deadline: float) -> SmokeDocument | NoDocument
             expected = f"; expected {error.expected}" if error.expected else ""
             return NoDocument(f"{error.what}{expected}", ended.words)
     if ended.timed_out:
-        what = f"the suite did not end within {deadline:g} s, and was killed"
-        return NoDocument(what, ended.words, "If it needs longer, say so: --deadline SECONDS.")
+        what = f"the suite did not finish within {deadline:g} s, and was killed"
+        return NoDocument(what, ended.words, "If it needs longer, increase --deadline SECONDS.")
     if ended.status == _USAGE:
-        raise UsageError(ended.words.rpartition("error: ")[2] or "the suite does not know such an option")
+        raise UsageError(ended.words.rpartition("error: ")[2] or "the suite does not support this option")
     if ended.status in (_INTERRUPTED, -signal.SIGINT):
         raise KeyboardInterrupt
     return NoDocument(f"the suite ended {_how(ended)}, without a report", ended.words, _hint(ended))
@@ -93,7 +93,7 @@ def _how(ended: SuiteEnd) -> str:
 
 
 def _hint(ended: SuiteEnd) -> str:
-    return "Its last words say why." if ended.words else "It said nothing; see whether the interpreter works at all."
+    return "See the end of its output." if ended.words else "It printed nothing; check that the interpreter works."
 
 
 def _signal_name(number: int) -> str:

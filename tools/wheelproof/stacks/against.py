@@ -196,7 +196,7 @@ def _facts(changes: StackChanges, target: Target) -> dict[str, Any]:
 def _table(changes: StackChanges, target: Target) -> Table:
     rows = tuple(map(_row, changes.changes[:_MOST_ROWS]))
     left = len(changes.changes) - len(rows)
-    title = f"{target.label}: {_counted(changes)}" + (f", of which {left} are not listed" if left else "")
+    title = f"{target.label}: {_counted(changes)}" + (f", {left} of them not listed" if left else "")
     worse = (number for number, change in enumerate(changes.changes[:_MOST_ROWS]) if change.worse)
     states = {(number, 3): Severity.WARNING for number in worse}
     return Table(title, ("package", "before", "after", "accelerator", "cuda"), rows, states=states)

@@ -1,7 +1,7 @@
 """Packages without native code that stand for what they require: ``transformer-engine[core-cu13]``, ``jax[cuda13]``.
 
-At depth links a stack is read for what was asked for. Where that is a wheel without libraries, its import loads the
-libraries of the packages that it requires, so these are read as if they had been asked for.
+At depth links a stack is read for what was requested. Where that is a wheel without libraries, its import loads the
+libraries of the packages that it requires, so these are read as if they had been requested.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _FRAGMENT = re.compile(r"[#&](?:md5|sha1|sha224|sha256|sha384|sha512)=[0-9a-fA-F
 
 @dataclass(frozen=True, slots=True)
 class HashedFiles:
-    """What requirements files with hashes give on a target. ``left_out`` are packages that cannot be looked at."""
+    """What requirements files with hashes give on a target. ``left_out`` are packages that cannot be inspected."""
 
     picks: tuple[Pick, ...]
     unhashed: tuple[Unhashed, ...]
@@ -55,7 +55,7 @@ class _Pinned:
 
 
 def requires_hashes(asked: Asked) -> bool:
-    """Whether pip would require hashes: only requirements files are asked for, and a line has a hash or says so."""
+    """Whether pip would require hashes: only requirements files are requested, and a line has a hash or says so."""
     if asked.requirements or any(path.suffix == ".toml" for path in asked.files):
         return False
     return asked.declared.require_hashes or any(line.hashes for line in _lines(asked))
@@ -153,7 +153,7 @@ def _without_file(pick: Pick, one: _Pinned, listed: Sequence[IndexFile]) -> tupl
     unknown = [file for file in listed if not kinds & file.hashes.keys()]
     if choose(choice.requirement, unknown, choice.target, pre=True).version is not None:
         what = (
-            f"{name} has hashes of the kind {', '.join(sorted(kinds))} in {one.line.where}, and the index states others"
+            f"{name} has hashes of the kind {', '.join(sorted(kinds))} in {one.line.where}, but the index states others"
         )
         return pick, SourceError(what, hint="pip downloads the file and compares; lock with --hash=sha256:...")
     offered = choose(choice.requirement, listed, choice.target, pre=True)

@@ -1,4 +1,4 @@
-"""What the user asked for: requirements, wheels and files of requirements on the command line."""
+"""What the user requested: requirements, wheels and requirements files on the command line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parse_inputs(texts: Sequence[str], requirement_files: Sequence[str], chosen:
         else:
             requirements.append(text)
     if (chosen.names or chosen.all_extras) and not any(path.suffix == ".toml" for path in files):
-        what = "an extra or a group was named, and no project is judged"
+        what = "an extra or group was given, but no project is checked"
         raise UsageError(what, expected="pyproject.toml or a lock file", hint="of a package: 'name[extra]'")
     return parse_asked(
         requirements,

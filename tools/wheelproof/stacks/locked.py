@@ -181,7 +181,7 @@ class _Locating:
             return list(pool.map(one, packages))
 
     def without_file(self, package: LockedPackage) -> _Located:
-        """A package that is no file of an index: of conda, of a repository, a folder."""
+        """A package that is not a file of an index: of conda, of a repository, a folder."""
         choice = Choice(Requirement(package.name) if package.source != CONDA else Requirement("conda"), self.target)
         address = redact(package.origin)[:300]
         return _Located(Pick(package, None, choice), self._entry(package, address=address, build=package.build))
@@ -234,7 +234,7 @@ class _Locating:
             return None, (), None
         try:
             listed = self.indexes.files(package.name)
-        except (NotFoundError, UsageError):  # also where there is no index to ask
+        except (NotFoundError, UsageError):  # also where no index is configured
             return None, (), None
         same_name = [file for file in listed if file.file_name == taken.file_name]
         same = [file for file in same_name if _agree(file, taken)]
@@ -256,7 +256,7 @@ class _Locating:
 
     def _why_unread(self, package: LockedPackage, taken: IndexFile) -> str:
         if is_file_url(taken.url):
-            return "its path leads out of the tree of the lock"
+            return "its path is outside the tree of the lock"
         host = self._host(taken.url or package.registry)
         where = f"only the lock names {host}" if host else f"no configured index has {taken.file_name} with its hash"
         return f"{where}, and it was not contacted (--trust-index {host})" if host else where

@@ -39,20 +39,21 @@ class LockRequest:
 
     @property
     def asked(self) -> Asked:
-        """What is asked for, for the report: the file, and no requirement."""
+        """What is requested, for the report: the file, and no requirement."""
         return Asked((), (self.path,), (), Declared(), self.named)
 
 
 def find_lock(texts: Sequence[str], files: Sequence[str]) -> Path | None:
-    """The lock file among the arguments, by name or by content; None if there isn't one.
+    """The lock file among the arguments, by name or by content; None if none exists.
 
-    Raises UsageError when a lock stands next to anything else: it is installed alone.
+    Raises UsageError when a lock is next to anything else: it is installed alone.
     """
     every = [*texts, *files]
     locks = [text for text in every if _is_lock(Path(text))]
     if locks and len(every) > 1:
         raise UsageError(
-            f"{Path(locks[0]).name} is a lock, and is judged alone", expected="one lock file and nothing next to it"
+            f"{Path(locks[0]).name} is a lock file, and must be checked alone",
+            expected="one lock file and no other input",
         )
     return Path(locks[0]) if locks else None
 

@@ -55,7 +55,7 @@ _NO_WHEEL = Unavailable("there is no wheel to read")
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A locked package, the wheel of it that an installer takes (None: it has none), and the choice behind it."""
+    """A locked package, the wheel of it that an installer takes (None: it has none), and the choice after it."""
 
     package: LockedPackage
     wheel: PlannedWheel | None
@@ -159,7 +159,7 @@ def build_facts(
             conflicts.append(conflict_of(unusable.explanation))
         else:
             packages.append(_without_wheel(unusable, choice, target))
-    wanted = f"a GPU is wanted ({', '.join(gpus)})" if gpus else ""
+    wanted = f"a GPU is required ({', '.join(gpus)})" if gpus else ""
     if expected in GPU and not wanted:
         wanted = f"{expected} is expected"
     builds = gpu_builds(packages)

@@ -1,4 +1,4 @@
-"""The line of a file of the user that a package of a stack comes from, and findings that stand there."""
+"""The line of a file of the user that a package of a stack comes from, and findings that are present."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wheelproof.wheels.asked import Asked
 def place_of(name: str, chain: Sequence[Demand], asked: Asked) -> Location | None:
     """The line that asks for the package ``name``, else the one that leads to it; None when no file asks for it.
 
-    ``chain`` leads from what was asked for to the package. What a line includes (a project) stands at that line.
+    ``chain`` leads from what was requested to the package. What a line includes (a project) is at that line.
     """
     lines = [line for line in asked.declared.lines if line.file and not line.constraint]
     first = chain[0].requirement if chain else None
@@ -32,7 +32,7 @@ def place_of(name: str, chain: Sequence[Demand], asked: Asked) -> Location | Non
 
 
 def at_place(results: Iterable[CheckResult], place: Location | None) -> tuple[CheckResult, ...]:
-    """The results; those that are no pass stand at ``place``, where a rule states no other file."""
+    """The results; those that are no pass are at ``place``, where a rule states no other file."""
     if place is None:
         return tuple(results)
     return tuple(_placed(r, place) if r.outcome in (Outcome.FAIL, Outcome.ERROR) else r for r in results)

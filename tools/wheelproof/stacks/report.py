@@ -1,4 +1,4 @@
-"""Resolves what was asked for, for each target; reads and judges every wheel of it; and makes the report."""
+"""Resolves what was requested, for each target; reads and judges every wheel of it; and makes the report."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def _wheels_of(resolved: Iterable[_Resolved], judgement: Judgement, client: Http
     every: list[PlannedWheel] = []
     for item in resolved:
         asked = {canonicalize_name(requirement.name) for requirement in item.asked}
-        if judgement.depth is Depth.LINKS:  # deeper, every wheel is read as if it had been asked for
+        if judgement.depth is Depth.LINKS:  # deeper, every wheel is read as if it had been requested
             asked |= asked_through(item.asked, item.picks, client)
         own = [replace(p.wheel, asked=p.package.name in asked) for p in item.picks if p.wheel]
         full = [wheel if item.locked else item.indexes.with_others(wheel) for wheel in own]

@@ -1,4 +1,4 @@
-"""Resolves what was asked for, for one target, and keeps the result with what indexes list of it.
+"""Resolves what was requested, for one target, and keeps the result with what indexes list of it.
 
 The pages of a stack list 150,000 files, of which it takes two hundred. So next to the resolution only the files that
 count are kept, mainly those of the releases that were taken, for as long as the pages themselves are used again.

@@ -25,7 +25,9 @@ COLUMNS = ("package", "version", "distribution", "accelerator", "cuda", "gpu_cod
 
 
 def package_facts(package: StackPackage) -> dict[str, Any]:
-    """What being part of a stack adds to the facts of a package: its place in the table, and who demands it."""
+    """What being part of a stack adds to the facts of a package: its place in the table, and which package requires
+    it.
+    """
     return {
         "package": package.name,
         "version": package.version,
@@ -53,7 +55,7 @@ def _of_lock(package: StackPackage, entry: LockedEntry) -> dict[str, Any]:
 
 
 def table(packages: Sequence[Subject], fail_on: FailOn) -> list[dict[str, Any]]:
-    """The rows, with the columns of ``COLUMNS``; a fact that is not known is ""."""
+    """The rows, with the columns of ``COLUMNS``; a fact that is unknown is ""."""
     report = Report("stack", "", "", 0.0, tuple(packages), fail_on)
     rows = []
     for subject in packages:
@@ -131,9 +133,9 @@ def is_asked_for(subject: Subject) -> bool:
 
 
 def headline(facts: StackFacts, rows: Sequence[dict[str, Any]]) -> str:
-    """For people: "163 packages, torch 2.10.0 is CPU only", or "cannot be resolved" if there isn't one."""
+    """For people: "163 packages, torch 2.10.0 is CPU only", or "cannot be resolved" if none exists."""
     if not rows:
-        return "the lock is not for it" if facts.lock and facts.lock.outside else "cannot be resolved"
+        return "the lock does not support it" if facts.lock and facts.lock.outside else "cannot be resolved"
     kinds = Counter(package.distribution for package in facts.packages)
     parts = [plural(len(rows), "package")]
     declared = sum(row["distribution"] == DECLARED for row in rows)

@@ -3,7 +3,7 @@
     from wheelproof.testing import WheelBuilder, findings
 
     def test_another_prefix() -> None:
-        assert findings("ACME001", WheelBuilder("demo"))[0].message == "demo does not begin with acme"
+        assert findings("ACME001", WheelBuilder("demo"))[0].message == "demo does not start with acme"
 
 The names in ``__all__`` are public, and follow the versions of wheelproof (``docs/testing.md``). Needs the extra
 ``testing`` only to be run by pytest.

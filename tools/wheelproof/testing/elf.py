@@ -72,7 +72,7 @@ class BuiltElf:
 class Elf:
     """What to write. Two loadable segments; the second, with .dynamic, has other addresses than offsets.
 
-    ``moved`` puts .dynstr behind ``gap`` bytes too, as patchelf does. ``needs`` gives the versions by library, a weak
+    ``moved`` puts .dynstr after ``gap`` bytes too, as patchelf does. ``needs`` gives the versions by library, a weak
     one with "?" in front; of ``definitions`` the first is the base, and "B<A" is B that inherits from A. ``isa_needed``
     has a bit for each level of x86-64, v1 to v4, that the file is marked to need.
     """
@@ -155,7 +155,7 @@ class _Writer:
             struct.pack_into(layout, self.data, offset, value)
 
     def address(self, offset: int) -> int:
-        """Addresses of the second segment are one alignment, at least 64 KiB, behind the offsets."""
+        """Addresses of the second segment are one alignment, at least 64 KiB, after the offsets."""
         return offset + (max(self.elf.alignment, 0x10000) if self.second_start and offset >= self.second_start else 0)
 
     def pad(self, alignment: int = 8) -> None:
@@ -264,7 +264,7 @@ class _Writer:
             self.strings.add(string)
 
     def _version_indices(self) -> dict[tuple[str, str], int]:
-        """The index of each (library, version); definitions have no library and begin with the base at 1."""
+        """The index of each (library, version); definitions have no library and start with the base at 1."""
         indices = {("", name.partition("<")[0]): number for number, name in enumerate(self.elf.definitions, start=1)}
         next_index = max(2, len(indices) + 1)
         for library, names in self.elf.needs.items():

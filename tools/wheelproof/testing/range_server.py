@@ -142,7 +142,7 @@ def no_suffix_ranges(status: int = 416) -> Behaviour:
 
 
 def content_range(text: str, *, times: int | None = None, after: int = 0) -> Behaviour:
-    """A 206 carries this Content-Range ("" for none) whatever was asked."""
+    """A 206 carries this Content-Range ("" if none) whatever was asked."""
 
     def behaviour(request: Request, answer: Answer) -> Answer:
         if answer.status != 206:

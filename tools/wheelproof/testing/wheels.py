@@ -179,7 +179,7 @@ def elf_stub(machine: str = "x86_64") -> bytes:
 
 
 def gpu_library(machine: str = "x86_64", needed: Sequence[str] = (), *, section: str = ".nv_fatbin") -> bytes:
-    """A shared library that holds something in ``section`` ("" for none) and needs the libraries ``needed``."""
+    """A shared library that contains something in ``section`` ("" if none) and needs the libraries ``needed``."""
     contents = {section: bytes(16)} if section else {}
     return Elf(machine=ELF_MACHINES[machine], needed=needed, contents=contents, alignment=0x10000).build().data
 

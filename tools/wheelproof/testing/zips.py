@@ -22,7 +22,7 @@ class ZipEntry:
 
     ``local`` and ``directory`` override fields of the local header and of the directory entry: name (bytes), method,
     flags, crc32, compressed_size, size, header_offset, extra (bytes), version (in tenths). ``payload`` replaces the
-    compressed bytes, ``descriptor`` are bytes behind them, ``before`` bytes in front of the local header. ``mode`` is
+    compressed bytes, ``descriptor`` are bytes after them, ``before`` bytes in front of the local header. ``mode`` is
     the Unix mode (0o120777 for a symbolic link). ``zip64`` writes the sizes and the offset as zip64 extra fields.
     """
 

@@ -25,7 +25,7 @@ from wheelproof.wheels.model import Judgement
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where to look: ``python`` is an interpreter, environment or folder ("" for the active one), ``root`` the file
-    system that holds it; ``library_path`` overrides LD_LIBRARY_PATH, which counts for this machine's own otherwise.
+    system that holds it; ``library_path`` overrides LD_LIBRARY_PATH, which counts for this host's own otherwise.
     """
 
     python: str = ""

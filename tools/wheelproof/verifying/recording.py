@@ -29,7 +29,7 @@ _POLICY = Policy(unknown_keys=True, longest=4_096, most=100_000)
 
 
 def read_record(path: Path) -> Record:
-    """The record in a file. Raises UsageError when it cannot be read, FormatError when it is no record."""
+    """The record in a file. Raises UsageError when it cannot be read, FormatError when it is not a record."""
     try:
         data = read_start(path, LARGEST + 1, given=True)
     except OSError as error:

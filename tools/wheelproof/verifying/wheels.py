@@ -53,7 +53,7 @@ def verify(
     *,
     attesting: Attesting | None = None,
 ) -> Report:
-    """Judge every TARGET. A target that cannot be read is a subject with an error; the others go on.
+    """Judge every TARGET. A target that cannot be read is a subject with an error; the others continue.
 
     ``dependencies`` reads what wheels link to, from depth links on. ``recording`` keeps what was judged, and compares
     it with a record; ``attesting`` judges the attestations of the files.

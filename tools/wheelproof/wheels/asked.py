@@ -33,12 +33,12 @@ class Asked:
 
     @property
     def known(self) -> tuple[Requirement, ...]:
-        """The requirements with those of the files, to say who demands what; constraints demand nothing."""
+        """The requirements with those of the files, to say which package requires what; constraints demand nothing."""
         return (*self.parsed, *(line.requirement for line in self.declared.lines if not line.constraint))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What was asked for as it was written; of files their names, of URLs nothing secret."""
+        """What was requested as it was written; of files their names, of URLs nothing secret."""
         return (*map(redact_text, self.requirements), *(path.name for path in self.files), *self.typed)
 
     @property
@@ -61,8 +61,8 @@ def parse_asked(
 
     ``typed`` is what else was named on the command line of an installer that runs in ``folder``.
 
-    Raises UsageError for what is no requirement (of which ``example`` is one), when nothing is asked for (``expected``
-    says what could be), and for a file that cannot be read.
+    Raises UsageError for what is not a requirement (of which ``example`` is one), when nothing is requested
+    (``expected`` says what could be), and for a file that cannot be read.
     """
     try:
         parsed = [Requirement(text) for text in requirements]
@@ -70,7 +70,7 @@ def parse_asked(
         what = f"a requirement does not parse: {' '.join(str(error).split())}"
         raise UsageError(what, expected=f"for example {example}") from None
     if not parsed and not files and not typed:
-        raise UsageError("nothing was asked for", expected=expected)
+        raise UsageError("nothing was requested", expected=expected)
     declared = read_declared(files, chosen, typed, folder)
     names = tuple(one.text if one.kind is TypedKind.PROJECT else f"{one.kind.value} {one.text}" for one in typed)
     return Asked(tuple(requirements), tuple(files), tuple(parsed), declared, chosen.names, names)

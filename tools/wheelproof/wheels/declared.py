@@ -94,7 +94,7 @@ class _Reading:
             self.found.faults.append(f"{path.name} is not valid UTF-8 ({error.reason})")
             return
         if path.suffix == ".lock" or (path.name.startswith("pylock") and path.suffix == ".toml"):
-            what = f"{path.name} is a lock, and the addresses in it are not contacted"
+            what = f"{path.name} is a lock, and its URLs are not contacted"
             hint = "name its requirements: uv export --format requirements.txt writes them, with hashes"
             self.found.open_ends.append(SourceError(what, hint=hint))
         elif path.suffix == ".toml":
@@ -132,13 +132,13 @@ class _Reading:
             try:
                 self._local(folder, tree_of(place if place.is_dir() else place.parent), one.text, "", line)
             except (InvalidRequirement, FormatError, ValueError) as error:
-                self.found.faults.append(f"{where} is no project and no wheel: {error}")
+                self.found.faults.append(f"{where} is not a project and no wheel: {error}")
 
     def _is_done(self, path: Path, how: object) -> bool:
         """Whether a file was read in this way, or is one too many; if not, it counts as read from now on."""
         key = (real_path(path), how)
         if key not in self.seen and len(self.seen) >= MOST:
-            self.found.open_ends.append(SourceError(f"{path} is one file more than the limit of {MOST}"))
+            self.found.open_ends.append(SourceError(f"{path} exceeds the limit of {MOST} files"))
             return True
         done = key in self.seen
         self.seen.add(key)
@@ -170,14 +170,14 @@ class _Reading:
             names = (name.strip() for name in value.split(","))
             found.not_built |= {name and str(canonicalize_name(name)): where for name in names if name != ":none:"}
         elif option not in _IGNORED:
-            found.faults.append(f"{where} is no line of a requirements file: {text[:200]!r}")
+            found.faults.append(f"{where} is not a valid requirements line: {text[:200]!r}")
 
     def _include(self, path: Path, tree: Path, value: str, where: str, *, constraint: bool) -> None:
         included = path.parent / value
         if "://" in value:
             self.found.open_ends.append(UntrustedAddressError(where, [Address(value, where, REPOSITORY)]))
         elif not is_inside(included, tree):
-            self._outside(where, value, tree, "name that file yourself if it is meant: -r FILE")
+            self._outside(where, value, tree, "to use that file, name it yourself: -r FILE")
         else:
             try:
                 data = read_requirements_file(included)
@@ -205,7 +205,7 @@ class _Reading:
             read = Line(requirement, line.where, line.constraint, line.hashes, (), line.file, line.number)
             self._add(folder, tree, read)
         except (InvalidRequirement, FormatError, SourceError, ValueError):
-            self.found.faults.append(f"{line.where} is no requirement: {line.bare[:200]!r}")
+            self.found.faults.append(f"{line.where} is not a requirement: {line.bare[:200]!r}")
 
     def _local(self, folder: Path, tree: Path, text: str, marker: str, line: Line) -> None:
         """A wheel of the tree, or a project: of that one its pyproject.toml is read. Raises FormatError, ValueError."""
@@ -252,10 +252,10 @@ class _Reading:
         if is_inside(place, tree):
             self.found.find_links.append(Address(real_path(place).as_uri(), where, "find-links folder"))
         else:
-            self._outside(where, value, tree, "name that folder yourself if it is meant: --find-links FOLDER")
+            self._outside(where, value, tree, "to use that folder, name it yourself: --find-links FOLDER")
 
     def _project(self, path: Path, text: str, tree: Path, chosen: ExtrasAndGroups, asked_at: str = "") -> None:
-        """The requirements of a project, and with ``asked_at``, where it is asked for, the project itself."""
+        """The requirements of a project, and with ``asked_at``, where it is requested, the project itself."""
         if self._is_done(path, (chosen, bool(asked_at))):
             return
         project = read_project(path, text, chosen, strict=not asked_at)
@@ -277,8 +277,8 @@ class _Reading:
         self.found.open_ends.append(SourceError(what, hint=hint))
 
     def _built(self, where: str) -> None:
-        what = f"{where}: the requirements are known only by building the project, and nothing is built"
-        hint = "name its requirements (-r FILE), or write them into project.dependencies"
+        what = f"{where}: the requirements are known only by building the project, which is not done"
+        hint = "list its requirements in a file (-r FILE), or write them into project.dependencies"
         self.found.open_ends.append(SourceError(what, hint=hint))
 
 

@@ -28,7 +28,7 @@ class UvSource:
 class Line:
     """A requirement and where it stands ("requirements.txt:3"). Its URL, if any, is as the tree has it.
 
-    ``file`` is the path as the user named it, ``number`` the line in it, 0 when that is not known.
+    ``file`` is the path as the user named it, ``number`` the line in it, 0 when that is unknown.
     """
 
     requirement: Requirement
@@ -64,7 +64,7 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project of the tree that is asked for: an installer would build it. Its requirements are lines."""
+    """A project of the tree that is requested: an installer would build it. Its requirements are lines."""
 
     name: str
     version: str
@@ -74,9 +74,9 @@ class Project:
 class Declared:
     """What files ask for.
 
-    ``index``, ``extra`` and ``find_links`` are as they stand there, but for local folders, which are file URLs.
+    ``index``, ``extra`` and ``find_links`` are as they are present, but for local folders, which are file URLs.
     ``not_built`` maps the packages that are wanted as source archives to where that is said. ``open_ends`` leave the
-    whole answer open: what is asked for is known only to who fetches or builds. ``faults`` are sentences about what an
+    whole answer open: what is requested is known only to who fetches or builds. ``faults`` are sentences about what an
     installer would refuse.
     """
 

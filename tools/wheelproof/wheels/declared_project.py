@@ -28,7 +28,7 @@ _NAMED = 20  # extras or groups in one sentence
 class ProjectRequirements:
     """``name`` is "" when the file does not say it. ``is_open``: only a build would say what is required.
 
-    ``lines`` are requirements, each with the local path that it stands for, "" for none. ``files`` hold them instead,
+    ``lines`` are requirements, each with the local path that it stands for, "" if none. ``files`` hold them instead,
     where setuptools reads them from files.
     """
 
@@ -197,7 +197,7 @@ def _itself(text: str, name: str) -> list[str]:
 def _uv_sources(
     document: Mapping[str, Any], path: Path, extras: Sequence[str], groups: Sequence[str]
 ) -> dict[str, list[tuple[UvSource, str]]]:
-    """The sources of each package that count with these extras and groups. Each with its local path, "" for none."""
+    """The sources of each package that count with these extras and groups. Each with its local path, "" if none."""
     tool = document.get("tool")
     uv = tool.get("uv") if isinstance(tool, dict) else None
     tables = uv.get("sources") if isinstance(uv, dict) else None

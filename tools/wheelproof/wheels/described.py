@@ -13,9 +13,9 @@ if TYPE_CHECKING:  # only a run that describes a machine needs the tables
 def machines_of(
     gpus: Sequence[Product], drivers: Sequence[str], cpu: str | None, platforms: Sequence[str]
 ) -> tuple[Machine, ...]:
-    """The machines that are described, () for none. Raises UsageError for what is not known.
+    """The machines that are described, () if none. Raises UsageError for what is unknown.
 
-    A driver past the end of the table describes no machine: which variant it gets is not known, and WHL605 says so.
+    A driver past the end of the table describes no machine: which variant it gets is unknown, and WHL605 says so.
     """
     if not gpus and not drivers and not cpu:
         return ()
@@ -29,6 +29,6 @@ def machines_of(
 
 
 def platforms_of(platforms: Sequence[str], gpus: Sequence[Product], machines: Sequence[Machine]) -> tuple[str, ...]:
-    """The ``platforms`` that were named, else those of the machines and GPUs; () for this machine."""
+    """The ``platforms`` that were named, else those of the machines and GPUs; () for this host."""
     described = [machine.machine for machine in machines] or [gpu.machine for gpu in gpus if gpu.machine]
     return tuple(platforms) or tuple(dict.fromkeys(described))

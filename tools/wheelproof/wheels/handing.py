@@ -67,7 +67,7 @@ def hand_over(asked: Asked, target: Target, config: IndexConfig) -> Handed:
     """What is asked for on ``target``, as far as the trust in ``config`` goes.
 
     Raises UsageError for a file that an installer would refuse, UntrustedAddressError when every package could come
-    from an index that only the tree names, and SourceError when it is not known what is asked for.
+    from an index that only the tree names, and SourceError when it is unknown what is requested.
     """
     declared = asked.declared
     if declared.faults:
@@ -80,7 +80,7 @@ def hand_over(asked: Asked, target: Target, config: IndexConfig) -> Handed:
     for line in declared.lines:
         handing.take(line)
     for name, where in declared.not_built.items():
-        handing.left_out[name] = SourceError(f"{name} is wanted as a source archive ({where}), and nothing is built")
+        handing.left_out[name] = SourceError(f"{name} must be built from a source archive ({where}), which is not done")
     if ":all:" in declared.not_built:
         raise handing.left_out[":all:"]
     for project in declared.projects:
@@ -99,7 +99,7 @@ def hand_over(asked: Asked, target: Target, config: IndexConfig) -> Handed:
 
 
 def _with_indexes(config: IndexConfig, declared: Declared) -> IndexConfig:
-    """The configuration with the indexes of the files: theirs takes the place of the first, unless a flag names it."""
+    """The configuration with the indexes of the files: theirs replaces the first, unless a flag names it."""
     refused: list[Address] = []
 
     def allowed(addresses: Sequence[Address]) -> list[str]:

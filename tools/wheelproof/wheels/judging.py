@@ -64,7 +64,7 @@ def judge_wheels(
 ) -> list[JudgedWheel]:
     """Read and judge each wheel on its own, in order. Its members are dropped at once: a release has a million of them.
 
-    A wheel that cannot be read is a subject with an error; the others go on. ``dependencies`` reads what wheels link
+    A wheel that cannot be read is a subject with an error; the others continue. ``dependencies`` reads what wheels link
     to, from depth links on; ``variants`` is a reader of what indexes say of variants that has read some already.
     """
     names = Counter(planned.file_name for planned in wheels)

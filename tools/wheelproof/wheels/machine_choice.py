@@ -65,12 +65,12 @@ def _merged(documents: Iterable[VariantMetadata | Unavailable], of: str) -> Vari
 def described_machines(
     gpus: Sequence[Product], drivers: Sequence[str], cpu: str | None, platforms: Iterable[str]
 ) -> tuple[Machine, ...]:
-    """The machines with these GPUs, drivers and CPU on these platforms. Raises UsageError for what is not known."""
+    """The machines with these GPUs, drivers and CPU on these platforms. Raises UsageError for what is unknown."""
     platforms = tuple(platforms)
     if other := [text for text in platforms if other_system(text, this_machine().target)]:
         raise UsageError(
-            f"--gpu, --driver and --cpu describe machines with Linux, --platform names {other[0]}",
-            hint=f"judge {other[0]} in a run without them",
+            f"--gpu, --driver and --cpu describe Linux hosts, but --platform names {other[0]}",
+            hint=f"check {other[0]} in a run without them",
         )
     typed = [machine for text in platforms for machine, _ in parse_platform(text)]
     return describe_machines(gpus, drivers, cpu, tuple(dict.fromkeys(typed)))
@@ -91,7 +91,7 @@ def machine_subject(made: MachineChoice, judgement: Judgement) -> Subject:
 def headline(made: MachineChoice) -> str:
     """For people: "gets cu130 (demo-...-cu130.whl); pip and uv without variants take demo-...-any.whl"."""
     label = f"{made.label} ({_taken(made.choice)})" if made.label else _taken(made.choice)
-    return f"gets {label}; installers without variants take {_taken(made.plain)}"
+    return f"gets {label}; installers without variant support take {_taken(made.plain)}"
 
 
 def _taken(choice: Choice) -> str:

@@ -25,7 +25,7 @@ class PlannedWheel:
     """A wheel to read: where it is, what the index says of it, and all that the index lists of its project.
 
     ``gpus`` are those that it must run on, None for all that the judgement expects. ``other_listings`` is what other
-    indexes say of a file of that name. ``extras`` are those that it is asked for with. ``beside`` are the wheels that
+    indexes say of a file of that name. ``extras`` are those that it is requested with. ``beside`` are the wheels that
     are installed with it, where that is known; then one that no one ``asked`` for is read as far as it may link to
     those that someone did.
     """

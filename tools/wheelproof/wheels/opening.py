@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a command that only shows its help needs none of these
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The indexes, the cache and the network of a run. What is left out is as uv and pip are configured.
+    """The indexes, the cache and the network of a run. What is omitted is as uv and pip are configured.
 
     ``trust_index`` are the addresses of a tree that may be contacted. ``max_download`` is a size as text ("2G"),
     ``deadline`` the seconds that the network may take in all.
@@ -59,7 +59,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a run reads from. ``dependencies`` is None unless it was asked for."""
+    """What a run reads from. ``dependencies`` is None unless it was requested."""
 
     client: HttpClient
     index: SimpleIndex

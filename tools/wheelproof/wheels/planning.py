@@ -36,7 +36,7 @@ Listing = Callable[[str], Sequence[IndexFile]]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The targets to judge for. ``platforms`` and ``pythons`` are as typed; empty means this machine, this Python.
+    """The targets to judge for. ``platforms`` and ``pythons`` are as typed; empty means this host, this Python.
 
     ``machines`` are described: their platforms count where none was typed, and they choose among variants.
     """
@@ -49,13 +49,13 @@ class Wanted:
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """Every combination of platform and Python. Raises UsageError for a name that is not known."""
+        """Every combination of platform and Python. Raises UsageError for a name that is unknown."""
         described = tuple(dict.fromkeys(machine.machine for machine in self.machines))
         return parse_targets(self.platforms or described, self.pythons, systems=True)
 
     @property
     def note(self) -> str:
-        """What was assumed of this machine, "" when nothing was or when it does not matter."""
+        """What was assumed of this host, "" when nothing was or when it does not matter."""
         return "" if (self.platforms or self.machines) and self.pythons else this_machine().note
 
 
@@ -90,7 +90,7 @@ def plan(text: str, wanted: Wanted, listing: Listing, variants: VariantFiles | N
         requirement = Requirement(text)
     except InvalidRequirement as error:
         raise UsageError(
-            f"{text!r} is no file, folder, URL or requirement: {str(error).splitlines()[0]}",
+            f"{text!r} is not a file, folder, URL or requirement: {str(error).splitlines()[0]}",
             expected="for example dist/*.whl, torch==2.11.0 or 'torch>=2.9,<2.12'",
         ) from None
     return _of_requirement(requirement, wanted, listing, variants)
@@ -98,14 +98,14 @@ def plan(text: str, wanted: Wanted, listing: Listing, variants: VariantFiles | N
 
 def _of_file(path: Path) -> PlannedWheel:
     if not path.exists():
-        raise NotFoundError(f"there is no file {path}", hint="a requirement on an index has no slash and no .whl")
+        raise NotFoundError(f"there is no file {path}", hint="a requirement on an index has no slash or .whl")
     return PlannedWheel(path.name, path)
 
 
 def _of_folder(folder: Path) -> Iterable[PlannedWheel]:
     wheels = sorted(folder.glob("*.whl"))
     if not wheels:
-        raise NotFoundError(f"the folder {folder} holds no wheel", expected="files that end with .whl")
+        raise NotFoundError(f"the folder {folder} contains no wheel", expected="files ending in .whl")
     return [PlannedWheel(path.name, path) for path in wheels]
 
 
@@ -152,7 +152,7 @@ def _release_variants(files: Sequence[IndexFile], variants: VariantFiles) -> Rel
 def _for_machines(
     requirement: Requirement, files: Sequence[IndexFile], target: Target, wanted: Wanted, read: ReleaseVariants
 ) -> tuple[MachineChoice, ...]:
-    """What the described machines of a target get; () if there isn't one."""
+    """What the described machines of a target get; () if none exists."""
     from wheel_checks.targets.variant_choice import choose_for_machines
 
     return choose_for_machines(requirement, files, target, wanted.machines, read, pre=wanted.pre)
@@ -179,18 +179,18 @@ def _of_release(requirement: Requirement, wanted: Wanted, files: tuple[IndexFile
         others = f" among the {plural(len(files), 'file')} of the project" if files else ""
         raise NotFoundError(
             f"the index lists no wheel of {requirement}{others}",
-            hint="`wheelproof stack` says what would be built from a source archive",
+            hint="`wheelproof stack` shows what would be built from a source archive",
         )
     if not chosen:
         raise NotFoundError(
             f"the index lists {plural(len(wheels), 'wheel')} of {requirement}, but for other platforms or Pythons",
-            hint="leave --platform and --python away to see all",
+            hint="omit --platform and --python to see all",
         )
     return Plan(tuple(_of_listed(file, files, None) for file in chosen))
 
 
 def _serves(file: IndexFile, wanted: Wanted) -> bool:
-    """Whether a file is for one of the platforms and Pythons that were asked for; all are when none was."""
+    """Whether a file is for one of the platforms and Pythons that were requested; all are when none was."""
     if not wanted.platforms and not wanted.pythons:
         return True
     tags = parse_wheel_name(file.file_name).tags

@@ -30,7 +30,7 @@ BESIDE = (".publish.attestation", ".slsa.attestation")
 """What follows the name of a file in the names of its attestations, as pypi-attestations and twine write them."""
 
 WITH_PUBLISHER = ".provenance"
-"""The same for the object that an index serves, which holds all of them."""
+"""The same for the object that an index serves, which contains all of them."""
 
 NOT_WHOLE = Unavailable("not all of its bytes were read")
 
@@ -104,7 +104,7 @@ class Attesting:
         except SourceError as error:
             return "", Unavailable(f"its attestations cannot be read: {error}")
         if not pages and not file.listings and not isinstance(file.place, Path):
-            return "", Unavailable("no index was asked about it", "name the project and version, such as demo==1.0")
+            return "", Unavailable("no index was queried for it", "give the project and version, such as demo==1.0")
         return ", ".join(map(redact, urls)), pages
 
 

@@ -57,7 +57,7 @@ class Settled:
 
     ``archives`` are those in it, by the name of the package. ``failed`` says of packages, by name, why an archive that
     an installer would try could not be read. ``unfinished`` says why newer releases may have been missed, "" if none.
-    ``refused`` are newer releases of what was asked for, ``pre_releases`` those of which pip takes others.
+    ``refused`` are newer releases of what was requested, ``pre_releases`` those of which pip takes others.
     """
 
     resolution: Resolution
@@ -79,8 +79,8 @@ class UndecidedConflictError(NoSolutionError):
 class ArchiveSearch:
     """Looks for the source archives that an installer would take on ``target``.
 
-    ``run`` resolves ``asked`` under ``constraints``. No archive is looked for of packages in ``passed_over``: those
-    that are left out, and those of one index each, for which uv looks nowhere else.
+    ``run`` resolves ``asked`` under ``constraints``. No archive is searched for of packages in ``passed_over``: those
+    that are omitted, and those of one index each, for which uv looks nowhere else.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class ArchiveSearch:
             self.constraints.setdefault(canonicalize_name(constraint.name), []).append(constraint)
 
     def settle(self, *, compared: bool = True) -> Settled:
-        """Resolve until every package is the newest that an installer would take.
+        """Resolve until every package is the latest that an installer would take.
 
         ``compared`` also says which newer releases are refused, and where pip takes others.
 
@@ -135,9 +135,9 @@ class ArchiveSearch:
                             refused=tuple(self._refused(resolution)),
                             pre_releases=tuple(self._pre_releases(resolution)),
                         )
-        unfinished = f"uv tried source archives in {MOST_ROUNDS} rounds, and would try more"
+        unfinished = f"uv did not finish within {MOST_ROUNDS} rounds of source archives"
         if resolution is None:
-            raise SourceError(unfinished, hint="name the versions that you want")
+            raise SourceError(unfinished, hint="pin the versions that you want")
         return replace(self._settled(resolution), unfinished=unfinished)
 
     @property
@@ -154,7 +154,7 @@ class ArchiveSearch:
                 continue
             try:
                 self._run(self._places, (f"{name}=={newest.version}",))
-                reason = "uv takes it only when it is named"
+                reason = "uv selects it only when it is pinned"
             except NoSolutionError as error:
                 reason = _in_words(error.explanation, name)
             except SourceError as error:
@@ -186,7 +186,7 @@ class ArchiveSearch:
         return UndecidedConflictError(error.explanation, computed) if computed else error
 
     def _look_ahead(self) -> None:
-        """Look at what is asked for, and at what the archives that this finds require in turn."""
+        """Look at what is requested, and at what the archives that this finds require in turn."""
         extras = {name: {extra for r in rows for extra in r.extras} for name, rows in self.asked.items()}
         front, seen = list(self.asked), set(self.asked)
         while front:
@@ -252,7 +252,7 @@ class ArchiveSearch:
         return wanted
 
     def _requirements_of(self, newer: _Newer) -> list[Requirement]:
-        """What the newest of some releases requires on the target; nothing when it cannot be read."""
+        """What the latest of some releases requires on the target; nothing when it cannot be read."""
         choice = None if newer.name in self._passed_over else self.folder.newest(newer.requirements, newer.above)
         if choice is None or choice.version is None:
             return []
@@ -275,7 +275,7 @@ class ArchiveSearch:
         return bool(self._add(wanted, older=True))
 
     def _settled(self, resolution: Resolution) -> Settled:
-        """The resolution with archives in the place of what stood for them."""
+        """The resolution with archives in place of what stood for them."""
         packages, archives = [], {}
         for package in resolution.packages:
             found = self.folder.archives.get((package.name, _version(package) or Version("0")))
@@ -303,7 +303,7 @@ class ArchiveSearch:
         yield self._of(name)
 
     def _add(self, wanted: Iterable[_Wanted], *, older: bool = False) -> list[SourceArchive]:
-        """Read the newest archive that each of the requirements allows, if that is news; at most ``MOST_ARCHIVES``."""
+        """Read the latest archive that each of the requirements allows, if that is news; at most ``MOST_ARCHIVES``."""
         rows = [row for row in wanted if row[0] not in self._passed_over]
         with ThreadPoolExecutor(_AT_ONCE, "archives") as pool:
             choices = filter(None, pool.map(lambda row: self.folder.candidate(row[1], row[2], older=older), rows))
@@ -370,7 +370,7 @@ class ArchiveSearch:
 
 
 class _Newer(NamedTuple):
-    """A package of which the releases above a version are looked at."""
+    """A package of which the releases above a version are inspected."""
 
     name: str
     requirements: list[Requirement]
@@ -393,7 +393,7 @@ def _in_words(explanation: Explanation, name: str) -> str:
     own = f"you require {name}=="
     said = [text for text in explanation.sentences if not text.replace(" and ", " ").startswith(own)]
     if len(said) == 1 and (only := _ONLY.fullmatch(said[0])) and canonicalize_name(_name_of(only["by"])) == name:
-        return f"it requires {only['what']}, and {only['there']} is available"
+        return f"it requires {only['what']}, but {only['there']} is available"
     return "; ".join(said[:MOST_SENTENCES])
 
 

@@ -32,7 +32,7 @@ from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
 from wheelproof.wheels.indexes import KnownIndexes
 
-_MACHINE_TAGS = 2  # of the three parts of a tag those that say nothing of the machine: Python and ABI
+_MACHINE_TAGS = 2  # of the three parts of a tag those that say nothing about the machine: Python and ABI
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class ArchiveFolder:
     def candidate(
         self, requirements: Sequence[Requirement], above: Version | None = None, *, older: bool = False
     ) -> Choice | None:
-        """The newest release that the requirements on one package together allow, if it is newer than ``above`` and has
+        """The latest release that the requirements on one package together allow, if it is newer than ``above`` and has
         a source archive that was not read yet, and no wheel for the target. None for any other.
 
         ``older`` passes over the releases whose archives were read: what they require did not fit.
@@ -66,7 +66,7 @@ class ArchiveFolder:
         unread = [v for v in releases.archives if (name, v) not in self.failed and (name, v) not in self.archives]
         if not any(above is None or version > above for version in unread):  # as for nearly every package
             return None
-        # A release of which the archive cannot be used has none, and what was read has a wheel: it is no news.
+        # A release of which the archive cannot be used has none, and what was read has a wheel: it is not a news.
         usable = set(unread) if older else {v for v in releases.archives if (name, v) not in self.failed}
         files = [*releases.wheels, *(file for v, file in releases.archives.items() if v in usable)]
         choice = self._taken_by_uv(requirements, files)
@@ -74,8 +74,8 @@ class ArchiveFolder:
         return choice if is_new and (name, choice.version) not in self.archives else None
 
     def newest(self, requirements: Sequence[Requirement], above: Version) -> Choice | None:
-        """The newest release above ``above`` that the requirements on one package together allow and that has a file
-        for the target; None if there isn't one. Pre-releases count only next to another one, or where they are allowed.
+        """The latest release above ``above`` that the requirements on one package together allow and that has a file
+        for the target; None if none exists. Pre-releases count only next to another one, or where they are allowed.
 
         Raises SourceError when an index does not answer.
         """
@@ -107,7 +107,7 @@ class ArchiveFolder:
         if name not in self._known:
             try:
                 self._known[name] = _Releases.of(name, self.indexes.files(name))
-            except (NotFoundError, UsageError):  # also where there is no index to ask
+            except (NotFoundError, UsageError):  # also where no index is configured
                 self._known[name] = _Releases.of(name, ())
         return self._known[name]
 

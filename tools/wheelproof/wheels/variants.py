@@ -28,7 +28,7 @@ def read_variants(planned: PlannedWheel, files: VariantFiles) -> Callable[[], Va
         if isinstance(planned.location, Path):
             return variants_in_folder(name, planned.location.parent, files)
         if planned.listing is None:
-            return Unavailable("a URL does not say which index lists the wheel", "give its requirement")
+            return Unavailable("a URL does not identify the index of the wheel", "give its requirement")
         return variants_on_index(name, planned.listed, planned.listing.index, files)
 
     return read
