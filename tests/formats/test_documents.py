@@ -63,7 +63,7 @@ class File:
     bound: Ratio | None = None
     until: date = date.max
     row: tuple[Row, ...] = ()
-    table: Mapping[str, str] = ()  # type: ignore[assignment]  # never missing where it is looked at
+    table: Mapping[str, str] = ()  # type: ignore[assignment]  # never missing where it is inspected
     wrong: Annotated[str, Made(_refused)] = ""
 
 
@@ -90,14 +90,14 @@ def test_every_kind_of_value() -> None:
         ("bound = 0.5", "file.toml: bound (line 1) is 0.5; expected a number of at least 1, such as 1.2"),
         ("bound = nan", "file.toml: bound (line 1) is nan; expected a number of at least 1"),
         ("bound = true", "file.toml: bound (line 1) is true; expected a number"),
-        ("bound = 0x" + "f" * 9999, "file.toml: bound (line 1) is a number of many digits; expected a number"),
+        ("bound = 0x" + "f" * 9999, "file.toml: bound (line 1) is a number with many digits; expected a number"),
         ("until = '2027-06-30'", "file.toml: until (line 1) is '2027-06-30'; expected a date such as 2027-06-30"),
         ("until = 2027-06-30 09:00:00", "file.toml: until (line 1) is 2027-06-30 09:00:00; expected a date"),
         ("row = 1", "file.toml: row (line 1) is 1; expected a list of tables"),
         ("row = [1]", "file.toml: row[0] (line 1) is 1; expected a table"),
         ("row = [{ mixed = [1] }]", "file.toml: row[0].mixed[0] (line 1) is 1; expected a string or a table"),
         ("row = [{ mixed = [{}] }]", "file.toml: row[0].mixed[0].python (line 1) is missing; expected a string"),
-        ("nam = 1", "file.toml: nam (line 1) is no key that is known here; expected name"),
+        ("nam = 1", "file.toml: nam (line 1) is not a known key; expected name"),
         ("wrong = 'x'", "file.toml: wrong (line 1) is wrong: 'x' is nothing; expected something"),
         (f"name = '{'x' * (LONGEST + 1)}'", "file.toml: name (line 1) has 1,001 characters; expected at most 1,000"),
         ("open = 1\nmany = 2", "file.toml: 2 faults: many (line 2) is 2; expected a list of strings; open (line 1) is"),
@@ -136,7 +136,7 @@ def test_the_line_is_that_of_the_key_in_its_own_table() -> None:
         (b"#" * (LARGEST + 1), "file.toml has more than 1,048,576 bytes"),
         (b"x = 1\na" + b".a" * 50_000 + b" = 1", "file.toml is not valid TOML: a key has more than 32 parts (line 2)"),
         (b"[a" + b' . "b"' * 40 + b"]", "file.toml is not valid TOML: a key has more than 32 parts (line 1)"),
-        (b"a.a.a.a.a.a.a.a.a.a.b\n" * 10_001, "file.toml is not valid TOML: a key has many parts, as too many have"),
+        (b"a.a.a.a.a.a.a.a.a.a.b\n" * 10_001, "file.toml is not valid TOML: a key has too many parts"),
     ],
     ids=["no value", "deep", "latin", "large", "long key", "long header", "many long keys"],
 )

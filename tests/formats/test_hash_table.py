@@ -41,8 +41,8 @@ def test_an_entry_that_hardly_differs_from_its_base_takes_hardly_any_room() -> N
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"", "it does not begin as a table of hashes"),
-        (MAGIC, "it does not begin as a table of hashes"),
+        (b"", "it does not start like a hash table"),
+        (MAGIC, "it does not start like a hash table"),
         (MAGIC + b"\x09\0\0\0\0\0\0\0short", "the description of its entries is cut off or damaged"),
     ],
 )

@@ -308,12 +308,12 @@ def test_an_index_page_may_list_nothing(empty: str) -> None:
     ("content_type", "body", "sentence"),
     [
         ("text/html", "<html><form action='/login'><input name=user></form>", r"such as a login page"),
-        ("text/html", "", r"no HTML at all"),
-        ("text/html", "Service unavailable", r"no HTML at all"),
+        ("text/html", "", r"no HTML"),
+        ("text/html", "Service unavailable", r"no HTML"),
         ("application/octet-stream", "PK", r"the content type 'application/octet-stream'; expected an index page"),
         (JSON, "<html>", r"JSON that cannot be read"),
         (JSON, "[" * 200_000, r"JSON that cannot be read"),
-        (JSON, "[]", r"JSON that is no project page"),
+        (JSON, "[]", r"JSON that is not a project page"),
         (JSON, '{"projects": []}', r'expected an object with a list of "files"'),
     ],
 )

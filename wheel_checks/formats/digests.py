@@ -18,7 +18,7 @@ _KNOWN = (*STRONG, "sha224", "sha3_224", "sha1", "md5")
 class StatedHash(NamedTuple):
     """A hash of a file as it is stated ("sha256=9f3a..."), and of the same algorithm as it is.
 
-    ``found`` is "" for an algorithm that is not known here.
+    ``found`` is "" for an algorithm that is unknown here.
     """
 
     stated: str

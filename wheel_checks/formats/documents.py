@@ -45,7 +45,7 @@ def _load_toml(data: bytes) -> dict[str, Any]:
     for number, found in enumerate(_PARTS.finditer(text)):
         if found[0].count(".") >= MOST_KEY_PARTS or number >= MOST_LONG_KEYS:
             line = text.count("\n", 0, found.start()) + 1
-            limit = f"more than {MOST_KEY_PARTS} parts" if number < MOST_LONG_KEYS else "many parts, as too many have"
+            limit = f"more than {MOST_KEY_PARTS} parts" if number < MOST_LONG_KEYS else "too many parts"
             raise ValueError(f"a key has {limit} (line {line})")
     return tomllib.loads(text)
 
@@ -85,7 +85,7 @@ def _line_of(text: str, path: Path) -> int | None:
     """The line of the key, or of the innermost table around it on its own line; None if neither.
 
     tomllib keeps no lines. This looks for them as a reader does, by headers and the first word of each line, so a
-    header within a multi-line string can mislead it: it is for messages alone.
+    header within a multi-line string can mislead it: it is only for messages.
     """
     found: int | None = None
     depth = 0  # how much of the path is matched by the table that the line is in

@@ -49,7 +49,7 @@ class HashTable:
     def __init__(self, data: bytes) -> None:
         start = len(MAGIC) + _HEAD.size
         if not data.startswith(MAGIC) or len(data) < start:
-            raise FormatError("it does not begin as a table of hashes", expected=f"{MAGIC!r}")
+            raise FormatError("it does not start like a hash table", expected=f"{MAGIC!r}")
         length, check = _HEAD.unpack_from(data, len(MAGIC))
         packed = data[start : start + length]
         if len(packed) != length or zlib.crc32(packed) != check:

@@ -8,7 +8,7 @@ from html import unescape
 
 # html.parser is not used: on the CPython patch releases that we support it takes time quadratic in the length of a
 # malformed page (100 kB of "<a " took 87 s on 3.11.7). This scanner is linear: every expression is possessive, no text
-# is looked at twice, and what does not close ends the scan.
+# is inspected twice, and what does not close ends the scan.
 _TAG = re.compile(rb"<(?:(!--)|([a-z][a-z0-9]*+)(?=[\s/>]))", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rb"""[\s/]*+([^\s"'<>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'<>]++)))?+""", re.DOTALL)
 _TAG_END = re.compile(rb"[\s/]*+>")
@@ -20,7 +20,7 @@ _REFERENCE = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[a-zA-Z][a-zA-Z0
 def start_tags(page: bytes) -> Iterator[tuple[str, dict[str, str | None]]]:
     """The start tags outside of comments and scripts: name and attributes, names in lower case.
 
-    The value of an attribute is None when it has none (``<a download>``). A tag that does not close is left out, and so
+    The value of an attribute is None when it has none (``<a download>``). A tag that does not close is omitted, and so
     are its attributes beyond the first hundred.
     """
     position = 0

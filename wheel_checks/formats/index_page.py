@@ -97,11 +97,11 @@ def file_from_url(url: str, index: str) -> IndexFile | None:
 def parse_index_page(body: bytes, content_type: str, url: str, index: str) -> IndexPage:
     """The files that a page lists, in the order of the page, and those that it may not lead to.
 
-    ``content_type`` is the HTTP header ("" if there isn't one), ``url`` the final address of the page, against which
+    ``content_type`` is the HTTP header ("" if none exists), ``url`` the final address of the page, against which
     its relative links are resolved, ``index`` what ``IndexFile.index`` shall say. Entries that are malformed are
     skipped, as installers do; links that :func:`why_refused` refuses are no files. Raises FormatError when the page as
-    a whole is no index: neither HTML nor JSON, a major API version that is not known (PEP 629), or an HTML page such as
-    a login form; and for more than ``MOST_FILES`` files, or a file with an absurdly long entry.
+    a whole is not an index: neither HTML nor JSON, a major API version that is unknown (PEP 629), or an HTML page such
+    as a login form; and for more than ``MOST_FILES`` files, or a file with an absurdly long entry.
 
     Entries are read one after the other: a page takes its own size in memory, and what its files take.
     """
@@ -132,7 +132,7 @@ def _parse_json(body: bytes, url: str, index: str) -> IndexPage:
         files, meta = page.get("files"), page.get("meta")
         if files is None or body[files[0] : files[0] + 1] != b"[":
             raise FormatError(
-                f"{index} answered with JSON that is no project page",
+                f"{index} answered with JSON that is not a project page",
                 expected='an object with a list of "files" (PEP 691)',
                 hint="check the address of the index",
             )
@@ -198,7 +198,7 @@ def _parse_html(body: bytes, url: str, index: str) -> IndexPage:
     page = _page((_html_file(anchor, base, url, index) for anchor in head.anchors(body)), index)
     _check_api_version(head.api_version, index)
     if not any(page) and head.api_version is None and (head.asks or not head.has_tags):
-        what = "a page with a form or a script and no file, such as a login page" if head.has_tags else "no HTML at all"
+        what = "a page with a form or a script and no file, such as a login page" if head.has_tags else "no HTML"
         raise FormatError(
             f"{index} answered with {what}",
             expected="an index page that links to files (PEP 503)",
@@ -229,7 +229,7 @@ class _Head:
 
 def _base_of(body: bytes) -> str:
     """What the page's links are relative to, "" for the page itself."""
-    if _BASE.search(body) is None:  # as on nearly every page; it might also stand behind the links
+    if _BASE.search(body) is None:  # as on nearly every page; it might also stand after the links
         return ""
     found = (attributes.get("href") for name, attributes in start_tags(body) if name == "base")
     return next(filter(None, found), "")
@@ -314,7 +314,7 @@ def _check_api_version(version: object, index: str) -> None:
         raise FormatError(
             f"{index} speaks version {version!r} of the repository API",
             expected=f"a version {KNOWN_API_VERSION}.x (PEP 629)",
-            hint="a newer wheelproof may understand it",
+            hint="a newer wheelproof may support it",
         )
 
 
@@ -332,7 +332,7 @@ def _resolve(link: str, page: str, index: str, base: str = "") -> IndexFile | Re
 
 
 def _address(link: object, page: str, base: str = "") -> str:
-    """The absolute address that ``link`` leads to; "" for what is no link, and where the page may not lead."""
+    """The absolute address that ``link`` leads to; "" for what is not a link, and where the page may not lead."""
     if not isinstance(link, str) or not link or len(link) > _LONGEST_ENTRY:
         return ""
     try:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 Span = tuple[int, int]
-"""Where a value begins, and the position behind it, in bytes."""
+"""Where a value begins, and the position after it, in bytes."""
 
 MOST_KEYS = 1_000
 MOST_BRACKETS = 4_000_000
@@ -23,7 +23,7 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,:\[\]{}\"]++")
 _TEXT = rb'[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"'
 # What is inside a value and cannot end it, values of two levels included: a list of files is one match. Text before a
-# deeper bracket is looked at three times.
+# deeper bracket is inspected three times.
 _FLAT = rb"(?:" + _TEXT + rb")*+"
 _NESTED = rb"(?:" + _TEXT + rb"|[\[{]" + _FLAT + rb"[\]}])*+"
 _INERT = re.compile(rb"(?:" + _TEXT + rb"|[\[{]" + _NESTED + rb"[\]}])*+", re.DOTALL)
@@ -32,8 +32,8 @@ _INERT = re.compile(rb"(?:" + _TEXT + rb"|[\[{]" + _NESTED + rb"[\]}])*+", re.DO
 def members(data: bytes) -> dict[str, Span]:
     """The values of the object that ``data``, UTF-8, is, by key; of equal keys the last counts, as in ``json.loads``.
 
-    What stands inside the values is not checked. Raises ValueError when ``data`` is no object, or has too many keys or
-    brackets.
+    What stands inside the values is not checked. Raises ValueError when ``data`` is not an object, or has too many keys
+    or brackets.
     """
     found: dict[str, Span] = {}
     position = _skip(data, 0, b"{")
@@ -55,7 +55,9 @@ def members(data: bytes) -> dict[str, Span]:
 
 
 def elements(data: bytes, span: Span) -> Iterator[Span]:
-    """The elements of the list at ``span``. Raises ValueError when it is no list, or is malformed between elements."""
+    """The elements of the list at ``span``. Raises ValueError when it is not a list, or is malformed between
+    elements.
+    """
     position = _skip(data, span[0], b"[")
     if data[position : position + 1] == b"]":
         return
@@ -74,7 +76,7 @@ def value(data: bytes, span: Span) -> Any:
 
 
 def _end(data: bytes, start: int) -> int:
-    """The position behind the value that begins at ``start``."""
+    """The position after the value that begins at ``start``."""
     first = data[start : start + 1]
     if first not in (b"{", b"["):
         scalar = (_STRING if first == b'"' else _SCALAR).match(data, start)
@@ -97,7 +99,7 @@ def _end(data: bytes, start: int) -> int:
 
 
 def _skip(data: bytes, position: int, mark: bytes) -> int:
-    """The position of what follows ``mark``, which must stand at ``position``, blanks around it left aside."""
+    """The position of what follows ``mark``, which must be at ``position``, blanks around it left aside."""
     position = _BLANK.match(data, position).end()  # type: ignore[union-attr]  # matches anywhere
     if data[position : position + 1] != mark:
         raise _unexpected(data, position, repr(mark.decode()))

@@ -71,7 +71,7 @@ def parse_junit(data: bytes) -> JUnitReport:
     try:
         parser.Parse(data, True)
     except (expat.ExpatError, ValueError, LookupError) as error:
-        raise FormatError(f"it is no XML: {error}") from error
+        raise FormatError(f"it is not XML: {error}") from error
     failures = sum(case.has_failed for case in reading.cases)
     return JUnitReport(tuple(reading.cases), max(0, reading.counted - failures))
 
@@ -93,7 +93,7 @@ class _Reading:
         if not self.open and tag not in _SUITES:
             raise FormatError(f"its first element is {tag[:80]!r}", expected="testsuites or testsuite")
         if len(self.open) >= _DEEPEST:
-            raise FormatError(f"its elements are nested more than {_DEEPEST} deep")
+            raise FormatError(f"its elements are nested more than {_DEEPEST} levels deep")
         if tag == "testsuite" and self.open in ([], ["testsuites"]):
             self.counted += _number(values.get("failures")) + _number(values.get("errors"))
         self.open.append(tag)

@@ -36,16 +36,16 @@ class MachSlice:
 
 
 def read_mach_slices(head: bytes) -> tuple[MachSlice, ...]:
-    """The slices of a file that begins with ``head``; the load commands as far as these bytes have them.
+    """The slices of a file that starts with ``head``; the load commands as far as these bytes have them.
 
-    Raises FormatError for what is no Mach-O file.
+    Raises FormatError for what is not a Mach-O file.
     """
     if head[:4] in _THIN:
         return (_slice(head),)
     row = _FAT.get(head[:4])
     count = int.from_bytes(head[4:8], "big")
     if row is None or not 0 < count <= _MOST_SLICES or len(head) < 8 + count * row.size:
-        raise FormatError("the file is no Mach-O file", expected="its magic number, and at most 19 slices")
+        raise FormatError("the file is not a Mach-O file", expected="its magic number, and at most 19 slices")
     found = []
     for number in range(count):
         processor, _, offset, *_ = row.unpack_from(head, 8 + number * row.size)

@@ -1,4 +1,4 @@
-"""Where a page that came from a server may lead: to servers, and never to this machine."""
+"""Where a page that came from a server may lead: to servers, and never to this host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[^:]*://([^/?#]*)")
 _PORT = re.compile(r":\d*$")
 _REMOTE = ("http", "https")
-_LOOPBACK = "the loopback of this machine"
+_LOOPBACK = "the loopback address"
 
 
 class Refused(NamedTuple):
@@ -32,16 +32,16 @@ class Refused(NamedTuple):
 def why_refused(link: str, page: str) -> str:
     """Why ``page``, an absolute URL, may not lead to ``link``, another one: the rest of a sentence; "" when it may.
 
-    A page on this machine (a file, or a server on the loopback) may lead to this machine. A host is judged as it is
+    A page on this host (a file, or a server on the loopback) may lead to this host. A host is judged as it is
     written, a name is not looked up.
     """
     if _scheme(page) not in _REMOTE:
         return ""
     scheme = _scheme(link)
     if scheme == "file":
-        return "is a file of this machine"
+        return "is a file of this host"
     if scheme not in _REMOTE:
-        return f"is an address of the kind {scheme!r}" if scheme else "is no address"
+        return f"is an address of the kind {scheme!r}" if scheme else "is not an address"
     authority = _authority(link)
     if "\\" in authority:  # some readers of URLs end the host there, others do not
         return "has a backslash in its host"
@@ -61,7 +61,7 @@ def _authority(url: str) -> str:
 
 @functools.lru_cache(maxsize=64)  # the thousands of links of a page lead to a few hosts
 def _place_of(authority: str) -> str:
-    """What of this machine, or of its own link, the host of a URL names; "" for any other host."""
+    """What of this host, or of its own link, the host of a URL names; "" for any other host."""
     host = _PORT.sub("", authority.rpartition("@")[2]).strip("[]").partition("%")[0].rstrip(".").lower()
     if host == "localhost" or host.endswith(".localhost"):  # RFC 6761
         return _LOOPBACK

@@ -66,12 +66,12 @@ def _uncommented(line: str) -> str:
 
 
 def setting(text: str) -> tuple[str, str]:
-    """The option of a line that begins with a dash, and its value, "" when it has none."""
+    """The option of a line that starts with a dash, and its value, "" when it has none."""
     match = _SETTING.match(text)
     return (match[1], (match[2] or "").strip().strip("\"'")) if match else (text.split(maxsplit=1)[0], "")
 
 
 def split_options(text: str) -> tuple[str, str]:
-    """A requirement, and the options behind it."""
+    """A requirement, and the options after it."""
     match = OPTION.search(text) if "-" in text else None
     return (text[: match.start()].rstrip(), text[match.start() :]) if match else (text, "")

@@ -115,7 +115,7 @@ def redact_text(text: str) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable, an option or a field of this name holds a secret: HF_TOKEN, api-key, client_secret."""
+    """Whether a variable, an option or a field of this name contains a secret: HF_TOKEN, api-key, client_secret."""
     return bool(_SECRET_NAME.search(name))
 
 
@@ -139,7 +139,7 @@ def redacted(value: Any, clean: Callable[[str], str] = redact_text) -> Any:
 
 
 def _of_match(match: re.Match[str]) -> str:
-    """A URL in a text, which may stand in quotes or brackets and end a sentence."""
+    """A URL in a text, which may be in quotes or brackets and end a sentence."""
     url = match[0].rstrip(")]}>'`,.;!")
     return redact(url) + match[0][len(url) :]
 

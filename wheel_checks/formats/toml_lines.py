@@ -33,7 +33,7 @@ class TextLine:
 
 
 def text_lines(text: str) -> Iterator[TextLine]:
-    """Every string of a valid document that is no key, in order."""
+    """Every string of a valid document that is not a key, in order."""
     reader, line = _Reader(), 1
     for match in _TOKEN.finditer(text):
         if match["end"]:
@@ -65,7 +65,7 @@ class _Reader:
 
     def end_line(self) -> None:
         if self.depth:
-            return  # an array goes on
+            return  # an array continues
         if not self.in_value and self.words[:1] == ["["]:
             self.table = "".join(word for word in self.words if word not in "[]")
         self.words, self.in_value = [], False

@@ -1,4 +1,4 @@
-"""Names of C++ symbols: as the C++ library of this machine writes them, and never a crash for anything else."""
+"""Names of C++ symbols: as the C++ library of this host writes them, and never a crash for anything else."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NO_NAMES = [
 
 @cache
 def demangler() -> ctypes.CDLL | None:
-    """The C++ library of this machine, whose abi::__cxa_demangle is the reference."""
+    """The C++ library of this host, whose abi::__cxa_demangle is the reference."""
     name = ctypes.util.find_library("stdc++")
     return ctypes.CDLL(name) if name else None
 
@@ -80,7 +80,7 @@ def test_a_name_is_written_as_programmers_write_it(name: str) -> None:
     assert demangle(name) == NAMES[name]
 
 
-@pytest.mark.skipif(demangler() is None, reason="this machine has no libstdc++")
+@pytest.mark.skipif(demangler() is None, reason="this host has no libstdc++")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_c_plus_plus_library_writes_the_same(name: str) -> None:
     if demangle(name) != name:

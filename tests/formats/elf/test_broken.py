@@ -35,15 +35,15 @@ def refusal(data: bytes) -> str:
         ({"EI_DATA": 0}, "EI_DATA is 0; expected 1 or 2"),
         ({"EI_VERSION": 2}, "EI_VERSION is 2; expected 1"),
         ({"e_version": 7}, "e_version is 7; expected 1"),
-        ({"e_phoff": HUGE}, "the program header table at e_phoff lies at bytes 0x1000000000000000"),
+        ({"e_phoff": HUGE}, "the program header table at e_phoff is at bytes 0x1000000000000000"),
         ({"e_phentsize": 32}, "e_phentsize is 32; expected 56"),
         ({"e_phnum": 5000}, "e_phnum is 5000; expected at most 4096"),
         ({"e_phnum": 0xFFFF, "sh_info[]": 2**32 - 1}, "e_phnum is 4294967295; expected at most 4096"),
-        ({"e_shoff": HUGE}, "the section header table at e_shoff lies at bytes 0x1000000000000000"),
+        ({"e_shoff": HUGE}, "the section header table at e_shoff is at bytes 0x1000000000000000"),
         ({"e_shoff": 0}, "e_shoff is 0; expected the offset"),
         ({"e_shentsize": 0}, "e_shentsize is 0; expected 64"),
         ({"e_shnum": 0, "sh_size[]": HUGE}, f"e_shnum is {HUGE}; expected at most 100000"),
-        ({"e_shnum": 0xFF00}, "the section header table at e_shoff lies at"),
+        ({"e_shnum": 0xFF00}, "the section header table at e_shoff is at"),
         ({"e_shstrndx": 500}, "e_shstrndx is 500; expected less than"),
         ({"sh_offset[.nv_fatbin]": HUGE}, "sh_offset and sh_size of section 8 (.nv_fatbin) are 0x1000000000000000"),
         ({"sh_size[.dynsym]": HUGE}, "sh_offset and sh_size of section 3 (.dynsym) are"),
@@ -64,10 +64,10 @@ def refusal(data: bytes) -> str:
         ({"p_offset[DYNAMIC]": 64}, "p_offset of PT_DYNAMIC is 0x40; expected"),
         ({"p_filesz[DYNAMIC]": HUGE}, "p_vaddr of PT_DYNAMIC points to 1152921504606846976 bytes"),
         ({"p_filesz[DYNAMIC]": 32}, "PT_DYNAMIC of 0x20 bytes has no end; expected DT_NULL"),
-        ({"p_offset[INTERP]": HUGE}, "PT_INTERP lies at bytes"),
+        ({"p_offset[INTERP]": HUGE}, "PT_INTERP is at bytes"),
         ({"p_filesz[INTERP]": 2**40}, "p_filesz of PT_INTERP is 1099511627776; expected at most 4096"),
         ({"p_filesz[INTERP]": 5}, "PT_INTERP is b'/lib/'; expected a path that ends with a zero byte"),
-        ({"p_offset[NOTE]": HUGE}, "PT_NOTE lies at bytes"),
+        ({"p_offset[NOTE]": HUGE}, "PT_NOTE is at bytes"),
         ({"p_offset[NOTE]": 0, "p_filesz[NOTE]": 40}, "n_namesz and n_descsz of the note at byte 0 of PT_NOTE are"),
         ({"DT_STRSZ": HUGE}, "DT_STRSZ is 1152921504606846976; expected at most"),
         ({"DT_STRTAB": HUGE}, "DT_STRTAB points to"),
@@ -81,16 +81,19 @@ def refusal(data: bytes) -> str:
         ({"DT_SYMTAB": 0}, "st_name is"),
         ({"DT_SYMTAB": HUGE}, "DT_SYMTAB points to"),
         ({"DT_VERNEEDNUM": HUGE}, "DT_VERNEEDNUM is 1152921504606846976; expected at most 32767"),
-        ({"DT_VERNEEDNUM": 3}, "record 1 of DT_VERNEED says that the next one is 0 bytes away; expected one more"),
+        (
+            {"DT_VERNEEDNUM": 3},
+            "record 1 of DT_VERNEED says that the next one is 0 bytes away; expected another record",
+        ),
         ({"DT_VERNEEDNUM": 1}, "record 0 of DT_VERNEED says that the next one is 48 bytes away; expected 0"),
         ({"DT_VERNEED": HUGE}, "DT_VERNEED points to"),
         ({"vn_version[0]": 2}, "vn_version is 2; expected 1"),
         ({"vn_cnt[0]": 0xFFFF}, "record 1 of vn_aux of DT_VERNEED says that the next one is 0 bytes away"),
         ({"vn_file[1]": 2**31}, "vn_file is 2147483648; expected less than"),
-        ({"vn_aux[0]": 2**32 - 1}, "record 0 of vn_aux of DT_VERNEED lies 0xffffffff bytes behind its start"),
-        ({"vn_next[0]": 2**32 - 16}, "record 1 of DT_VERNEED lies 0xfffffff0 bytes behind its start"),
+        ({"vn_aux[0]": 2**32 - 1}, "record 0 of vn_aux of DT_VERNEED lies 0xffffffff bytes after its start"),
+        ({"vn_next[0]": 2**32 - 16}, "record 1 of DT_VERNEED lies 0xfffffff0 bytes after its start"),
         ({"vn_next[0]": 4}, "record 0 of DT_VERNEED is 4 bytes long; expected at least 16"),
-        ({"vna_next[0]": 2**32 - 16}, "record 1 of vn_aux of DT_VERNEED lies 0x100000000 bytes behind"),
+        ({"vna_next[0]": 2**32 - 16}, "record 1 of vn_aux of DT_VERNEED lies 0x100000000 bytes after"),
         ({"vna_name[0]": 9999}, "vna_name is 9999; expected less than"),
         ({"vna_hash[0]": 1}, "vna_hash is 0x1; expected 0x6969197, the hash of 'GLIBC_2.17'"),
         ({"DT_VERDEFNUM": 0}, "DT_VERDEFNUM is 0; expected the number of records at DT_VERDEF"),
@@ -116,8 +119,8 @@ def test_a_corrupt_field_is_named(fields: dict[str, int], message: str) -> None:
     ("data", "message"),
     [
         (b"", "the file has 0 bytes; expected an ELF header"),
-        (b"PK\3\4" + bytes(60), "e_ident begins with 50 4b 03 04; expected 7f 45 4c 46"),
-        (b"\x7fELF\2\1\1" + bytes(20), "the ELF header lies at bytes 0x10 to 0x40; expected a place inside the file"),
+        (b"PK\3\4" + bytes(60), "e_ident starts with 50 4b 03 04; expected 7f 45 4c 46"),
+        (b"\x7fELF\2\1\1" + bytes(20), "the ELF header is at bytes 0x10 to 0x40; expected a place inside the file"),
     ],
 )
 def test_what_is_no_elf_file(data: bytes, message: str) -> None:
@@ -206,5 +209,5 @@ def test_nothing_tells_the_number_of_symbols() -> None:
     built = Elf(symbols=(Symbol("f"),), hash="none", section_table=False).build()
     assert refusal(built.with_fields({"DT_SYMTAB": built.value("DT_STRTAB")})) == (
         "nothing says the number of dynamic symbols; "
-        "expected DT_HASH, DT_GNU_HASH, a section table, or DT_STRTAB behind DT_SYMTAB"
+        "expected DT_HASH, DT_GNU_HASH, a section table, or DT_STRTAB after DT_SYMTAB"
     )

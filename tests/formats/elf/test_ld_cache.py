@@ -46,8 +46,8 @@ def test_libraries_are_those_of_one_machine_and_variants_for_processors_come_las
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "begins with b''"),
-        (b"ld.so-1.7.0\0" + b"\xff" * 40, "begins with"),
+        (b"", "starts with b''"),
+        (b"ld.so-1.7.0\0" + b"\xff" * 40, "starts with"),
         (b"glibc-ld.so.cache1.1", "ends after 20 bytes"),
         (ld_cache(("a", "b", X86_64))[:70], "nlibs of ld.so.cache is 1"),
         (ld_cache(("a", "b", X86_64))[:-1], "value of an entry of ld.so.cache points to byte 74"),

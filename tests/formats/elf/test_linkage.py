@@ -61,7 +61,7 @@ def test_the_first_bytes_of_it_say_the_same(compiled: bytes) -> None:
 def test_fewer_bytes_say_how_many_would_do(compiled: bytes) -> None:
     reach, rounds = 2048, 0
     while (found := read_front(compiled[:reach]))[0] is None:
-        assert found[1] > reach, "a table that goes on must ask for more"
+        assert found[1] > reach, "a table that continues must ask for more"
         reach, rounds = found[1], rounds + 1
 
     assert rounds < 6
@@ -76,7 +76,7 @@ def test_tables_of_hashes_that_end_far_behind_the_first_bytes(style: str, tmp_pa
     data = compile_once(tmp_path / "libmany.so", options, source, ()).read_bytes()
     reach, rounds = 8192, 0
     while (found := read_front(data[:reach]))[0] is None:
-        assert found[1] > reach, "a table that goes on must ask for more"
+        assert found[1] > reach, "a table that continues must ask for more"
         reach, rounds = found[1], rounds + 1
 
     assert rounds < 6

@@ -1,4 +1,4 @@
-"""Our facts against those of pyelftools, on real files of this machine and on built ones of other machines."""
+"""Our facts against those of pyelftools, on real files of this host and on built ones of other machines."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def test_what_is_held_between_chunks_is_less_than_a_header(chunks: list[bytes]) 
 
 
 def skipping(data: bytes, size: int) -> GpuCode:
-    """The summary of a section of which payloads are left out, read in pieces of ``size`` bytes."""
+    """The summary of a section of which payloads are omitted, read in pieces of ``size`` bytes."""
     scanner, position = FatbinScanner(), 0
     while position < len(data):
         scanner.feed(data[position : position + size])

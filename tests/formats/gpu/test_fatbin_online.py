@@ -32,7 +32,7 @@ CUOBJDUMP = "nvidia_cuda_cuobjdump-13.5.37-py3-none-manylinux"
 
 
 def open_wheel(client: HttpClient, wheel: str, machine: str = "") -> ByteSource:
-    """The file on the index whose name begins with ``wheel`` and is for ``machine``."""
+    """The file on the index whose name starts with ``wheel`` and is for ``machine``."""
     index = configured_index()
     project = wheel.partition("-")[0].replace("_", "-")
     page = client.get_page(f"{index}/{project}/", {"Accept": "text/html"})

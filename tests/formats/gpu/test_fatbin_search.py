@@ -104,7 +104,7 @@ def test_too_many_containers_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_too_many_unsound_containers_are_refused() -> None:
     unsound = fat_binary("sm_90")[:16].ljust(24, b"\xff")
 
-    with pytest.raises(FormatError, match="too many unsound"):
+    with pytest.raises(FormatError, match="too many invalid"):
         found(unsound * (fatbin_search.MAX_UNSOUND + 1) + bytes(1000))
 
 

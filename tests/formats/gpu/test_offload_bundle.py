@@ -92,10 +92,10 @@ def test_what_is_seen_in_a_part_is_there() -> None:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"\x7fELF" + bytes(100), "begins with"),
+        (b"\x7fELF" + bytes(100), "starts with"),
         (b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", 1 << 40), "has 1099511627776 entries"),
         (b"CCOB" + struct.pack("<HH", 9, 0) + bytes(40), "version 9"),
-        (b"CCOB" + struct.pack("<HHII", 2, 0, 100, 100) + bytes(100), "no sound zlib stream"),
+        (b"CCOB" + struct.pack("<HHII", 2, 0, 100, 100) + bytes(100), "not a valid zlib stream"),
         (b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<QQQQ", 1, 0, 5, 1 << 50), "an identifier has"),
     ],
 )

@@ -46,7 +46,7 @@ def read(name: str, text: str) -> None:
         ("poetry.lock", "a = 1", "metadata is of type NoneType; expected a table"),
         ("poetry.lock", '[metadata]\nlock-version = "3.0"', "metadata.lock-version is '3.0'"),
         ("poetry.lock", POETRY + 'name = "a"\nfiles = [{ file = "../../etc/passwd" }]', "expected the name of a file"),
-        ("poetry.lock", POETRY + 'name = "a"\nfiles = 1', "files is no list"),
+        ("poetry.lock", POETRY + 'name = "a"\nfiles = 1', "files is not a list"),
         ("poetry.lock", POETRY + 'name = "a"\n[package.dependencies]\n"a b" = "*"', "expected the name of a project"),
         ("pdm.lock", '[metadata]\nlock_version = "5.0"', "metadata.lock_version is '5.0'"),
         ("pdm.lock", PDM + 'name = "a"\ndependencies = ["=="]', r"dependencies is '=='; expected a requirement"),
@@ -60,7 +60,7 @@ def read(name: str, text: str) -> None:
         ("pixi.lock", PIXI + "- other: x\n", r"packages\[0\] has other; expected an entry conda or pypi"),
         ("pixi.lock", PIXI.replace("[]", "[{pypi: x}]"), "environments name 'pypi x'"),
         ("pylock.toml", "x = 1", "lock-version is None"),
-        ("odd.lock", "nothing", "odd.lock is no lock file that is known; expected uv.lock, pylock.toml"),
+        ("odd.lock", "nothing", "odd.lock is not a known lock file; expected uv.lock, pylock.toml"),
     ],
 )
 def test_one_sentence(name: str, text: str, message: str) -> None:

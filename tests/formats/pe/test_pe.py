@@ -1,4 +1,4 @@
-"""PE files: what they say of sections and imports, and that no lie in them is believed or endless."""
+"""PE files: what they say of sections and imports, and that no are in them is believed or endless."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def test_long_section_names_come_from_the_string_table() -> None:
     [
         ({"e_lfanew": 2**32 - 1}, "e_lfanew is 0xffffffff"),
         ({"e_lfanew": 0x40}, "not the signature PE"),
-        ({"e_lfanew": 0xFFF0}, "the COFF header lies at bytes"),
+        ({"e_lfanew": 0xFFF0}, "the COFF header is at bytes"),
         ({"NumberOfSections": 0xFFFF}, "NumberOfSections is 65535"),
-        ({"NumberOfSections": 2_000}, "section table lies at bytes"),
+        ({"NumberOfSections": 2_000}, "section table is at bytes"),
         ({"SizeOfOptionalHeader": 0xFFFF}, "SizeOfOptionalHeader is 65535"),
         ({"SizeOfOptionalHeader": 20}, "optional header has the magic"),
         ({"SizeOfOptionalHeader": 120}, "NumberOfRvaAndSizes is 16"),

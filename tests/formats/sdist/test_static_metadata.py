@@ -105,7 +105,7 @@ def test_build_systems() -> None:
     text = '[build-system]\nrequires = ["setuptools", "torch"]\nbuild-backend = "mine"\nbackend-path = ["."]\n'
     assert read_build_system(text.encode()) == BuildSystem(("setuptools", "torch"), "mine", in_tree=True)
     assert read_build_system(None) == read_build_system(b"[tool.x]\n") == BuildSystem()
-    with pytest.raises(FormatError, match="no list of requirements"):
+    with pytest.raises(FormatError, match="not a list of requirements"):
         read_build_system(b'[build-system]\nrequires = "setuptools"\n')
 
 

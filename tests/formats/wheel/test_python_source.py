@@ -151,16 +151,16 @@ def test_cuda_pathfinder_finds_by_name() -> None:
 def test_a_function_that_nothing_calls_keeps_its_parameters() -> None:
     source = parse_python_source("pkg/load.py", b"import ctypes\ndef load(name):\n  ctypes.CDLL('pkg/' + name)")
     assert source.actions[1:] == ()
-    assert source.function("load").actions[0].names == ("pkg/\x01name\x02",)  # type: ignore[union-attr]  # it is there
+    assert source.function("load").actions[0].names == ("pkg/\x01name\x02",)  # type: ignore[union-attr]  # it is present
 
 
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
-        (b"def f(:", "no Python that can be parsed here: invalid syntax (line 1)"),
-        (b"x = '\0'", "no Python that can be parsed here"),
-        (b"x = " + b"(" * 5000, "no Python that can be parsed here"),
-        (b"x = " + b"-" * 90_000 + b"1", "no Python that can be parsed here"),
+        (b"def f(:", "not valid Python for this interpreter: invalid syntax (line 1)"),
+        (b"x = '\0'", "not valid Python for this interpreter"),
+        (b"x = " + b"(" * 5000, "not valid Python for this interpreter"),
+        (b"x = " + b"-" * 90_000 + b"1", "not valid Python for this interpreter"),
         (b"#" * (MAX_SIZE + 1), "it has 1,048,578 bytes; at most 1,048,576 are parsed"),
         (b"\n".join(b"def f%d(): f%d(); f%d()" % (i, i + 1, i + 1) for i in range(3000)), "too many steps"),
     ],

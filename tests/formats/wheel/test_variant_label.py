@@ -34,7 +34,7 @@ def test_the_last_part_is_the_label(file_name: str, build: str, label: str) -> N
     "file_name",
     [
         "demo-1.0-py3-none-any-.whl",  # an empty label
-        "demo-1.0-rc1-py3-none-any.whl",  # a build tag that begins with no digit
+        "demo-1.0-rc1-py3-none-any.whl",  # a build tag that starts with no digit
         "demo-1.0-1-py3-none-any-cu13-more.whl",  # a label with a dash
         "my-demo-1.0-1-py3-none-any.whl",  # a name with a dash
     ],

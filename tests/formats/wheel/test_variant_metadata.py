@@ -65,7 +65,7 @@ def test_older_revisions_may_order_features_and_values() -> None:
     ("made", "kind", "told"),
     [
         (document({"cu130": CU130}, schema=None), "schema", "$schema is missing or no string"),
-        (document({"cu130": CU130}, schema="https://example.org/v9.json"), "schema", "a revision that is not known"),
+        (document({"cu130": CU130}, schema="https://example.org/v9.json"), "schema", "an unknown revision"),
         (document({"cu130": CU130}, extra={}), "shape", "the document has 'extra', which its revision does not know"),
         (document({}, variants=None), "shape", "variants is missing"),
         (document({}, variants=[]), "shape", "variants is a list; expected an object"),
@@ -79,7 +79,7 @@ def test_older_revisions_may_order_features_and_values() -> None:
         (
             document({}, variants={"a": {"nvidia": {"sm_arch": [90]}}}),
             "shape",
-            "variants.'a'.nvidia.'sm_arch' holds something else than strings",
+            "variants.'a'.nvidia.'sm_arch' contains values other than strings",
         ),
         (document({}, variants={"a": {"nvidia": {"sm_arch": []}}}), "shape", "variants.'a'.nvidia.'sm_arch' is empty"),
         (
@@ -113,7 +113,7 @@ def test_older_revisions_may_order_features_and_values() -> None:
         (
             document({"cu130": CU130}, providers={}),
             "provider",
-            "there is no provider for 'nvidia': nothing can say what supports it",
+            "there is no provider for 'nvidia': so support cannot be determined",
         ),
         (
             document({"cu130": CU130}, providers={"nvidia": {}}),
@@ -123,7 +123,7 @@ def test_older_revisions_may_order_features_and_values() -> None:
         (
             document({"cu130": CU130}, providers={"nvidia": {"requires": "nvidia-variant-provider"}}),
             "provider",
-            "providers.'nvidia'.requires is no list of requirements",
+            "providers.'nvidia'.requires is not a list of requirements",
         ),
         (
             document({"cu130": CU130}, providers={"nvidia": {"requires": ["x"], "optional": "yes"}}),
@@ -153,7 +153,7 @@ def test_older_revisions_may_order_features_and_values() -> None:
         (
             document({"b": BLAS}, providers={"blas": {"builtin": "blas", "plugin-api": "blas:Plugin"}}),
             "provider",
-            "providers.'blas'.plugin-api is of no use without requires",
+            "providers.'blas'.plugin-api has no effect without requires",
         ),
         (
             document({"null": []}, providers={"nvidia": {"builtin": "x"}, "y": {"builtin": "y"}}),
@@ -214,7 +214,7 @@ def test_a_key_that_stands_twice_is_a_fault() -> None:
         (b"", "variant.json is not valid JSON"),
         (b"\xff", "variant.json is not valid JSON"),
         (b"[1, 2", "variant.json is not valid JSON"),
-        (b"[]", "variant.json holds a JSON list; expected an object"),
+        (b"[]", "variant.json contains a JSON list; expected an object"),
         (b"[" * 100_000, "variant.json is nested too deeply to be read"),
         (b'{"a":' * 100_000, "variant.json is nested too deeply to be read"),
         (b'{"a": ' + b"9" * 100_000 + b"}", "variant.json is not valid JSON"),

@@ -39,7 +39,7 @@ def test_a_build_number_ranks_above_none_and_by_number() -> None:
         ("torch-2.10.0.tar.gz", "is not a wheel's file name"),
         ("torch.whl", "has 1 parts between dashes"),
         ("my-torch-2-1-py3-none-any.whl", "has 7 parts between dashes"),
-        ("torch-2.10.0-rc1-py3-none-any.whl", "the build tag 'rc1'; expected a build tag that begins with a digit"),
+        ("torch-2.10.0-rc1-py3-none-any.whl", "the build tag 'rc1'; expected a build tag that starts with a digit"),
         ("torch-2.10.0--py3-none-any.whl", "the build tag ''"),
         ("torch-two-py3-none-any.whl", "has the version 'two'"),
         ("my__torch-2-py3-none-any.whl", "has the name 'my__torch'"),

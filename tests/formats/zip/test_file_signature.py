@@ -1,4 +1,4 @@
-"""What a file that is no archive looks like."""
+"""What a file that is not an archive looks like."""
 
 from __future__ import annotations
 

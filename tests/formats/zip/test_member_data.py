@@ -91,7 +91,7 @@ def test_a_lie_of_the_directory(lie: dict[str, int], sentence: str) -> None:
 
 def test_damaged_deflate_data() -> None:
     member, data = member_and_data()
-    assert "not a sound deflate stream" in refusal(member, b"\xff" * len(data))
+    assert "not a valid deflate stream" in refusal(member, b"\xff" * len(data))
     assert "ends within its deflate stream" in refusal(member, data[:-2])
     assert "ends within its deflate stream" in refusal(member, b"")
     assert "bytes after the end of its deflate stream" in refusal(member, data + b"more")

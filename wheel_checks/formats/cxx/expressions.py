@@ -115,7 +115,7 @@ class Expressions(Cursor):
         raise NotImplementedError
 
     def expanded(self) -> Term:
-        """A pack expansion of a type, behind its ``Dp``."""
+        """A pack expansion of a type, after its ``Dp``."""
         raise NotImplementedError
 
     def operator_name(self) -> str:

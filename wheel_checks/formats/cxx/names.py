@@ -150,7 +150,7 @@ class _Parser(TypeParser):
     def _component(  # noqa: PLR0911  # one branch for each form of the grammar
         self, scope: Term | None, *, returns: bool
     ) -> tuple[Term, bool, bool]:
-        """The next component of a nested name behind ``scope``; whether it is new to the terms that are referred to."""
+        """The next component of a nested name after ``scope``; whether it is new to the terms that are referred to."""
         if scope is None and self.peek() == "S" and self.peek(2) != "St":
             return self.abbreviation(in_scope=True), True, False
         if scope is None and self.take("St"):
@@ -161,7 +161,7 @@ class _Parser(TypeParser):
             return self.decltype(), True, True
         if self.peek() == "I" and scope is not None:
             return self.with_template_arguments(scope), returns, True
-        if self.take("M") and scope is not None:  # the initializer of a data member, which holds a lambda
+        if self.take("M") and scope is not None:  # the initializer of a data member, which contains a lambda
             return scope, returns, False
         before = scope
 

@@ -1,4 +1,4 @@
-"""Types of C++ as they are written: the parts before and behind a name, packs of several, and the names of the simple.
+"""Types of C++ as they are written: the parts before and after a name, packs of several, and the names of the simple.
 
 A type stands around what it declares: ``int (*`` and ``)(char)`` for a pointer to a function. So a term has a left and
 a right part. A term that stands for a pack (``T...``) is open until it is expanded; what is made of it is, too.
@@ -50,7 +50,7 @@ class Undecodable(Exception):  # noqa: N818  # not an error: the name is returne
 class Term:
     """A type, a name or an expression.
 
-    ``kind`` is "function" or "array" for what a pointer must stand in parentheses to; ``reference`` is "&" or "&&".
+    ``kind`` is "function" or "array" for what a pointer must be in parentheses to; ``reference`` is "&" or "&&".
     ``simple`` is the last component of a name, which its constructors have; ``templated`` says that the name ends with
     template arguments. With ``pack`` it stands for several terms, ``open`` until they are expanded.
     """
@@ -125,7 +125,7 @@ def _rvalue(to: Term) -> Term:
 
 
 def qualified(term: Term, qualifier: str) -> Term:
-    """A type with ``const``, ``volatile``, ``__restrict`` or a vendor's qualifier; of a function, behind it."""
+    """A type with ``const``, ``volatile``, ``__restrict`` or a vendor's qualifier; of a function, after it."""
 
     def make(one: Term) -> Term:
         if one.kind == "function":

@@ -1,6 +1,6 @@
 """Where the bytes of an ELF file come from: all of them, or the regions known so far.
 
-The readers ask for bytes at an offset. What is not known raises :class:`BytesNeeded`, which says what to fetch next.
+The readers ask for bytes at an offset. What is unknown raises :class:`BytesNeeded`, which says what to fetch next.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class ByteRange(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The offset behind the last byte."""
+        """The offset after the last byte."""
         return self.offset + self.length
 
 
 class BytesNeeded(Exception):  # noqa: N818  # not an error: it names what the caller has to fetch
-    """Bytes are needed that are not known. ``ranges`` are sorted, do not touch one another and lie inside the file."""
+    """Bytes are needed that are unknown. ``ranges`` are sorted, do not touch one another and are inside the file."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
         self.ranges = merge(ranges)
@@ -39,7 +39,7 @@ class ElfBytes(Protocol):
         """The size of the whole file in bytes."""
 
     def read(self, offset: int, length: int) -> bytes:
-        """Exactly these bytes, which lie inside the file. Raises BytesNeeded with what is unknown of them."""
+        """Exactly these bytes, which are inside the file. Raises BytesNeeded with what is unknown of them."""
 
 
 def merge(ranges: Iterable[tuple[int, int]], gap: int = 0) -> tuple[ByteRange, ...]:
@@ -76,7 +76,7 @@ class _Piece(NamedTuple):
 
 
 class KnownRegions:
-    """The regions of a file of ``size`` bytes that are known so far, such as a head, a tail and what was asked for."""
+    """The regions of a file of ``size`` bytes that are known so far, such as a head, a tail and what was requested."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -129,7 +129,7 @@ def _offset(piece: _Piece) -> int:
 class StreamKeeper:
     """Takes a file of ``size`` bytes from its beginning in chunks of any size, and keeps chosen ranges of it.
 
-    ``regions`` is what has been kept; feed on to an end, or until :attr:`position` is behind what is wanted.
+    ``regions`` is what has been kept; feed on to an end, or until :attr:`position` is after what is wanted.
     """
 
     def __init__(self, size: int, ranges: Iterable[tuple[int, int]]) -> None:

@@ -100,7 +100,7 @@ class DynamicTable:
         """The value of ``tag``. Raises FormatError when it is missing."""
         value = self.values.get(tag)
         if value is None:
-            raise FormatError(f"the dynamic section has no {tag}", expected="one, for others refer to it")
+            raise FormatError(f"the dynamic section has no {tag}", expected="one, since others refer to it")
         return value
 
     def strings(self, *, whole: bool = False) -> StringTable:

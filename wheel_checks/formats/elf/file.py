@@ -3,7 +3,7 @@
     facts = read_elf(WholeFile(data))
     facts.dynamic.needed        # ("libc10.so", "libc.so.6")
 
-What cannot be read from the bytes at hand is :class:`Missing` and says which bytes it needs. What the loader reads
+What cannot be read from the bytes available is :class:`Missing` and says which bytes it needs. What the loader reads
 (program headers, PT_DYNAMIC) goes before the section table.
 """
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Part(StrEnum):
-    """The parts of the facts that can be asked for one by one; the header always comes along."""
+    """The parts of the facts that can be requested one by one; the header always comes along."""
 
     SEGMENTS = "segments"
     INTERPRETER = "interpreter"
@@ -83,7 +83,7 @@ class ElfFacts:
 
     @property
     def missing(self) -> frozenset[Part]:
-        """The parts that were asked for and need more bytes."""
+        """The parts that were requested and need more bytes."""
         return frozenset(part for part in Part if isinstance(value := getattr(self, part), Missing) and value.ranges)
 
     @property
@@ -163,5 +163,5 @@ def read_elf_by_ranges(
             known.add(piece.offset, data)
     raise FormatError(
         f"the structures of the ELF file are scattered over more than {MAX_ROUNDS} places that lead to one another",
-        expected="tables that each lie in one place",
+        expected="tables that each are in one place",
     )

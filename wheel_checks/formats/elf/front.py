@@ -19,14 +19,14 @@ from wheel_checks.formats.elf.linkage import Exports, Imports
 from wheel_checks.formats.elf.symbols import MAX_SYMBOLS
 from wheel_checks.formats.elf.versions import MAX_VERSIONS, NeededVersion, SymbolVersions, VersionNeed
 
-_FIRST_PLACE = 0x200  # bytes: behind the program headers, of which a library has seven at least
+_FIRST_PLACE = 0x200  # bytes: after the program headers, of which a library has seven at least
 _LAST_OLD = 0x400  # where .hash may begin: it is the first table, or follows a note
-_ENOUGH = 64  # buckets by which a table is taken for one that goes on
+_ENOUGH = 64  # buckets by which a table is taken for one that continues
 _SYMBOL = struct.Struct("<IBBHQQ")
 _NEED, _AUX = struct.Struct("<HHIII"), struct.Struct("<IHHII")
 _WEAK, _UNTYPED = 2, (3, 4)
 _LONGEST_STRINGS = 1 << 26
-_NAMES = 8192  # bytes of .dynstr behind the last symbol: names of libraries, versions and search paths
+_NAMES = 8192  # bytes of .dynstr after the last symbol: names of libraries, versions and search paths
 _MOST_VERSIONS = 1000
 _COMPARED = 4096  # names of which the hashes are compared, at most
 _MARGIN = 64  # words read beyond the beginning of the last chain
@@ -50,17 +50,17 @@ class Front:
 
 
 def find_exports(head: bytes) -> tuple[Exports | None, int]:
-    """The exports of the library that begins with ``head``.
+    """The exports of the library that starts with ``head``.
 
-    Returns them, or None and how many bytes of the file a table takes that begins in ``head`` and goes on behind it (0:
-    none does).
+    Returns them, or None and how many bytes of the file a table takes that begins in ``head`` and continues after it
+    (0: none does).
     """
     found = _find_hashes(head)
     return (None, found) if isinstance(found, int) else (Exports.of(found.chain), 0)
 
 
 class _BytesBehindError(Exception):
-    """What is read goes on behind the bytes at hand, to about ``reach``."""
+    """What is read goes on after the bytes available, to about ``reach``."""
 
     def __init__(self, reach: int) -> None:
         super().__init__(f"{reach} bytes are needed")
@@ -126,14 +126,14 @@ def _string(head: bytes, strings_at: int, index: int) -> str:
 
 
 def _version_table(head: bytes, start: int, rows: list[tuple[int, ...]]) -> int:
-    """Where .gnu.version begins, behind the strings: the names of libraries stand between, and only zeros look like it.
+    """Where .gnu.version begins, after the strings: the names of libraries stand between, and only zeros look like it.
 
     It is known by its entries: 0 for the first symbol, small numbers for the others, not 0 for those that are defined.
-    Raises FormatError where there isn't one, and _BytesBehindError.
+    Raises FormatError where none exists, and _BytesBehindError.
     """
     count = len(rows)
     for offset in range((start + 1) & ~1, min(start + _NAMES, len(head) - 2 * count + 1), 2):
-        if head[offset - 1 : offset + 2] != bytes(3):  # the end of the last string, or the byte behind it, goes before
+        if head[offset - 1 : offset + 2] != bytes(3):  # the end of the last string, or the byte after it, goes before
             continue
         entries = struct.unpack_from(f"<{count}H", head, offset)
         if all((entry & MAX_VERSIONS) < _MOST_VERSIONS for entry in entries) and all(
@@ -167,7 +167,7 @@ def _needs(head: bytes, at: int, strings_at: int) -> tuple[VersionNeed, ...]:
 
 
 def _find_hashes(head: bytes) -> _Hashed | int:
-    """The table .gnu.hash; how many bytes would hold it where it goes on behind ``head``, 0 for none."""
+    """The table .gnu.hash; how many bytes would hold it where it continues after ``head``, 0 for none."""
     most = 0
     for offset in range(_FIRST_PLACE, len(head) - 15, 8):
         numbers = buckets, first, words, shift = struct.unpack_from("<4I", head, offset)
@@ -205,7 +205,7 @@ def _looks_like_buckets(head: bytes, at: int, first: int) -> bool:
 
 
 def _end_of_old_hashes(head: bytes) -> int:
-    """How many bytes hold a table .hash that goes on behind ``head``, and the beginning of what follows; 0 for none.
+    """How many bytes hold a table .hash that continues after ``head``, and the beginning of what follows; 0 for none.
 
     Linkers put it before .gnu.hash: two counts, then indices of symbols, of which the second is the number.
     """

@@ -42,7 +42,7 @@ class ExportedSymbols:
         self._buckets, self._first, self._words, self._shift = numbers
         check_count("the number of buckets of DT_GNU_HASH", self._buckets, MAX_SYMBOLS)
         if not self._buckets or not self._words:
-            raise FormatError("DT_GNU_HASH has no buckets or no Bloom filter", expected="one of each at least")
+            raise FormatError("DT_GNU_HASH has no buckets or no Bloom filter", expected="at least one of each")
         self._bloom_at = start + head.size
         self._buckets_at = self._bloom_at + self._words * reader.bits // 8
         self._chains_at = self._buckets_at + self._buckets * 4
@@ -104,7 +104,7 @@ def exported_hashes(section: bytes, bits: int) -> tuple[int, ...]:
     if len(section) % 4 or not buckets or start + 4 * buckets > len(section):
         raise FormatError(
             f".gnu.hash has {len(section):,} bytes, {words:,} Bloom words and {buckets:,} buckets",
-            expected="buckets, and room for all that its head counts",
+            expected="buckets, and room for all counted in its header",
         )
     numbers = array("I", section[start : start + 4 * buckets])
     chains = array("I", section[start + 4 * buckets :])

@@ -92,7 +92,7 @@ class ElfHeader:
 def read_header(view: ElfBytes) -> tuple[ElfHeader, Reader]:
     """The header, and a reader for the rest of the file.
 
-    Raises FormatError for what is no ELF file of version 1, and BytesNeeded when its first bytes are unknown.
+    Raises FormatError for what is not an ELF file of version 1, and BytesNeeded when its first bytes are unknown.
     """
     bare = Reader(view)
     if view.size < _IDENT_SIZE:
@@ -100,7 +100,7 @@ def read_header(view: ElfBytes) -> tuple[ElfHeader, Reader]:
     ident = bare.read(0, _IDENT_SIZE, "e_ident", ahead=HEAD)
     if not ident.startswith(MAGIC):
         raise FormatError(
-            f"e_ident begins with {ident[:4].hex(' ')}", expected=f"{MAGIC.hex(' ')} as in every ELF file"
+            f"e_ident starts with {ident[:4].hex(' ')}", expected=f"{MAGIC.hex(' ')} as in every ELF file"
         )
     elf_class, data, version, os_abi = ident[4:8]
     bits = _choice("EI_CLASS", elf_class, _BITS)

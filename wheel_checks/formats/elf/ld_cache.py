@@ -1,6 +1,6 @@
 """``/etc/ld.so.cache``: where ldconfig found which library (glibc, sysdeps/generic/dl-cache.h).
 
-Only the new format, "glibc-ld.so.cache1.1", which glibc writes since 2.2, alone or behind the old one.
+Only the new format, "glibc-ld.so.cache1.1", which glibc writes since 2.2, alone or after the old one.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def libraries_of(entries: Iterable[CacheEntry], machine: str) -> dict[str, tuple
 
 
 def _start(data: bytes) -> int:
-    """Where the new format begins: at once, or behind the old one, aligned to 8 bytes."""
+    """Where the new format begins: at once, or after the old one, aligned to 8 bytes."""
     if data.startswith(MAGIC):
         return 0
     if data.startswith(OLD_MAGIC) and len(data) >= len(OLD_MAGIC) + 4:
@@ -98,7 +98,7 @@ def _start(data: bytes) -> int:
         start = (len(OLD_MAGIC) + 4 + count * _OLD_ENTRY + 7) & ~7
         if data[start : start + len(MAGIC)] == MAGIC:
             return start
-    raise FormatError(f"ld.so.cache begins with {data[:20]!r}", expected=repr(MAGIC.decode()))
+    raise FormatError(f"ld.so.cache starts with {data[:20]!r}", expected=repr(MAGIC.decode()))
 
 
 def _string(data: bytes, offset: int, field: str) -> str:

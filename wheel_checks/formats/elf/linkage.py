@@ -44,14 +44,14 @@ _UNDEFINED = 0  # SHN_UNDEF
 _WEAK = 2  # STB_WEAK
 _TYPED = 15  # st_info: the type is in the lower four bits
 _SECTION, _FILE = 3, 4  # STT_SECTION, STT_FILE
-_WINDOW = 4096  # bytes behind the last string that is needed, in which it ends
+_WINDOW = 4096  # bytes after the last string that is needed, in which it ends
 
 
 @dataclass(frozen=True, slots=True)
 class Imports:
     """The symbols that others must define for the file to load: ``name``, or ``name@version`` where it has a version.
 
-    Weak ones are left out: without a definition they are 0.
+    Weak ones are omitted: without a definition they are 0.
     """
 
     names: tuple[str, ...]
@@ -146,7 +146,7 @@ def read_exports(table: DynamicTable, header: ElfHeader) -> Exports | None:
 
 
 def _unhashed(table: DynamicTable, header: ElfHeader, size: int) -> int:
-    """How many symbols stand before those of DT_GNU_HASH; all of them where it holds none, or is not there."""
+    """How many symbols are before those of DT_GNU_HASH; all of them where it holds none, or is not there."""
     if Tag.GNU_HASH in table.values:
         reader = table.reader
         place = table.locate(Tag.GNU_HASH, reader.struct("4I").size)
@@ -213,7 +213,7 @@ def _strings(table: DynamicTable, indices: Iterable[int]) -> dict[int, str]:
             raise FormatError(f"the string at {index} of DT_STRTAB has no end", expected="a zero byte")
         left -= end - (index - start)
         if left < 0:
-            raise FormatError("the strings of DT_STRTAB overlap", expected="few that share bytes")
+            raise FormatError("the strings of DT_STRTAB overlap", expected="few overlapping strings")
         found[index] = data[index - start : end].decode("utf-8", "backslashreplace")
     return found
 

@@ -23,9 +23,9 @@ _OWNER = b"GNU\0"
 
 
 def read_build_id(reader: Reader, header: ElfHeader, segments: Segments) -> str | None:
-    """The build identifier in hexadecimal, as debuggers and ``file`` show it; None if there isn't one.
+    """The build identifier in hexadecimal, as debuggers and ``file`` show it; None if none exists.
 
-    It is looked for in the note segments, and in the note sections of a file without program headers. Raises
+    It is searched for in the note segments, and in the note sections of a file without program headers. Raises
     FormatError for a note that leaves its segment, and BytesNeeded.
     """
     return next((content.hex() for kind, content in _gnu_notes(reader, header, segments) if kind == _BUILD_ID), None)

@@ -42,13 +42,13 @@ class Reader:
         return _compiled(self._order + layout.replace("A", self._address))
 
     def read(self, offset: int, length: int, field: str, *, ahead: int = 0) -> bytes:
-        """``length`` bytes at ``offset``. When they are not known, up to ``ahead`` bytes are asked for instead.
+        """``length`` bytes at ``offset``. When they are unknown, up to ``ahead`` bytes are requested instead.
 
         Raises FormatError when the file ends before, and BytesNeeded.
         """
         if offset + length > self.size:
             raise FormatError(
-                f"{field} lies at bytes {offset:#x} to {offset + length:#x}",
+                f"{field} is at bytes {offset:#x} to {offset + length:#x}",
                 expected=f"a place inside the file of {self.size:#x} bytes",
                 hint="the ELF file is cut off or damaged",
             )

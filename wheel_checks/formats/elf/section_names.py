@@ -59,7 +59,7 @@ def find_names(rows: Sequence[HeaderRow], index: int, data: bytes) -> Iterator[i
 
 
 def complete_names(rows: Sequence[HeaderRow], names: Sequence[int | None]) -> bytes | None:
-    """``names``, None where a byte is unknown, with what must stand there; None when that is not certain enough.
+    """``names``, None where a byte is unknown, with what must be there; None when that is not certain enough.
 
     A name is taken to be the only customary one that fits. One that fits none, or several that have nothing to do with
     GPU code, keeps question marks for its unknown bytes. It is not certain enough when it may or may not be the name of
@@ -106,7 +106,7 @@ def may_name_gpu_code(known: Sequence[int | None]) -> bool:
 
 
 def _fits(name: bytes, start: int, names: Sequence[int | None], starts: set[int]) -> bool:
-    """True when ``name`` and its zero may stand at ``start``, and another name, or the end, comes next."""
+    """True when ``name`` and its zero may be at ``start``, and another name, or the end, comes next."""
     end = start + len(name) + 1
     if end > len(names) or (end < len(names) and end not in starts):
         return False
@@ -114,6 +114,6 @@ def _fits(name: bytes, start: int, names: Sequence[int | None], starts: set[int]
 
 
 def _may_begin(text: bytes, name: Sequence[int | None]) -> bool:
-    """True when ``name`` may begin with ``text``, by the bytes of it that are known."""
+    """True when ``name`` may start with ``text``, by the bytes of it that are known."""
     known = zip(text, name, strict=False)
     return len(name) >= len(text) and all(byte is None or byte == wanted for wanted, byte in known)

@@ -49,7 +49,7 @@ GPU_CODE_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 HIP_SECTION = ".hip_fatbin"
 """The section in which hipcc puts offload bundles."""
 OFFLOAD_PREFIX = "__CLANG_OFFLOAD_BUNDLE__"
-"""What clang's names of sections with offloaded code begin with; the kind and the target follow."""
+"""What clang's names of sections with offloaded code start with; the kind and the target follow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The program headers of an ELF file (gABI, chapter 5): what the loader maps, and where addresses lie in the file."""
+"""The program headers of an ELF file (gABI, chapter 5): what the loader maps, and where addresses are in the file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Segments:
 
     @property
     def load_alignments(self) -> tuple[int, ...]:
-        """The alignment of each loadable segment in bytes. The loader refuses one that is no multiple of a page."""
+        """The alignment of each loadable segment in bytes. The loader refuses one that is not a multiple of a page."""
         return tuple(segment.alignment for segment in self.of_type(PT_LOAD))
 
     @property
@@ -122,7 +122,7 @@ class _Mapped(NamedTuple):
 
 
 class AddressMap:
-    """Where addresses lie in the file. Raises FormatError when two mapped pieces share an address."""
+    """Where addresses are in the file. Raises FormatError when two mapped pieces share an address."""
 
     def __init__(self, pieces: Iterable[_Mapped]) -> None:
         self._pieces = sorted(piece for piece in pieces if piece.memory_size)
@@ -130,7 +130,7 @@ class AddressMap:
             if next_one.address < one.address + one.memory_size:
                 raise FormatError(
                     f"{next_one.name} begins at address {next_one.address:#x}",
-                    expected=f"an address behind {one.name}, which ends at {one.address + one.memory_size:#x}",
+                    expected=f"an address after {one.name}, which ends at {one.address + one.memory_size:#x}",
                 )
 
     @classmethod
@@ -148,7 +148,7 @@ class AddressMap:
         return cls(_Mapped(address, size, offset, size, name) for address, offset, size, name in places)
 
     def locate(self, address: int, length: int, field: str) -> int:
-        """The offset of ``length`` bytes at ``address``. Raises FormatError unless one piece holds all of them."""
+        """The offset of ``length`` bytes at ``address``. Raises FormatError unless one piece contains all of them."""
         return self._find(address, length, field)[0]
 
     def room(self, address: int, field: str) -> int:

@@ -40,7 +40,7 @@ class StringTable:
             raw = self._find(index, field)
             self._left -= len(raw)
             if self._left < 0:
-                raise FormatError(f"the strings of {self._field} overlap", expected="few that share bytes")
+                raise FormatError(f"the strings of {self._field} overlap", expected="few overlapping strings")
             string = self._known[index] = raw.decode("utf-8", "backslashreplace")
         return string
 

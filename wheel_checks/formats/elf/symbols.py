@@ -116,7 +116,7 @@ def _symbol_rows(table: DynamicTable, size: int) -> bytes:
 
 
 def symbol_versions_of(table: DynamicTable, count: int) -> tuple[int, ...]:
-    """The entry of .gnu.version of each symbol; "global" for all if there isn't one."""
+    """The entry of .gnu.version of each symbol; "global" for all if none exists."""
     if Tag.VERSYM not in table.values:
         return (_GLOBAL_VERSION,) * count
     layout = table.reader.struct(f"{count}H")
@@ -149,7 +149,7 @@ def count_symbols(table: DynamicTable, header: ElfHeader, size: int) -> tuple[in
     if gap <= 0:
         raise FormatError(
             "nothing says the number of dynamic symbols",
-            expected="DT_HASH, DT_GNU_HASH, a section table, or DT_STRTAB behind DT_SYMTAB",
+            expected="DT_HASH, DT_GNU_HASH, a section table, or DT_STRTAB after DT_SYMTAB",
         )
     return gap // size, "string-table"
 

@@ -92,7 +92,7 @@ class _Chains:
                 raise FormatError(f"{field} has too many records", expected=f"at most {MAX_VERSIONS} versions in all")
             if position + size > self._room:
                 raise FormatError(
-                    f"record {number} of {field} lies {position:#x} bytes behind its start",
+                    f"record {number} of {field} lies {position:#x} bytes after its start",
                     expected=f"a place within its segment, which ends after {self._room:#x}",
                 )
             ahead = min(_AHEAD, self._room - position)
@@ -101,7 +101,9 @@ class _Chains:
             if (fields[-1] == 0) != (number == count - 1):
                 raise FormatError(
                     f"record {number} of {field} says that the next one is {fields[-1]} bytes away",
-                    expected="0 in the last record only" if fields[-1] else f"one more, for {count} are counted",
+                    expected="0 in the last record only"
+                    if fields[-1]
+                    else f"another record, since the count is {count}",
                 )
             if 0 < fields[-1] < size:
                 raise FormatError(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from wheel_checks.errors import FormatError
 
 UNKNOWN_SUFFIX = "?"
-"""Of a label: whether it has a suffix is not known."""
+"""Of a label: whether it has a suffix is unknown."""
 
 _ELF64_LITTLE, _HEADER_SIZE = b"\x7fELF\x02\x01", 64
 _EM_CUDA, _EM_AMDGPU = 190, 224
@@ -33,7 +33,7 @@ _PTX_HEAD = 64 * 1024  # bytes of PTX in which the target stands, behind comment
 def read_cubin(data: bytes) -> str:
     """The label of a cubin: "sm_90a", "sm_100f". Raises FormatError for anything else.
 
-    Without the note of the compiler, code of the newer form may be for its architecture alone: "sm_100?".
+    Without the note of the compiler, code of the newer form may be only for its architecture: "sm_100?".
     """
     flags = _flags(data, _EM_CUDA, "a cubin")
     new = data[_ABI_AT] >= _NEW_ABI
@@ -65,7 +65,7 @@ def read_code_object(data: bytes) -> CodeObject:
 def _flags(data: bytes, machine: int, expected: str) -> int:
     """e_flags of an ELF file of 64 bits for this machine (gABI, figure 4-3). Raises FormatError for anything else."""
     if len(data) < _HEADER_SIZE or not data.startswith(_ELF64_LITTLE):
-        raise FormatError(f"it begins with {data[:6].hex(' ')}", expected=f"{expected}, an ELF file of 64 bits")
+        raise FormatError(f"it starts with {data[:6].hex(' ')}", expected=f"{expected}, an ELF file of 64 bits")
     (found,) = struct.unpack_from("<H", data, 18)
     if found != machine:
         raise FormatError(f"it is an ELF file for machine {found}", expected=expected)

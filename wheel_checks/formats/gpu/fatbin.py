@@ -55,7 +55,7 @@ class GpuEntry:
     ``kind`` is "elf" (a cubin: machine code), "ptx" (compiled at first use), "lto" (for the device linker), or, when
     we do not know it, "kind" and its number. ``sm`` is the architecture as in sm_100. ``suffix`` is "a" (for that
     architecture only), "f" (for its family) or "". ``size`` is that of the payload in bytes, as stored.
-    ``compression`` is "zstd", "lz4", "unknown", or "" for none. ``ptx_isa`` is the version of PTX's instruction set
+    ``compression`` is "zstd", "lz4", "unknown", or "" if none. ``ptx_isa`` is the version of PTX's instruction set
     ("9.0"), "" for anything else.
     """
 
@@ -81,7 +81,7 @@ class GpuCode:
     ``certainty`` is "exact" when every byte was read; "sampled" when parts of it were, so that there is code for these
     labels, and perhaps for others; "declared" when the library only says so in a string: every count is 0 then, and
     ``containers`` is empty.
-    ``ptx_isa`` has the newest version of PTX's instruction set that a label of PTX was seen with ("compute_90": "8.7").
+    ``ptx_isa`` has the latest version of PTX's instruction set that a label of PTX was seen with ("compute_90": "8.7").
     """
 
     counts: Mapping[str, int]
@@ -118,7 +118,7 @@ class GpuCode:
 
 
 def newest_isa(seen: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The newest version for each label; pairs without a version do not count."""
+    """The latest version for each label; pairs without a version do not count."""
     found: dict[str, str] = {}
     for label, isa in seen:
         if isa and (label not in found or _numbers(isa) > _numbers(found[label])):
@@ -187,7 +187,7 @@ class FatbinScanner:
         return entries
 
     def skip(self, size: int) -> int:
-        """Leave out what no header is in: the offset in the section, of ``size`` bytes, from which to feed on.
+        """Omit what no header is in: the offset in the section, of ``size`` bytes, from which to feed on.
 
         For sections that can be read anywhere: payloads, which are nearly all of them, need not be read.
         """

@@ -1,4 +1,4 @@
-"""Finds entries of fat binaries in a part of a library of which the place is not known, and not every byte.
+"""Finds entries of fat binaries in a part of a library of which the place is unknown, and not every byte.
 
 A container is recognised by its magic number, version and header size, 64 bits in all; an entry of a container that
 began before the part, by what all compilers write: over 100 bits. From there on entries are followed, each by the sizes
@@ -18,7 +18,7 @@ from wheel_checks.formats.gpu.part import Part
 _CONTAINER_SIZE, _ENTRY_SIZE = 16, 64
 # A container: magic, version 1, a header of 16 bytes. An entry, as nvcc 11 to 13 write it: PTX or ELF, attributes
 # 0x0101, a header of less than 256 bytes, a payload of less than 4 GiB and a multiple of 8, up to 3 GiB of it
-# compressed, options behind the header or none, versions, an architecture, no identifier, flags of 64 bits on Linux,
+# compressed, options after the header or none, versions, an architecture, no identifier, flags of 64 bits on Linux,
 # and zeros.
 _START = re.compile(
     rb"(?P<container>\x50\xed\x55\xba\x01\x00\x10\x00)"
@@ -60,7 +60,7 @@ def sample_fatbins(part: Part) -> GpuCode:
 def _follow(part: Part, at: int, left: int, *, strictly: bool) -> tuple[list[GpuEntry], int]:
     """The entries from ``at`` on, as far as certain bytes show, and where the next one, or the end, would be.
 
-    ``strictly``, only those that look like what compilers write: it is not known where the container ends.
+    ``strictly``, only those that look like what compilers write: it is unknown where the container ends.
     """
     entries = []
     while left > 0 and (header := part.known(at, at + _ENTRY_SIZE)) is not None:

@@ -28,7 +28,7 @@ _PADDING = re.compile(rb"\0*")  # matches everywhere
 
 @dataclass(slots=True)
 class _Container:
-    """What was read of a container, and where the zeros behind it end."""
+    """What was read of a container, and where the zeros after it end."""
 
     offset: int
     end: int
@@ -111,7 +111,7 @@ class FatbinFinder:
         return GpuCode(dict(counts), "exact", dict(containers), newest_isa(isa))
 
     def _find(self, data: bytes, start: int) -> int:
-        """Where the next magic number is at a multiple of 8; -1 if there isn't one."""
+        """Where the next magic number is at a multiple of 8; -1 if none exists."""
         found = data.find(_MAGIC, start)
         while found >= 0 and (self._position + found) % _ALIGNMENT:
             found = data.find(_MAGIC, found + 1)
@@ -145,13 +145,13 @@ class FatbinFinder:
             self._unsound += 1
             if self._unsound > MAX_UNSOUND:
                 raise FormatError(
-                    "the file has too many unsound fat binaries", expected=f"at most {MAX_UNSOUND}"
+                    "the file has too many invalid fat binaries", expected=f"at most {MAX_UNSOUND}"
                 ) from None
             return len(_MAGIC) if position == container.offset else 0
         return taken
 
     def _skip_padding(self, data: bytes, at: int) -> int:
-        """Where the zeros behind a container end."""
+        """Where the zeros after a container end."""
         match = _PADDING.match(data, at)
         end = match.end() if match else at
         self._containers[-1].next = self._position + end

@@ -58,14 +58,14 @@ class Bundle:
 
 
 def read_bundle(data: Buffer) -> Bundle:
-    """The bundle that ``data`` begins with. Raises MoreNeededError when its header goes on, and FormatError."""
+    """The bundle that ``data`` starts with. Raises MoreNeededError when its header continues, and FormatError."""
     head = bytes(data[: len(MAGIC)])
     if head.startswith(COMPRESSED_MAGIC):
         return _read_compressed(data)
     if head != MAGIC:
         if MAGIC.startswith(head) or COMPRESSED_MAGIC.startswith(head):
             raise MoreNeededError
-        raise FormatError(f"an offload bundle begins with {head!r}", expected=f"{MAGIC!r} or {COMPRESSED_MAGIC!r}")
+        raise FormatError(f"an offload bundle starts with {head!r}", expected=f"{MAGIC!r} or {COMPRESSED_MAGIC!r}")
     (count,) = _unpack(struct.Struct("<Q"), data, len(MAGIC))
     if count > MOST_ENTRIES:
         raise FormatError(f"an offload bundle has {count} entries", expected=f"at most {MOST_ENTRIES}")
@@ -113,7 +113,7 @@ def _inflate_zlib(body: bytes) -> bytes:
     try:
         return zlib.decompressobj().decompress(body, _INNER)
     except zlib.error as error:
-        raise FormatError(f"a compressed offload bundle is no sound zlib stream ({error})") from None
+        raise FormatError(f"a compressed offload bundle is not a valid zlib stream ({error})") from None
 
 
 def _inflate_zstd(body: bytes) -> bytes:
@@ -124,14 +124,14 @@ def _inflate_zstd(body: bytes) -> bytes:
             break
     else:
         raise FormatError(
-            "its offload bundles are compressed by zstd, which this Python cannot read",
+            "its offload bundles are compressed with zstd, which this Python cannot read",
             expected="Python 3.14, or the package backports.zstd",
             hint=how_to_install("rocm"),
         )
     try:
         inflated: bytes = zstd.ZstdDecompressor().decompress(body, max_length=_INNER)
     except zstd.ZstdError as error:
-        raise FormatError(f"a compressed offload bundle is no sound zstd stream ({error})") from None
+        raise FormatError(f"a compressed offload bundle is not a valid zstd stream ({error})") from None
     return inflated
 
 
@@ -144,8 +144,8 @@ def _unpack(layout: struct.Struct, data: Buffer, at: int) -> tuple[int, ...]:
 class BundleScanner:
     """Reads the bundles of one section, fed in chunks of any size, as :class:`FatbinScanner` reads fat binaries.
 
-    At most MOST_HELD bytes are kept between chunks. What is no bundle raises FormatError; after a compressed bundle of
-    version 1, which does not say how long it is, the next magic number is waited for.
+    At most MOST_HELD bytes are kept between chunks. What is not a bundle raises FormatError; after a compressed bundle
+    of version 1, which does not say how long it is, the next magic number is waited for.
     """
 
     def __init__(self) -> None:
@@ -195,7 +195,7 @@ class BundleScanner:
             self._containers[frozenset(bundle.labels)] += 1
 
     def skip(self, size: int) -> int:
-        """Leave out what no header is in: the offset in the section, of ``size`` bytes, from which to feed on."""
+        """Omit what no header is in: the offset in the section, of ``size`` bytes, from which to feed on."""
         if not self._seeks:
             self._fed = max(self._fed, min(self._next, size))
         return self._fed

@@ -37,7 +37,7 @@ class LockedPackage:
     it comes from, "" where the lock names none; ``origin`` identifies the source; ``build`` is conda's build string.
     ``optional`` maps extras, ``development`` dependency groups to what they add. ``in_groups`` are the groups that the
     package belongs to, with ``group_markers`` for those under a condition. ``forks`` are markers of which one holds
-    where this package counts. ``line`` is that of its entry, 0 when it is not known.
+    where this package counts. ``line`` is that of its entry, 0 when it is unknown.
     """
 
     name: str

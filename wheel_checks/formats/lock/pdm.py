@@ -82,7 +82,7 @@ def _package(entry: object, where: str, apart: dict[str, Any], line: int) -> Loc
 
 def _files(entries: object, where: str) -> list[IndexFile]:
     if not isinstance(entries, list) or len(entries) > MOST_FILES:
-        raise FormatError(f"{where} is no list", expected=f"an array of at most {MOST_FILES:,} tables")
+        raise FormatError(f"{where} is not a list", expected=f"an array of at most {MOST_FILES:,} tables")
     found = []
     for entry in entries:
         table = tables.table(entry, where)

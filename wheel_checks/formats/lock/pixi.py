@@ -91,7 +91,7 @@ def _package(row: dict[str, Any], where: str) -> tuple[LockedPackage, str]:
 
 
 def _conda(row: dict[str, Any], place: str, where: str, line: int) -> LockedPackage:
-    """Name, version and build stand in the name of the file; a source package has a folder instead."""
+    """Name, version and build are in the name of the file; a source package has a folder instead."""
     file_name = unquote(place.partition("#")[0].rpartition("/")[2])
     stem = next((file_name.removesuffix(s) for s in _SUFFIXES if file_name.endswith(s)), "")
     parts = stem.rsplit("-", 2)

@@ -94,7 +94,7 @@ def _groups(table: dict[str, Any], where: str) -> tuple[tuple[str, ...], str, di
 
 def _files(entries: object, where: str, url: str) -> tuple[IndexFile, ...]:
     if not isinstance(entries, list) or len(entries) > MOST_FILES:
-        raise FormatError(f"{where} is no list", expected=f"an array of at most {MOST_FILES:,} tables")
+        raise FormatError(f"{where} is not a list", expected=f"an array of at most {MOST_FILES:,} tables")
     found = []
     for entry in entries:
         table = tables.table(entry, where)

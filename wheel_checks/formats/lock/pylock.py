@@ -36,7 +36,7 @@ def read_pylock(data: bytes, folder: Path) -> Lock:
         raise FormatError(f"lock-version is {tables.shown(version)}", expected="1.0, or another version 1")
     packages = document.get("packages", [])
     if not isinstance(packages, list) or len(packages) > MOST_PACKAGES:
-        raise FormatError("packages is no list of tables", expected=f"an array of at most {MOST_PACKAGES:,} tables")
+        raise FormatError("packages is not a list of tables", expected=f"an array of at most {MOST_PACKAGES:,} tables")
     lines = tables.lines_of(data, b"[[packages]]")
     lines = lines if len(lines) == len(packages) else [0] * len(packages)
     chosen = [tables.texts(document, key, "the lock") for key in ("extras", "dependency-groups", "default-groups")]
@@ -56,7 +56,7 @@ def _package(entry: object, where: str, folder: Path, line: int) -> LockedPackag
     name = tables.name(table, where)
     wheels = table.get("wheels", [])
     if not isinstance(wheels, list):
-        raise FormatError(f"{where}.wheels is no list", expected="an array of tables")
+        raise FormatError(f"{where}.wheels is not a list", expected="an array of tables")
     entries = [(file, f"{where}.wheels[{number}]") for number, file in enumerate(wheels)]
     entries += [(table[key], f"{where}.{key}") for key in ("sdist", "archive") if key in table]
     source = next((key for key in (VCS, DIRECTORY) if key in table), "")

@@ -23,7 +23,7 @@ _NAMES = {
     r"pdm(?:\.[^/]+)?\.lock": PDM,
     r"pixi\.lock": PIXI,
 }
-_BEGINNING = 1 << 16  # bytes; what distinguishes the formats stands at the beginning, or at the end
+_BEGINNING = 1 << 16  # bytes; what distinguishes the formats is at the beginning, or at the end
 _CONTENTS = {  # what each writes at the beginning of a line
     PYLOCK: rb"^lock-version *= *['\"]",
     PDM: rb"^lock_version *= *['\"]",
@@ -60,7 +60,7 @@ def format_by_content(data: bytes) -> str:
 def read_lock(data: bytes, path: Path) -> Lock:
     """The lock file of this content and name. Raises FormatError for anything else, with one sentence."""
     if len(data) > MAX_SIZE:
-        raise FormatError(f"{path.name} has more than {MAX_SIZE:,} bytes", expected="a lock file of at most that size")
+        raise FormatError(f"{path.name} has more than {MAX_SIZE:,} bytes", expected="a smaller lock file")
     form = format_by_name(path.name) or format_by_content(data)
     if form == PYLOCK:
         return read_pylock(data, path.parent)
@@ -72,4 +72,4 @@ def read_lock(data: bytes, path: Path) -> Lock:
         return read_pdm(data)
     if form == PIXI:
         return read_pixi(data)
-    raise FormatError(f"{path.name} is no lock file that is known", expected=KNOWN)
+    raise FormatError(f"{path.name} is not a known lock file", expected=KNOWN)

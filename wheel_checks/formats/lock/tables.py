@@ -27,7 +27,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def shown(value: object) -> str:
-    """A value of the lock for a message: short, and without what a terminal would obey."""
+    """A value of the lock for a message: short, and without what a terminal would execute."""
     return repr(value)[:_SHOWN]
 
 
@@ -42,7 +42,7 @@ def rows(owner: dict[str, Any], key: str, where: str, most: int) -> list[Any]:
     """The value of a key as a list, empty where it is missing."""
     value = owner.get(key, [])
     if not isinstance(value, list):
-        raise FormatError(f"{where}.{key} is no list", expected="an array")
+        raise FormatError(f"{where}.{key} is not a list", expected="an array")
     if len(value) > most:
         raise FormatError(f"{where}.{key} has {len(value):,} values", expected=f"at most {most:,}")
     return value
@@ -52,7 +52,7 @@ def texts(owner: dict[str, Any], key: str, where: str, most: int = 10_000) -> tu
     """The value of a key as a list of strings."""
     found = rows(owner, key, where, most)
     if not all(isinstance(value, str) for value in found):
-        raise FormatError(f"{where}.{key} has a value that is no string", expected="strings")
+        raise FormatError(f"{where}.{key} has a value that is not a string", expected="strings")
     return tuple(found)
 
 
@@ -98,7 +98,7 @@ def version(owner: dict[str, Any], where: str) -> str:
 
 
 def digests(pairs: dict[str, Any]) -> dict[str, str]:
-    """Hex digests by the name of their algorithm; anything else is left out."""
+    """Hex digests by the name of their algorithm; anything else is omitted."""
     found = {key: value.lower() for key, value in pairs.items() if isinstance(value, str)}
     return {key: value for key, value in found.items() if len(value) >= _SHORTEST_DIGEST and set(value) <= _HEX}
 

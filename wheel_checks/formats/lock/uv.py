@@ -135,7 +135,7 @@ def _edges(owner: dict[str, Any], key: str, where: str) -> tuple[LockedDependenc
         table = tables.table(entry, place)
         extras = table.get("extra", table.get("extras", []))
         if not isinstance(extras, list) or not all(isinstance(extra, str) for extra in extras):
-            raise FormatError(f"{place}.extra is no list of strings", expected="an array of extras")
+            raise FormatError(f"{place}.extra is not a list of strings", expected="an array of extras")
         found.append(
             LockedDependency(
                 tables.name(table, place),

@@ -54,12 +54,12 @@ class _Made:
         elif isinstance(value, str):
             self.keys[-1] = value
         else:
-            raise FormatError(f"{self.source} has a key that is no text", expected="a document as pixi writes it")
+            raise FormatError(f"{self.source} has a key that is no text", expected="a document as written by pixi")
 
     def begin(self, value: Any) -> None:
         """Begin a collection."""
         if len(self.stack) >= DEEPEST:
-            raise FormatError(f"{self.source} is nested deeper than {DEEPEST} levels")
+            raise FormatError(f"{self.source} is nested more than {DEEPEST} levels deep")
         self.put(value)
         self.stack.append(value)
         self.keys.append(None)

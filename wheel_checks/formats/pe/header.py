@@ -80,7 +80,7 @@ def read_bytes(view: ElfBytes, offset: int, length: int, field: str) -> bytes:
     """``length`` bytes at ``offset``. Raises FormatError when the file ends before, and BytesNeeded."""
     if offset + length > view.size:
         raise FormatError(
-            f"{field} lies at bytes {offset:#x} to {offset + length:#x}",
+            f"{field} is at bytes {offset:#x} to {offset + length:#x}",
             expected=f"a place inside the file of {view.size:#x} bytes",
             hint="the PE file is cut off or damaged",
         )
@@ -90,18 +90,18 @@ def read_bytes(view: ElfBytes, offset: int, length: int, field: str) -> bytes:
 def read_header(view: ElfBytes) -> PeHeader:
     """The headers, with the names of all sections.
 
-    Raises FormatError, naming the field, for what is no PE file or a corrupt one; BytesNeeded.
+    Raises FormatError, naming the field, for what is not a PE file or a corrupt one; BytesNeeded.
     """
     dos = read_bytes(view, 0, _DOS_HEADER, "the DOS header")
     if not dos.startswith(MAGIC):
-        raise FormatError("the file does not begin with MZ", expected="a PE file")
+        raise FormatError("the file does not start with MZ", expected="a PE file")
     (start,) = struct.unpack_from("<I", dos, _OFFSET_OF_SIGNATURE)
     if start > _FURTHEST_SIGNATURE:
         raise FormatError(f"e_lfanew is {start:#x}", expected=f"at most {_FURTHEST_SIGNATURE:#x}")
     coff = read_bytes(view, start, 4 + _COFF.size, "the COFF header")
     if not coff.startswith(_SIGNATURE):
         raise FormatError(
-            f"bytes {start:#x} on are not the signature PE", expected="a program for Windows, not for DOS"
+            f"bytes {start:#x} on are not the signature PE", expected="a Windows program, not a DOS program"
         )
     machine, count, _, symbols, symbol_count, optional_size, _ = _COFF.unpack_from(coff, 4)
     if count > _MOST_SECTIONS:
@@ -118,7 +118,7 @@ def read_header(view: ElfBytes) -> PeHeader:
     for one, other in pairwise(sections):
         if one.address >= other.address:
             raise FormatError(
-                f"section {other.name} is at address {other.address:#x}", expected=f"one behind that of {one.name}"
+                f"section {other.name} is at address {other.address:#x}", expected=f"an address after {one.name}"
             )
     return PeHeader(
         MACHINES.get(machine, f"{machine:#06x}"),

@@ -102,7 +102,7 @@ def read_build_system(pyproject: bytes | None) -> BuildSystem:
         return BuildSystem()
     requires = table.get("requires", [])
     if not isinstance(requires, list) or len(requires) > _MOST_BUILD_REQUIREMENTS:
-        raise FormatError("build-system.requires is no list of requirements", expected="as PEP 518 says")
+        raise FormatError("build-system.requires is not a list of requirements", expected="as PEP 518 says")
     backend, path = table.get("build-backend"), table.get("backend-path")
     return BuildSystem(
         tuple(text[:_LONGEST] for text in requires if isinstance(text, str)),

@@ -29,7 +29,7 @@ _PAX = re.compile(rb"(\d{1,20}) ([^=]{1,200})=")
 
 @dataclass(frozen=True, slots=True)
 class TarMember:
-    """A member: its name, its size in bytes, and its content when it was asked for and is not too large."""
+    """A member: its name, its size in bytes, and its content when it was requested and is not too large."""
 
     name: str
     size: int
@@ -47,7 +47,7 @@ def gunzip(chunks: Iterable[bytes], largest: int = LARGEST_TAR) -> Iterator[byte
         data = chunk
         while data:
             if unpacker.eof:
-                data = data.lstrip(b"\0")  # padding behind the last member
+                data = data.lstrip(b"\0")  # padding after the last member
                 if not data:
                     break
                 unpacker = zlib.decompressobj(wbits=31)
@@ -67,7 +67,7 @@ def read_tar(chunks: Iterable[bytes], limit_of: Callable[[str], int]) -> Iterato
     """The regular files of a tar file, in their order.
 
     ``limit_of`` gives the most bytes of a member's content that are wanted, 0 when only its name matters.
-    Ends at the end of ``chunks``, wherever that is. Raises FormatError for what is no tar file.
+    Ends at the end of ``chunks``, wherever that is. Raises FormatError for what is not a tar file.
     """
     stream = _Stream(iter(chunks))
     following = _Following()
@@ -113,7 +113,9 @@ class _Following:
 
 
 def _skip_map(stream: _Stream, header: bytes) -> None:
-    """Pass over the blocks that go on with the map of a sparse file (GNU tar); its data follow, without the holes."""
+    """Pass over the blocks that continue with the map of a sparse file (GNU tar); its data follow, without the
+    holes.
+    """
     more = header[_MORE_IN_HEADER]
     while more:
         block = stream.take(BLOCK)

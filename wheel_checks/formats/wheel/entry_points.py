@@ -78,7 +78,7 @@ def _unreadable(data: bytes) -> Iterator[tuple[int, str]]:
             continue
         if text[0] == "[":
             if not text.endswith("]") or not text[1:-1].strip():
-                yield number, f"{text[:200]!r} is no group"
+                yield number, f"{text[:200]!r} is not a group"
             elif text in groups:
                 yield number, f"the group {text[:200]} begins a second time"
             groups.add(text)
@@ -88,6 +88,6 @@ def _unreadable(data: bytes) -> Iterator[tuple[int, str]]:
         elif text[0] != ";" and (name := text.partition("=")[0].strip()) in ("", *names):
             yield number, f"{text[:200]!r} has no name" if not name else f"{name[:200]!r} is there twice in its group"
         elif groups and "=" not in text:
-            yield number, f"{text[:200]!r} has no value; pip takes each line for an entry point, but # comments"
+            yield number, f"{text[:200]!r} has no value; pip reads every line as an entry point, except # comments"
         else:
             names.add(text.partition("=")[0].strip())

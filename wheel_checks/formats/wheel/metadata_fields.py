@@ -36,7 +36,7 @@ SINGLE_USE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MetadataFields:
-    """The values of each field by its name in lower case, in their order, and the description ("" for none)."""
+    """The values of each field by its name in lower case, in their order, and the description ("" if none)."""
 
     values: Mapping[str, tuple[str, ...]]
     description: str = ""

@@ -1,7 +1,7 @@
 """What a Python module imports and which libraries it opens, by its text alone. Nothing is executed.
 
 The module is parsed with :mod:`ast`, and its statements are followed as far as literals go. A value that the text
-does not say is ``*``, which matches anything; both branches of a condition that is not known count. Calls of functions
+does not say is ``*``, which matches anything; both branches of a condition that is unknown count. Calls of functions
 of the same module are followed; calls of other modules are actions, which
 :mod:`wheel_checks.facts.links.opened_first` follows.
 """
@@ -63,7 +63,7 @@ class Function:
 class PythonSource:
     """One module. ``member`` is its path in site-packages, ``fault`` why it could not be followed to its end ("" if it
     was): a syntax error, or a size or depth that is out of bounds. ``raises`` is the exception that every import of it
-    ends in ("ImportError: install it from its own index"), at the line ``raised_at``; "" for none.
+    ends in ("ImportError: install it from its own index"), at the line ``raised_at``; "" if none.
     """
 
     member: str
@@ -102,9 +102,11 @@ def parse_python_source(member: str, data: bytes) -> PythonSource:
             package = package.rpartition(".")[0]
         found = Interpreter(member, package, tree).run()
     except SyntaxError as error:
-        return PythonSource(member, fault=f"it is no Python that can be parsed here: {error.msg} (line {error.lineno})")
+        return PythonSource(
+            member, fault=f"it is not valid Python for this interpreter: {error.msg} (line {error.lineno})"
+        )
     except (ValueError, RecursionError, MemoryError) as error:
-        return PythonSource(member, fault=f"it is no Python that can be parsed here: {type(error).__name__}")
+        return PythonSource(member, fault=f"it is not valid Python for this interpreter: {type(error).__name__}")
     functions = tuple(Function(name, parameters, _actions(raw)) for name, parameters, raw in found.functions if raw)
     raised = next((node for node in tree.body if isinstance(node, ast.Raise)), None)  # nothing can leave it out
     raises, line = ("", 0) if raised is None else (_error(raised), raised.lineno)
@@ -112,7 +114,7 @@ def parse_python_source(member: str, data: bytes) -> PythonSource:
 
 
 def _error(node: ast.Raise) -> str:
-    """The exception as the interpreter would show it, as far as it stands there literally."""
+    """The exception as the interpreter would show it, as far as it is there literally."""
     raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
     texts = [
         argument.value

@@ -95,7 +95,7 @@ class Interpreter(Expressions):
                 self._running.pop()
                 found.functions.append((name, parameters, actions))
         except OutOfStepsError:
-            found.fault = "following it takes too many steps"
+            found.fault = "evaluating it takes too many steps"
         return found
 
     def is_own(self, name: str, frame: Frame) -> bool:

@@ -1,4 +1,4 @@
-"""Values of a Python module as far as its text shows them: texts with ``*`` for what is not known, and collections."""
+"""Values of a Python module as far as its text shows them: texts with ``*`` for what is unknown, and collections."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 MOST_TEXTS = 24
-"""Texts that one value may be; more are not known."""
+"""Texts that one value may be; more are unknown."""
 _LONGEST = 600  # characters of a text
 _ABOVE = "\x03"  # the folder of site-packages
 _GLOB_CLASS = re.compile(r"\[[^\]/]{1,40}\]|\?")
@@ -126,7 +126,7 @@ def join_paths(*parts: str) -> str:
 
 
 def parent(path: str) -> str:
-    """The folder of a path; that of site-packages itself is not known."""
+    """The folder of a path; that of site-packages itself is unknown."""
     if not path:
         return _ABOVE
     folder = posixpath.dirname(path)
@@ -183,7 +183,7 @@ _FUNCTIONS: dict[str, Callable[[list[Value]], Value]] = {
 
 
 def call_known(name: str, given: list[Value]) -> Value | None:
-    """What a function of the standard library returns, None for one that is not known here."""
+    """What a function of the standard library returns, None for one that is unknown here."""
     if name == "platform.system":
         return one_text("Linux")
     if name in _PATH_TYPES and len(given) > 1:
@@ -243,7 +243,7 @@ def _call_table(table: Table, name: str, given: list[Value]) -> Value:
 
 
 def subscript(value: Value, key: Value) -> Value:
-    """An element of a collection; all of them where the key is not known."""
+    """An element of a collection; all of them where the key is unknown."""
     if isinstance(value, Table):
         wanted = texts_of(key)
         hits = [found for name, found in value.pairs if set(texts_of(name)) & set(wanted)]

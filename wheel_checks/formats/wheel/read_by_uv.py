@@ -58,7 +58,7 @@ def requirement_fault(line: str, requirement: Requirement) -> str:
     """Why uv refuses a Requires-Dist line that packaging reads as ``requirement``, "" where it takes it."""
     for name in (requirement.name, *requirement.extras):
         if not re.search(r"[A-Za-z0-9]$", name):
-            return f"the name {name[:_LONGEST]} ends with a sign"
+            return f"the name {name[:_LONGEST]} ends with punctuation"
     if "===" in _QUOTED.sub("", str(requirement.marker or "")):
         return "its marker compares with ==="
     if requirement.url:
@@ -76,7 +76,7 @@ def _specifiers_fault(specifiers: SpecifierSet) -> str:
         try:
             Version(version)
         except InvalidVersion:
-            return f"{version[:_LONGEST]} is no version"
+            return f"{version[:_LONGEST]} is not a version"
     return ""
 
 
@@ -98,9 +98,9 @@ def _url_fault(url: str) -> str:
     name = path.rstrip("/").rpartition("/")[2]
     is_archive = path.endswith((*_ARCHIVES, *_PACKED))
     if scheme in ("http", "https"):
-        return "" if is_archive and host else "its URL does not end as an archive does"
+        return "" if is_archive and host else "its URL does not end with an archive suffix"
     if scheme == "file" and not rest.startswith("///"):
         return "its path is not absolute"
     if scheme == "file" or url.startswith("/"):
-        return "" if is_archive or "." not in name else "its path does not end as an archive does"
+        return "" if is_archive or "." not in name else "its path does not end with an archive suffix"
     return "its URL has a scheme that uv does not know"

@@ -14,7 +14,7 @@ MAX_SIZE = 32 * 1024 * 1024
 MAX_ROWS = 250_000  # as many as an archive may have members
 MAX_FAULTS = 1_000
 
-EMPTY_LINE = "the line is empty, at which pip ends"
+EMPTY_LINE = "the line is empty, where pip stops reading"
 _UNHASHED = (".dist-info/RECORD", ".dist-info/RECORD.jws", ".dist-info/RECORD.p7s")
 _WEAK = frozenset({"md5", "sha1", "sha224", "sha3_224"})
 _BASE64_LENGTHS = {
@@ -51,7 +51,7 @@ def parse_record(data: bytes, *, may_have_gaps: bool = False) -> Record:
 
     An empty line is a fault, unless the file ``may_have_gaps``, as one from which rows were taken has.
     Every row but those of RECORD and its signatures needs a hash of sha256 or better. Raises FormatError when the
-    file is too large, has too many rows, or more than ``MAX_FAULTS`` faults: then it is no RECORD at all.
+    file is too large, has too many rows, or more than ``MAX_FAULTS`` faults: then it is not a RECORD at all.
     """
     if len(data) > MAX_SIZE:
         raise FormatError(f"RECORD has {len(data)} bytes", expected=f"at most {MAX_SIZE}")

@@ -34,7 +34,7 @@ class SbomDocument:
 
 
 def parse_sbom(data: bytes) -> SbomDocument:
-    """What a document says. Raises FormatError for what is no JSON, and for one that is too large."""
+    """What a document says. Raises FormatError for what is not JSON, and for one that is too large."""
     value = parse_json(data, "the document", MAX_SIZE)
     if not isinstance(value, dict):
         return SbomDocument("")

@@ -27,7 +27,7 @@ class Fault:
 
 
 class Faults:
-    """The faults of one document. ``strict`` is False when its revision is not known: names of keys are then free."""
+    """The faults of one document. ``strict`` is False when its revision is unknown: names of keys are then free."""
 
     def __init__(self) -> None:
         self.strict = True
@@ -48,7 +48,7 @@ class Faults:
             self._more += 1
 
     def name(self, kind: str, text: str, where: str) -> None:
-        """Note a fault when ``text`` is no name of this kind: label, namespace, feature or value.
+        """Note a fault when ``text`` is not a name of this kind: label, namespace, feature or value.
 
         Raises FormatError when it is longer than our bound: versions and other numbers are read of names.
         """
@@ -90,13 +90,13 @@ def mapping_of(
 
 
 def texts_of(value: object, where: str, kind: str, faults: Faults, *, may_be_empty: bool = False) -> tuple[str, ...]:
-    """``value`` when it is a list of names of this kind, each once; what it holds else is a fault and is left out."""
+    """``value`` when it is a list of names of this kind, each once; what it holds else is a fault and is omitted."""
     if not isinstance(value, list):
         faults.add("shape", f"{where} is {shown(value)}; expected a list of strings")
         return ()
     texts = tuple(text for text in value if isinstance(text, str))
     if len(texts) != len(value):
-        faults.add("shape", f"{where} holds something else than strings")
+        faults.add("shape", f"{where} contains values other than strings")
     if not value and not may_be_empty:
         faults.add("shape", f"{where} is empty")
     for text in texts:
@@ -108,7 +108,7 @@ def texts_of(value: object, where: str, kind: str, faults: Faults, *, may_be_emp
 
 
 def shown(value: object) -> str:
-    """A value for a message: quoted, at most 100 characters; what is no string by its JSON type."""
+    """A value for a message: quoted, at most 100 characters; what is not a string by its JSON type."""
     if isinstance(value, str):
         return repr(abbreviated(value, 100))
     return {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}.get(type(value), "a number")

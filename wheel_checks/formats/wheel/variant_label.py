@@ -1,6 +1,7 @@
 """The variant label, the last part of a variant wheel's file name (PEP 825, "Variant label").
 
-``{distribution}-{version}(-{build})?-{python}-{abi}-{platform}(-{label})?.whl``: a wheel without label is no variant.
+``{distribution}-{version}(-{build})?-{python}-{abi}-{platform}(-{label})?.whl``: a wheel without label is not a
+variant.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _PYTHON_TAG = re.compile(r"(?:py|cp|pp|ip|jy|graalpy)\d", re.IGNORECASE)
 def split_label(stem: str) -> tuple[str, str]:
     """A wheel's file name without ``.whl`` as its other parts and its label, "" for no variant.
 
-    Of six parts the third is a build tag or a Python tag; by the draft a build tag begins with a digit, and a Python
+    Of six parts the third is a build tag or a Python tag; by the draft a build tag starts with a digit, and a Python
     tag does not. Of seven the third is a build tag, and the fourth a Python tag. The label is as written: whether it is
     well formed is judged by a rule.
     """

@@ -44,7 +44,7 @@ class VariantProperty:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A label and the properties behind it, sorted and each of them once. The null variant has none."""
+    """A label and the properties after it, sorted and each of them once. The null variant has none."""
 
     label: str
     properties: tuple[VariantProperty, ...] = ()
@@ -61,7 +61,7 @@ class VariantProvider:
     ``requires`` are requirements of the plugin, ``plugin_api`` its object ("" for the one that follows from them),
     ``builtin`` the name by which an installer knows it. ``static_properties`` are the values of each feature that every
     system supports, in their order; ``feature_order`` orders the features. Exactly one of the three is given.
-    ``enable_if`` is an environment marker without which the provider is disabled (PEP 817), "" for none.
+    ``enable_if`` is an environment marker without which the provider is disabled (PEP 817), "" if none.
     """
 
     requires: tuple[str, ...] = ()
@@ -105,8 +105,8 @@ class Revision:
 class VariantMetadata:
     """What one document says. ``variants`` are by label, in the order of the document.
 
-    ``revision`` is None for a schema that is not known; the document is then read as one of the newest revision.
-    ``faults`` say what is against the draft; what is faulty is left out of the other fields where it cannot be read.
+    ``revision`` is None for a schema that is unknown; the document is then read as one of the latest revision.
+    ``faults`` say what is against the draft; what is faulty is omitted from the other fields where it cannot be read.
     """
 
     schema: str
@@ -131,8 +131,8 @@ def revisions() -> tuple[Revision, ...]:
 def parse_variant_metadata(data: bytes, what: str = VARIANT_MEMBER) -> VariantMetadata:
     """The metadata in ``data``; ``what`` names the document in messages.
 
-    Raises FormatError when it is no JSON object, or larger than our bounds (bytes, variants, properties of one variant,
-    namespaces, names). Everything else that is wrong is among the faults.
+    Raises FormatError when it is not JSON object, or larger than our bounds (bytes, variants, properties of one
+    variant, namespaces, names). Everything else that is wrong is among the faults.
     """
     faults = Faults()
     top = _read_json(data, what, faults)
@@ -142,7 +142,7 @@ def parse_variant_metadata(data: bytes, what: str = VARIANT_MEMBER) -> VariantMe
         faults.add("schema", "$schema is missing or no string; expected the address of a schema")
     elif revision is None:
         known = ", ".join(row.schema for row in revisions())
-        faults.add("schema", f"$schema is {shown(schema)}, a revision that is not known; known are {known}")
+        faults.add("schema", f"$schema is {shown(schema)}, an unknown revision; known revisions are {known}")
     rules = revision or revisions()[0]
     faults.strict = revision is not None  # what another revision allows is not ours to judge
     allowed = {"$schema", "default-priorities", "variants", *(["providers"] if rules.providers else [])}
@@ -174,7 +174,7 @@ def _read_json(data: bytes, what: str, faults: Faults) -> Mapping[str, Any]:
     except ValueError as error:  # malformed UTF-8, malformed JSON, a number of thousands of digits
         raise FormatError(f"{what} is not valid JSON: {error}", expected="variant metadata (PEP 825)") from None
     if not isinstance(document, dict):
-        raise FormatError(f"{what} holds a JSON {type(document).__name__}", expected="an object")
+        raise FormatError(f"{what} contains a JSON {type(document).__name__}", expected="an object")
     return document
 
 
@@ -275,7 +275,7 @@ def _check_provider(provider: VariantProvider, where: str, faults: Faults) -> No
         message = f"{where}.feature-order is {shown(', '.join(ordered))}; it must order the features of "
         faults.add("provider", f"{message}static-properties: {shown(', '.join(static))}")
     if provider.plugin_api and not provider.requires:
-        faults.add("provider", f"{where}.plugin-api is of no use without requires")
+        faults.add("provider", f"{where}.plugin-api has no effect without requires")
 
 
 def _marker(table: Mapping[str, Any], key: str, where: str, faults: Faults) -> str:
@@ -292,7 +292,7 @@ def _marker(table: Mapping[str, Any], key: str, where: str, faults: Faults) -> s
 def _requirements(value: object, where: str, faults: Faults) -> tuple[str, ...]:
     longest = load("variants")["bounds"]["text"]
     if not isinstance(value, list) or not all(isinstance(each, str) and 0 < len(each) <= longest for each in value):
-        faults.add("provider", f"{where} is no list of requirements")
+        faults.add("provider", f"{where} is not a list of requirements")
         return ()
     return tuple(value)
 
@@ -327,8 +327,6 @@ def _check_namespaces(metadata: VariantMetadata, what: str, rules: Revision, fau
         return
     needed = dict.fromkeys((*ordered, *used))
     if missing := [namespace for namespace in needed if namespace not in metadata.providers]:
-        faults.add(
-            "provider", f"there is no provider for {shown(', '.join(missing))}: nothing can say what supports it"
-        )
+        faults.add("provider", f"there is no provider for {shown(', '.join(missing))}: so support cannot be determined")
     if idle := [namespace for namespace in metadata.providers if namespace not in needed]:
         faults.add("provider", f"there is a provider for {shown(', '.join(idle))}, which default-priorities lacks")

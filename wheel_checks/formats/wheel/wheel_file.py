@@ -20,7 +20,7 @@ _SINGLE_FIELDS = ("Wheel-Version", "Generator", "Root-Is-Purelib", "Build")
 class WheelFile:
     """The fields of WHEEL. ``tags`` are the expanded Tag lines.
 
-    ``root_is_purelib`` is None when that is not known; ``faults`` are sentences about what is missing or malformed.
+    ``root_is_purelib`` is None when that is unknown; ``faults`` are sentences about what is missing or malformed.
     """
 
     wheel_version: str
@@ -44,7 +44,7 @@ def parse_wheel_file(data: bytes) -> WheelFile:
     if purelib is None:
         faults.append(f"Root-Is-Purelib is {single['Root-Is-Purelib'][:200]!r}; expected true or false")
     if single["Build"] and not "0" <= single["Build"][0] <= "9":
-        faults.append(f"Build is {single['Build'][:200]!r}; expected a build tag that begins with a digit")
+        faults.append(f"Build is {single['Build'][:200]!r}; expected a build tag that starts with a digit")
     tags = _read_tags(fields["tag"], faults)
     if len(faults) > _MAX_FAULTS:
         faults[_MAX_FAULTS:] = [f"and {len(faults) - _MAX_FAULTS} more faults"]
@@ -61,15 +61,15 @@ def _read_fields(data: bytes, faults: list[str]) -> defaultdict[str, list[str]]:
         text = data.decode("utf-8", "replace")
     fields: defaultdict[str, list[str]] = defaultdict(list)
     lines = re.split(r"\r\n|\r|\n", text)
-    head = lines.index("") if "" in lines else len(lines)  # as in a message: what follows is no field
+    head = lines.index("") if "" in lines else len(lines)  # as in a message: what follows is not a field
     if any(line.strip() for line in lines[head:]):
-        faults.append(f"line {head + 1} is empty, and more lines follow; installers read no field of these")
+        faults.append(f"line {head + 1} is empty, and more lines follow; installers ignore them")
     for number, line in enumerate(lines[:head], 1):
         key, colon, value = line.partition(":")
         if colon and key and not key[0].isspace():
             fields[key.strip().lower()].append(value.strip())
             if key.lower() == "wheel-version" and key != "Wheel-Version":
-                faults.append(f"line {number} has the key {key}; uv knows Wheel-Version alone")
+                faults.append(f"line {number} has the key {key}; uv reads only Wheel-Version")
         elif line.strip():
             faults.append(f"line {number} is {line[:200]!r}; expected Key: value")
     return fields
@@ -80,7 +80,7 @@ def _version_faults(version: str) -> list[str]:
         return ["Wheel-Version is missing"]
     match = re.fullmatch(r"(\d{1,9})\.\d{1,9}", version, re.ASCII)
     if not match:
-        return [f"Wheel-Version is {version[:200]!r}; expected two numbers, as 1.0"]
+        return [f"Wheel-Version is {version[:200]!r}; expected two numbers, such as 1.0"]
     if match[1] != "1" and version != "0.1":
         return [f"Wheel-Version is {version}; installers refuse a major version other than 1"]
     return []

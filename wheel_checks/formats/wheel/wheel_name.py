@@ -25,8 +25,8 @@ class WheelName:
     """The parts of ``{distribution}-{version}(-{build})?-{python}-{abi}-{platform}(-{variant})?.whl``.
 
     ``distribution``, ``version``, ``build`` and ``variant`` are the texts as written ("" for no build tag, and for a
-    wheel that is no variant); ``parsed_version`` is the version as packaging understands it; ``tags`` is the expanded
-    set of compressed tags.
+    wheel that is not a variant); ``parsed_version`` is the version as packaging understands it; ``tags`` is the
+    expanded set of compressed tags.
     """
 
     file_name: str
@@ -61,7 +61,7 @@ def parse_wheel_name(file_name: str) -> WheelName:
     distribution, version, build = parts[0], parts[1], parts[2] if len(parts) == 6 else ""
     if len(parts) == 6 and not _BUILD.fullmatch(build):
         raise FormatError(
-            f"the file name {file_name!r} has the build tag {build!r}", expected="a build tag that begins with a digit"
+            f"the file name {file_name!r} has the build tag {build!r}", expected="a build tag that starts with a digit"
         )
     try:
         tags = expand_tag("-".join(parts[-3:]))
@@ -85,12 +85,12 @@ def parse_wheel_name(file_name: str) -> WheelName:
 def expand_tag(text: str) -> frozenset[Tag]:
     """The single tags of a compressed tag set (PEP 425): "py2.py3-none-any" gives two.
 
-    Raises FormatError when ``text`` is no tag or stands for more than ``MAX_TAGS``.
+    Raises FormatError when ``text`` is not a tag or stands for more than ``MAX_TAGS``.
     """
     if not _TAG.fullmatch(text):
         raise FormatError(f"{text[:200]!r} is not a wheel tag", expected="python-abi-platform, as py3-none-any")
     if count_tags(text) > MAX_TAGS:
-        raise FormatError(f"{text[:200]!r} stands for too many tags", expected=f"at most {MAX_TAGS}")
+        raise FormatError(f"{text[:200]!r} expands to too many tags", expected=f"at most {MAX_TAGS}")
     return parse_tag(text)
 
 

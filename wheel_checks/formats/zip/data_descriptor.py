@@ -1,4 +1,4 @@
-"""The data descriptor behind a member's data (PKWARE APPNOTE 6.3.10, 4.3.9)."""
+"""The data descriptor after a member's data (PKWARE APPNOTE 6.3.10, 4.3.9)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DataDescriptor:
 
 
 def read_descriptor(data: bytes, *, zip64: bool) -> DataDescriptor | None:
-    """The descriptor at the beginning of ``data``, None where that ends within it. The signature may be left out."""
+    """The descriptor at the beginning of ``data``, None where that ends within it. The signature may be omitted."""
     start = len(SIGNATURE) if data.startswith(SIGNATURE) else 0
     form = _WIDE if zip64 else _PLAIN
     if len(data) < start + form.size:

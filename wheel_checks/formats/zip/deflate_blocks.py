@@ -1,6 +1,6 @@
 """Starts in the middle of a raw deflate stream (RFC 1951): where blocks may begin, and what follows, however it began.
 
-A deflate stream is meant to be read from its start, but every block with dynamic Huffman codes begins with a header
+A deflate stream is meant to be read from its start, but every block with dynamic Huffman codes starts with a header
 (3.2.7) that few bit positions satisfy. From such a position the stream can be inflated; only copies out of the 32 KiB
 before it are unknown. So it is inflated twice, with two windows that differ in every byte: where both results agree, no
 byte came from the window. Where they differ, both together say which byte of the window it was: equal places of the
@@ -27,7 +27,7 @@ _PIECE_OUTPUT = 256 * 1024  # bytes that come out at once: the most that a wrong
 
 
 class _Window(NamedTuple):
-    """What stands in for the unknown 32 KiB before a start, and a literal of 9 bits of the fixed codes (3.2.6): the
+    """What is in for the unknown 32 KiB before a start, and a literal of 9 bits of the fixed codes (3.2.6): the
     byte, and its code, the first bit the lowest.
     """
 
@@ -63,7 +63,7 @@ class Inflated:
 
     @cached_property
     def other_data(self) -> bytes:
-        """``data`` behind the other window; only when asked for: it may begin behind all that is wanted."""
+        """``data`` after the other window; only when asked for: it may begin behind all that is wanted."""
         if self.whole:
             return self.data
         return run_from(self.compressed, self.start, _OTHER, len(self.data)).data[: len(self.data)]
@@ -126,10 +126,10 @@ class Run(NamedTuple):
 
 
 def run_from(compressed: bytes, start: int, window: _Window = _ONE, limit: int = 1 << 40) -> Run:
-    """Inflate from bit ``start`` behind ``window``, until the bytes end or more than ``limit`` bytes came out.
+    """Inflate from bit ``start`` after ``window``, until the bytes end or more than ``limit`` bytes came out.
 
     The bits cannot be shifted to a byte boundary, since stored blocks are aligned in the original stream. Instead
-    blocks that end just before ``start`` take the place of what lies before it.
+    blocks that end just before ``start`` replace what lies before it.
     """
     position, bit = divmod(start, 8)
     filler, filler_bits, literals = _filler(bit, window)
@@ -160,7 +160,7 @@ def run_from(compressed: bytes, start: int, window: _Window = _ONE, limit: int =
 
 
 def _filler(bit: int, window: _Window) -> tuple[int, int, int]:
-    """Blocks with fixed codes, not the final one, that end ``bit`` bits behind the beginning of a byte.
+    """Blocks with fixed codes, not the final one, that end ``bit`` bits after the beginning of a byte.
 
     As a number whose first bit is the lowest, with how many bits it has, and how many literals it inflates to: one,
     which extends the window, when ``bit`` is odd.
@@ -186,7 +186,7 @@ def header_candidates(compressed: bytes, end: int) -> Iterator[int]:
 
 
 def _headers(stream: int, positions: int) -> int:
-    """The positions, as bits of a number, at which a dynamic block header (3.2.7) could stand in ``stream``.
+    """The positions, as bits of a number, at which a dynamic block header (3.2.7) could be in ``stream``.
 
     There BTYPE is 2, there are at most 286 literal and 30 distance codes, and the code length code is complete: its
     Kraft sum is 1. All positions below ``positions`` are judged at once: bit p of each number is about position p.

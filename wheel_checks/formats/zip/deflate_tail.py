@@ -81,5 +81,5 @@ def inflate_tail(compressed: bytes, size: int, *, limit: int = MAX_OUTPUT, margi
             break
     raise FormatError(
         f"no start of a block was found in the last {len(compressed)} bytes of the member ({attempts} tried)",
-        expected=f"a sound deflate stream with a dynamic block that begins over {margin} bytes before its end",
+        expected=f"a valid deflate stream with a dynamic block that begins over {margin} bytes before its end",
     )

@@ -23,7 +23,7 @@ MOST_FAULTS = 50
 
 DEFLATE_LIMIT = 1032  # bytes that one byte of deflate can become: 258 for two bits
 
-REBUILD = "the archive is damaged; fetch or build it again"
+REBUILD = "the archive is damaged; download or rebuild it"
 UTF8_FLAG = 0x800
 LOCAL_HEADER_SIZE = 30
 
@@ -139,17 +139,17 @@ def read_directory(data: bytes, end: EndRecord) -> tuple[tuple[Member, ...], tup
     ]
     if position < len(data):
         if len(members) < end.entries:
-            raise _bad_entry("does not begin with its signature", len(members), end.directory_offset + position)
+            raise _bad_entry("does not start with its signature", len(members), end.directory_offset + position)
         left = len(data) - position
         faults.append(DirectoryFault("trailing", f"{left} bytes follow the last entry of the central directory"))
     if len(members) != end.entries:
-        message = f"the end record promises {end.entries} entries, the central directory has {len(members)}"
+        message = f"the end record declares {end.entries} entries, the central directory has {len(members)}"
         faults.append(DirectoryFault("count", message))
     return tuple(members), tuple(faults)
 
 
 def _read_entry(data: bytes, position: int, faults: list[DirectoryFault]) -> tuple[Member, int]:
-    """The entry at ``position`` and the position behind it. Raises FormatError saying only what is wrong."""
+    """The entry at ``position`` and the position after it. Raises FormatError saying only what is wrong."""
     name_start = position + _ENTRY.size
     if name_start > len(data):
         raise FormatError("is cut off")
@@ -168,7 +168,9 @@ def _read_entry(data: bytes, position: int, faults: list[DirectoryFault]) -> tup
         name = raw_name.decode("utf-8" if flags & UTF8_FLAG or raw_name.isascii() else "cp437")
     except UnicodeDecodeError:
         name = raw_name.decode("utf-8", "replace")
-        faults.append(DirectoryFault("name-encoding", f"the name {name!r} is marked as UTF-8 and is not", name))
+        faults.append(
+            DirectoryFault("name-encoding", f"the name {name!r} is marked as UTF-8, but is not valid UTF-8", name)
+        )
     if extra_size or 0xFFFFFFFF in (size, packed, offset):
         extra = data[name_end : name_end + extra_size]
         faults += [
@@ -189,18 +191,18 @@ def _read_entry(data: bytes, position: int, faults: list[DirectoryFault]) -> tup
 def suspicious_comment(comment: bytes) -> str:
     """Why a comment could be taken for a part of an archive, "" when it could not.
 
-    Every record of an archive holds a byte from 1 to 8 in its signature, and such bytes are in no text.
+    Every record of an archive contains a byte from 1 to 8 in its signature, and such bytes are in no text.
     """
     for signature, record in _RECORDS.items():
         if signature in comment:
             return f"holds the signature of {record}"
-    return "holds control characters, as archives do" if _CONTROL.search(comment) else ""
+    return "contains control characters" if _CONTROL.search(comment) else ""
 
 
 def _impossible_size(member: Member) -> str:
     """What is wrong with the sizes of a member, "" when its data can have them."""
     if member.method == 0 and not member.is_encrypted and member.size != member.compressed_size:
-        return f"{member.name!r} is stored as {member.compressed_size:,} bytes and claims {member.size:,}"
+        return f"{member.name!r} is stored as {member.compressed_size:,} bytes but claims {member.size:,}"
     if member.method == 8 and member.size > DEFLATE_LIMIT * member.compressed_size:
         return f"{member.name!r} claims {member.size:,} bytes, which {member.compressed_size:,} cannot inflate to"
     return ""
@@ -227,7 +229,7 @@ def apart(members: Iterable[Member]) -> list[Member]:
 
 
 def slack(members: Sequence[Member], directory_offset: int) -> list[tuple[int, Member]]:
-    """The bytes behind each member's header, name and data up to what follows, where there are any.
+    """The bytes after each member's header, name and data up to what follows, where there are any.
 
     Only local headers say what they are: extra fields, a data descriptor, or nothing that the archive knows of.
     """
@@ -245,7 +247,7 @@ def overlaps(members: Iterable[Member], directory_offset: int) -> list[tuple[Mem
     """Pairs of members whose local header and data share bytes; None stands for the central directory.
 
     Each member is reported at most once as the later of two and once against the directory. The extra fields of local
-    headers are not counted, as they are not known here. Takes O(n log n).
+    headers are not counted, as they are unknown here. Takes O(n log n).
     """
     found: list[tuple[Member, Member | None]] = []
     reach, farthest = 0, None

@@ -21,12 +21,12 @@ _MAX_COMMENT = 0xFFFF
 MAX_TAIL = _MAX_COMMENT + _END.size + _LOCATOR.size + _END64.size
 """The longest tail that :func:`find_end_record` asks for when a zip64 record has no extensible data, in bytes."""
 
-_MOVED = "something was put in front of the archive, or it is damaged"
+_MOVED = "the archive has prepended data, or is damaged"
 _SATURATED = (0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
 
 
 class EndRecordTruncatedError(FormatError):
-    """The end of the archive begins before the bytes at hand: read from ``needed_offset`` to the end of the file.
+    """The end of the archive begins before the bytes available: read from ``needed_offset`` to the end of the file.
 
     ``needed_offset`` is smaller than the offset of the tail that was given, by about 128 KiB at most. One such reading
     is enough unless the zip64 record carries extensible data, which no known writer emits.
@@ -57,10 +57,10 @@ def find_end_record(tail: bytes, size: int) -> EndRecord:
         told, zip64 = told64, True
     disk, directory_disk, disk_entries, entries, directory_size, directory_offset = told
     if disk or directory_disk or disk_entries != entries:
-        raise FormatError("the zip archive is split over several disks", expected="one file, as wheels are")
+        raise FormatError("the zip archive is split over several disks", expected="a single file")
     _check_place(directory_offset, directory_size, directory_end, size)
     if entries > MAX_ENTRIES:
-        raise FormatError(f"the zip archive promises {entries} entries", expected=f"at most {MAX_ENTRIES}")
+        raise FormatError(f"the zip archive declares {entries} entries", expected=f"at most {MAX_ENTRIES}")
     comment_size = len(tail) - position - _END.size
     return EndRecord(directory_offset, directory_size, entries, zip64, comment_size)
 
@@ -70,12 +70,12 @@ def _check_place(offset: int, length: int, directory_end: int, size: int) -> Non
     end = offset + length
     if end > size:
         raise FormatError(
-            f"the central directory should lie at bytes {offset} to {end}, but the file has only {size}", hint=REBUILD
+            f"the central directory should be at bytes {offset} to {end}, but the file has only {size}", hint=REBUILD
         )
     if end != directory_end:
         raise FormatError(
             f"the central directory should end at byte {end}, but the end record begins at byte {directory_end}",
-            expected="no bytes that the archive does not know of",
+            expected="no bytes outside the archive",
             hint=_MOVED,
         )
     if length > MAX_DIRECTORY_SIZE:
@@ -95,7 +95,7 @@ def _locate_end_record(tail: bytes, start: int) -> int:
         elif misfit < 0:
             misfit = position
     if len(fitting) > 1:
-        raise FormatError("the zip archive has two end records", hint="unpackers may disagree about what is in it")
+        raise FormatError("the zip archive has two end records", hint="tools may disagree about its contents")
     if fitting:
         return fitting[0]
     if start and first == 0:
@@ -104,7 +104,7 @@ def _locate_end_record(tail: bytes, start: int) -> int:
         raise FormatError(
             f"the zip archive's end record, at byte {start + misfit}, does not reach exactly to the end of the file",
             expected="nothing after the archive",
-            hint="bytes were added behind it, or it was cut off",
+            hint="it has appended data, or was truncated",
         )
     raise FormatError("the file has no zip end record", expected="a zip archive", hint="it is cut off, or not a wheel")
 
@@ -113,11 +113,11 @@ def _read_zip64(tail: bytes, start: int, locator: int) -> tuple[int, tuple[int, 
     """The absolute offset of the zip64 end record, and its six fields in the order of the ordinary record."""
     _, locator_disk, offset, disks = _LOCATOR.unpack_from(tail, locator)
     if locator_disk or disks > 1:
-        raise FormatError("the zip archive is split over several disks", expected="one file, as wheels are")
+        raise FormatError("the zip archive is split over several disks", expected="a single file")
     # The bound on the extensible data keeps a lying locator from making the caller read a whole file.
     if not _END64.size <= start + locator - offset <= _END64.size + _MAX_COMMENT:
         raise FormatError(
-            f"the zip64 end record should lie at byte {offset}, which is not just before byte {start + locator}",
+            f"the zip64 end record should be at byte {offset}, which is not just before byte {start + locator}",
             hint=_MOVED,
         )
     if offset < start:
@@ -128,5 +128,5 @@ def _read_zip64(tail: bytes, start: int, locator: int) -> tuple[int, tuple[int, 
             f"the zip64 end record has {length} bytes", expected=f"{_END64.size - 12}, without extensible data"
         )
     if signature != _END64_SIGNATURE or offset + 12 + length != start + locator:
-        raise FormatError(f"there is no sound zip64 end record at byte {offset}", hint=_MOVED)
+        raise FormatError(f"there is no valid zip64 end record at byte {offset}", hint=_MOVED)
     return offset, tuple(fields)

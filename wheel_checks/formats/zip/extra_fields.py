@@ -90,7 +90,7 @@ def extra_faults(
             faults += _path_faults(content, raw_name)
     if length < len(extra):
         left = plural(len(extra) - length, "byte")
-        faults.append(ExtraFault("extra-rest", f"has {left} behind its extra fields", "index"))
+        faults.append(ExtraFault("extra-rest", f"has {left} after its extra fields", "index"))
     return faults
 
 

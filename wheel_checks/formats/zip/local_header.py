@@ -25,7 +25,7 @@ class LocalHeader:
     """What the archive says about a member just before its data. ``header_size`` is where the data begins, in bytes.
 
     ``version`` of the format is what unpacking needs, in tenths; ``extra`` are the extra fields, as far as they were
-    read; ``written_sizes`` are size and compressed size as they stand in the fixed part.
+    read; ``written_sizes`` are size and compressed size as they are in the fixed part.
     """
 
     name: bytes

@@ -55,7 +55,7 @@ def inflate_stream(member: Member, chunks: Iterable[bytes]) -> Iterator[bytes]:
         raise FormatError(
             f"{member.name!r} is compressed by {method_name(member.method)}",
             expected="stored or deflate",
-            hint="build the wheel again with deflate",
+            hint="rebuild the wheel with deflate",
         )
     pieces = _split(chunks) if member.method == STORED else _inflate_pieces(member, chunks)
     size, crc32 = 0, 0
@@ -88,7 +88,7 @@ def _inflate_pieces(member: Member, chunks: Iterable[bytes]) -> Iterator[bytes]:
             try:
                 piece = inflater.decompress(pending, MAX_CHUNK)
             except zlib.error as error:
-                raise FormatError(f"{member.name!r} is not a sound deflate stream ({error})") from None
+                raise FormatError(f"{member.name!r} is not a valid deflate stream ({error})") from None
             pending = inflater.unconsumed_tail or inflater.unused_data
             if piece:
                 yield piece
