@@ -36,7 +36,7 @@ def test_expectations(text: str, accelerator: str, versions: str) -> None:
         ("==13.0", "names no accelerator; expected cuda, rocm, xpu, cpu, none (for example --expect cuda==13.0)"),
         ("cuda13", "has no valid version condition; expected a form such as cuda==13.0 or cuda>=12.8"),
         ("cuda=13", "has no valid version condition; expected a form such as cuda==13.0 or cuda>=12.8"),
-        ("cpu>=1", "demands a version; expected plain cpu, which has none"),
+        ("cpu>=1", "demands a version; expected cpu without a version"),
     ],
 )
 def test_what_is_no_expectation(text: str, message: str) -> None:
@@ -97,4 +97,4 @@ def test_what_is_no_size(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_size(text)
 
-    assert str(caught.value) == f"{text!r} is no size; expected a form such as 900MB, 2GiB or a number of bytes"
+    assert str(caught.value) == f"{text!r} is not a size; expected a form such as 900MB, 2GiB or a number of bytes"

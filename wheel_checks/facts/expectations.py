@@ -58,7 +58,7 @@ class Expectations:
 
     ``explain`` are sonames whose search is to be shown; ``gpus`` are those that the wheel must run on, and
     ``drivers`` the drivers of their machines ("535", "580.95.05"; "none" is no driver). In a stack (``in_stack``) a
-    build for the CPU alone is no fault by itself: STK101 judges which package should be another, and ``of_torch`` is
+    build for the CPU alone is not a fault by itself: STK101 judges which package should be another, and ``of_torch`` is
     what the torch of the stack is to be built for. ``host`` is what a host is expected to have.
     """
 
@@ -92,7 +92,7 @@ def parse_expectation(text: str) -> AcceleratorExpectation:
             f"--expect {text!r} has no valid version condition", expected="a form such as cuda==13.0 or cuda>=12.8"
         ) from None
     if versions and accelerator not in GPU:
-        raise UsageError(f"--expect {text!r} demands a version", expected=f"plain {accelerator}, which has none")
+        raise UsageError(f"--expect {text!r} demands a version", expected=f"{accelerator} without a version")
     return AcceleratorExpectation(accelerator, versions)
 
 
@@ -100,6 +100,6 @@ def parse_size(text: str) -> int:
     """Bytes of ``900MB`` (powers of ten), ``2GiB`` (powers of two) or plain ``1000``. Raises UsageError."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{text!r} is no size", expected="a form such as 900MB, 2GiB or a number of bytes")
+        raise UsageError(f"{text!r} is not a size", expected="a form such as 900MB, 2GiB or a number of bytes")
     number, prefix, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index((prefix or " ").lower()))

@@ -14,7 +14,7 @@ from wheel_checks.model import Unavailable
 _NOT_RESOLVED = Unavailable("the requirements were not resolved")
 _NOT_READ = Unavailable("the wheel was not read")
 _NOT_IMPORTED = Unavailable("torch was not imported")
-_NOT_ASKED = Unavailable("the cell asks for none, or it was not reached")
+_NOT_ASKED = Unavailable("not requested by the cell, or not reached")
 _ALONE = Unavailable("no other cell compiles the same kernels")
 
 Function = tuple[str, str, str, str]
@@ -23,7 +23,7 @@ Function = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What a build of torch is: "cuda" and "13.0", "cpu" and "". ``version`` is torch's own, local part included."""
+    """What a torch build is: "cuda" and "13.0", "cpu" and "". ``version`` is torch's own, local part included."""
 
     accelerator: str
     accelerator_version: str = ""
@@ -36,7 +36,7 @@ class Build:
         return f"{told} ({self.version})" if self.version else told
 
     def meets(self, expected: AcceleratorExpectation) -> bool:
-        """Whether it is what is expected; a version that is not known meets no condition on it."""
+        """Whether it is what is expected; a version that is unknown meets no condition on it."""
         return self.accelerator == expected.accelerator and bool(expected.accepts_version(self.accelerator_version))
 
 
@@ -112,7 +112,7 @@ class TestsRun:
     was.
     """
 
-    __test__ = False  # for pytest: this is no test
+    __test__ = False  # for pytest: this is not a test
 
     file: str
     path: str = ""
@@ -140,7 +140,7 @@ class CellFacts:
     ``resolved`` are versions by project, ``tested`` the wheels that the cell names itself, ``junit`` the pattern of the
     reports of its command, ``tests`` what is in them.
     ``wheel`` is what the wheel on the index shows, ``imported`` what the import
-    showed; ``import_error`` says why there wasn't one. ``smoke`` holds a document for each kind of smoke test.
+    showed; ``import_error`` says why there wasn't one. ``smoke`` contains a document for each kind of smoke test.
     ``targets`` are those that the kernels are compiled for (sm_100). ``reference`` is the cell of the other machine
     that compiles the same kernels, with what it made, "" when the matrix has none.
     """
@@ -190,7 +190,7 @@ def machine_code(document: SmokeDocument | None) -> MachineCode | Unavailable:
             key = (compilation.target, compilation.kernel, compilation.case, compilation.function)
             digests[key] = tuple(sorted((*digests.get(key, ()), compilation.sha256)))
     if not digests:
-        return Unavailable("the smoke test made no machine code")
+        return Unavailable("the smoke test produced no machine code")
     targets = frozenset(compilation.target for compilation in document.compiled)
     return MachineCode(document.environment.machine, document.environment.triton, digests, targets)
 

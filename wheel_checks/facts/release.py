@@ -1,4 +1,4 @@
-"""A release as a matrix of Pythons by platforms: what was expected, and the files that are there."""
+"""A release as a matrix of Pythons by platforms: what was expected, and the files that are present."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wheel_checks.targets.variant_choice import MachineChoice
 
 _FEWEST = 3  # files whose median says what is usual
 _NOT_READ = Unavailable("no wheel was read")
-_NOT_RESOLVED = Unavailable("what the release requires was not resolved")
+_NOT_RESOLVED = Unavailable("the requirements of the release were not resolved")
 
 
 class Cell(NamedTuple):
@@ -44,8 +44,8 @@ class Told(NamedTuple):
 class Installation:
     """What comes of resolving the requirements of a cell: nothing where they can be installed.
 
-    ``extra`` is the extra that they were resolved with, "" for none. ``conflict`` says why no versions fulfil them,
-    ``missing`` are packages without any file for it, ``unproven`` says why it is not known.
+    ``extra`` is the extra that they were resolved with, "" if none. ``conflict`` says why no versions fulfil them,
+    ``missing`` are packages without any file for it, ``unproven`` says why it is unknown.
     """
 
     cell: Cell
@@ -56,7 +56,7 @@ class Installation:
 
     @property
     def failed(self) -> bool:
-        """True where they cannot be installed, or it is not known."""
+        """True where they cannot be installed, or it is unknown."""
         return bool(self.conflict or self.missing or self.unproven)
 
 
@@ -100,9 +100,9 @@ class ReleaseFacts:
 
     ``filled`` has every expected cell, platform by platform, with the files that fill it: the one with the highest
     build tag, which installers prefer, first. ``median_sizes`` (bytes) are those of platforms with at least three
-    files: fewer say nothing of what is usual. ``machine_choices`` are what the machines that it claims to serve get of
-    its variants, each with the label that was expected, "" for any that is made for a GPU. ``installations`` has each
-    cell whose file requires something.
+    files: fewer say nothing about what is usual. ``machine_choices`` are what the machines that it claims to serve get
+    of its variants, each with the label that was expected, "" for any that is made for a GPU. ``installations`` has
+    each cell whose file requires something.
     """
 
     expectation: ReleaseExpectation
@@ -152,7 +152,7 @@ def lay_out(
 
 
 def release_version(file_names: Iterable[str], project: str) -> Version | None:
-    """The version that most files of the project have, the newest of them when several have as many; None of none."""
+    """The version that most files of the project have, the latest of them when several have as many; None of none."""
     counts = Counter(version for name in file_names if (version := version_of(name, project)))
     return max(counts, key=lambda version: (counts[version], version), default=None)
 

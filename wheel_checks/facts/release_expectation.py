@@ -1,4 +1,4 @@
-"""What a release must be: the file behind ``wheelproof release --expect FILE``. ``docs/release.md`` describes it."""
+"""What a release must be: the file after ``wheelproof release --expect FILE``. ``docs/release.md`` describes it."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def _accelerator(text: str) -> AcceleratorExpectation:
 
 def _label(text: str) -> str:
     if not name_pattern("label").fullmatch(text):
-        raise FormatError(f"{text[:100]!r} is no variant label", expected=name_pattern("label").pattern)
+        raise FormatError(f"{text[:100]!r} is not a variant label", expected=name_pattern("label").pattern)
     return text
 
 
 def _digest(text: str) -> str:
     match = _DIGEST.fullmatch(text.strip())
     if match is None:
-        raise FormatError(f"{text[:100]!r} is no sha256", expected="64 hexadecimal digits")
+        raise FormatError(f"{text[:100]!r} is not a sha256", expected="64 hexadecimal digits")
     return match[1].lower()
 
 
@@ -59,7 +59,7 @@ def _specifier(text: str) -> SpecifierSet:
     try:
         return SpecifierSet(text)
     except InvalidSpecifier:
-        raise FormatError(f"{text[:100]!r} is no set of versions", expected="a form such as >=2.11,<3") from None
+        raise FormatError(f"{text[:100]!r} is not a set of versions", expected="a form such as >=2.11,<3") from None
 
 
 def _cpu(text: str) -> str:
@@ -108,7 +108,7 @@ class ExpectedPython:
 
     @classmethod
     def of(cls, row: str | _PythonRow) -> ExpectedPython:
-        """What a string or a table of ``pythons`` means. Raises UsageError for what is no version of Python."""
+        """What a string or a table of ``pythons`` means. Raises UsageError for what is not a Python version."""
         row = _PythonRow(parse_python(row)) if isinstance(row, str) else row
         version, _, free_threaded = row.python
         return cls(version, free_threaded, row.versions)
@@ -142,7 +142,7 @@ class ExpectedPlatform:
 
     ``variant`` is the label that its wheels have (PEP 825), "" for wheels that are no variants.
 
-    ``max_size`` is in bytes. ``build_tags`` are those that a file may have, "" for none. ``versions`` are the versions
+    ``max_size`` is in bytes. ``build_tags`` are those that a file may have, "" if none. ``versions`` are the versions
     of the project that all this is expected of. For ``pythons`` and ``build_tags`` that it lacks those of the release
     are meant.
     """
@@ -176,7 +176,7 @@ class ExpectedMachines:
             expected = 'gpus = ["GB200"], or cpu = "x86-64-v3"'
             raise DecodeError([Fault(("gpus",), "is missing, and so is cpu", expected)])
         if self.drivers and not self.gpus:
-            raise DecodeError([Fault(("drivers",), "is of no use without gpus", 'gpus = ["GB200"]')])
+            raise DecodeError([Fault(("drivers",), "has no effect without gpus", 'gpus = ["GB200"]')])
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ class ReleaseExpectation:
         if not names:
             raise UsageError(
                 f"the expectation names no platform for {self.project} {version}",
-                hint="see `versions` of its [[platform]] tables",
+                hint="check `versions` of its [[platform]] tables",
             )
         for name in names:
             if names.count(name) > 1:
@@ -261,7 +261,7 @@ class ReleaseExpectation:
     def only(self, accepted: Collection[str]) -> ReleaseExpectation:
         """The platforms of which one of the ``accepted`` platform tags is; files of the others are not looked at.
 
-        Raises UsageError if there isn't one.
+        Raises UsageError if none exists.
         """
         kept = [p for p in self.platforms if any(fnmatchcase(tag, pattern) for pattern in p.tags for tag in accepted)]
         if not kept:

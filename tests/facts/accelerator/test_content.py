@@ -178,7 +178,7 @@ def test_one_unknown_member_leaves_absence_open() -> None:
 
     assert (facts.accelerator, facts.certainty) == ("none", "declared")
     assert facts.unread == (
-        "1 of 2 native members are not known completely, such as demo/b.so: the names of its sections lie out of reach"
+        "1 of 2 native members are unknown completely, such as demo/b.so: the names of its sections are out of reach"
     )
     assert (facts.serves("cpu"), facts.serves("cuda")) == (None, None)
 
@@ -332,11 +332,11 @@ def test_a_name_that_is_only_possible_gives_a_version_to_a_library_with_code_and
 
     assert list(map(str, code.shown)) == ["demo/_C.so has .nv_fatbin", "demo/_C.so names libcudart.so.13"]
     assert plain.shown == []
-    assert code.unread == plain.unread == {"demo/_C.so": "what it needs lie out of reach"}
+    assert code.unread == plain.unread == {"demo/_C.so": "what it needs are out of reach"}
 
 
 def test_a_library_that_may_need_an_accelerator_is_read_until_that_is_known() -> None:
-    """What it needs lies in the middle: its strings name the driver, which it may need, or which it once needed."""
+    """What it needs is in the middle: its strings name the driver, which it may need, or which it once needed."""
     chance = random.Random(11)
     built = Elf(needed=["libcuda.so.1"], contents={".data": chance.randbytes(900_000)}).build()
     behind = chance.randbytes(900_000)

@@ -237,7 +237,7 @@ def test_an_archive_in_columns_is_the_same_archive(value: SizedArchive) -> None:
         lambda data: b"\xff" * 8 + data[8:],
         lambda data: data.replace(b'"other_names":[[0', b'"other_names":[[9'),
     ],
-    ids=["empty", "cut", "longer", "a long head", "a member that is not there"],
+    ids=["empty", "cut", "longer", "a long head", "a member that is not present"],
 )
 def test_columns_that_do_not_fit_are_refused(spoil: Callable[[bytes], bytes]) -> None:
     member = Member("demo", b"\xff", 0, 0, 0, 0, 0, 0, 0, 0)

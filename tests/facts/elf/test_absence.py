@@ -1,4 +1,4 @@
-"""What proves, with few bytes, that a library has no GPU code and needs nothing that is looked for."""
+"""What proves, with few bytes, that a library has no GPU code and needs nothing that is searched for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOISE = random.Random(5).randbytes(400_000)
 
 
 def of_cuda(name: str) -> bool:
-    """What is looked for here."""
+    """What is searched for here."""
     return name.endswith("libcudart.so.13")
 
 

@@ -54,7 +54,7 @@ SMALL = LIBRARY.build().data
 
 
 def table_at_the_end() -> bytes:
-    """The dynamic section and its strings lie in the middle; the section headers come last."""
+    """The dynamic section and its strings are in the middle; the section headers come last."""
     built = replace(LIBRARY, contents={".text": MACHINE_CODE}).build()
     table = built.data[built.value("e_shoff") :]
     behind = filling(1_200_000, 2)
@@ -150,11 +150,11 @@ def test_many_members_take_no_more_rounds_than_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
-        (ZipEntry("a.so", b"INPUT(libreal.so)"), "e_ident begins with"),
+        (ZipEntry("a.so", b"INPUT(libreal.so)"), "e_ident starts with"),
         (ZipEntry("a.so", b""), "expected an ELF header"),
         (ZipEntry("a.so", SMALL, method=12), "is compressed by bzip2"),
         (ZipEntry("a.so", SMALL, flags=1), "is encrypted"),
-        (ZipEntry("a.so", SMALL, payload=b"\xff" * 40), "not a sound deflate stream"),
+        (ZipEntry("a.so", SMALL, payload=b"\xff" * 40), "not a valid deflate stream"),
         (ZipEntry("a.so", SMALL, directory={"compressed_size": 10**9}), "reaches into the central directory"),
         (ZipEntry("a.so", SMALL, directory={"header_offset": 10**9}), "no local header"),
         (ZipEntry("a.so", AT_THE_END.with_fields({"e_phnum": 60000})), "e_phnum is 60000"),

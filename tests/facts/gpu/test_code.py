@@ -54,7 +54,7 @@ def test_the_main_library_is_that_for_the_most_targets_not_that_with_the_most_co
         (facts(declared="sm_80"), ("", code("sm_80", declared=True))),
         (
             facts(small=code("sm_90"), main=UNREAD),
-            Unavailable("the GPU code of demo/main.so is not known: it has 300,000,000 bytes", UNREAD.hint),
+            Unavailable("the GPU code of demo/main.so is unknown: it has 300,000,000 bytes", UNREAD.hint),
         ),
     ],
 )
@@ -114,7 +114,7 @@ def test_the_json_of_exact_code() -> None:
                 "code": "",
                 "member": "demo/main.so",
                 "why": "nothing runs on T4 (7.5): sm_90: machine code for another major version; "
-                "sm_100a: for exactly its own version; compute_90: PTX for newer GPUs",
+                "sm_100a: for exactly this version; compute_90: PTX for newer GPUs",
             },
         ],
         "libraries": [
@@ -140,7 +140,7 @@ def test_the_json_of_declared_and_of_unknown_code() -> None:
         ["sm_80", "sm_90"],
     )
     assert unknown == {
-        "unavailable": "the GPU code of demo/main.so is not known: it has 300,000,000 bytes",
+        "unavailable": "the GPU code of demo/main.so is unknown: it has 300,000,000 bytes",
         "libraries": [{"member": "demo/main.so", "unavailable": "it has 300,000,000 bytes"}],
     }
     assert "gpu_code" not in summarize(facts_of(WheelBuilder()))

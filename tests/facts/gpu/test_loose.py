@@ -1,4 +1,4 @@
-"""Cubins, PTX and AMD's code objects that lie in files by themselves."""
+"""Cubins, PTX and AMD's code objects that are in files by themselves."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def test_without_a_torch_the_newest_that_fits_is_taken_from_the_package_index() 
 
 
 def test_an_index_of_pytorchs_that_is_configured_is_not_relied_on() -> None:
-    """What it names may be the wrong build, and may be why the right one is not there: the build is named."""
+    """What it names may be the wrong build, and may be why the right one is not present: the build is named."""
     facts = with_packages(replaced(healthy(), "installed", torch=None), without=("torch", "torchvision", "torchaudio"))
     setting = IndexSetting("pip", "index", "https://index.example.org/whl/cpu", "PIP_INDEX_URL")
 
@@ -214,7 +214,7 @@ def test_a_release_whose_gpu_code_is_not_known_is_only_kept() -> None:
     other_gpu = host(12080, (7, 5), facts=with_torch(grace(), "2.8.0", cuda="12.8", architectures=("sm_90",)))
 
     assert "torch==2.8.0" in reinstall_torch(known).lines[0]
-    assert "whether it has code for GPU is not known" in reinstall_torch(known).summary
+    assert "whether it has code for GPU is unknown" in reinstall_torch(known).summary
     assert right_build(other_gpu) is None
 
 
@@ -230,9 +230,9 @@ def test_an_unknown_driver_leaves_a_choice(driver: str) -> None:
         "when nvidia-smi shows CUDA 12",
         "afterwards",
     ]
-    assert "--reinstall-package=torch" in fix.lines[0]  # of the package index, in the place of the same release
+    assert "--reinstall-package=torch" in fix.lines[0]  # of the package index, in place of the same release
     assert "--torch-backend=cu126" in fix.lines[1]
-    assert ("625.10 is past the table" if driver else "none was found") in fix.summary
+    assert ("625.10 is newer than the table" if driver else "none was found") in fix.summary
 
 
 def test_a_host_without_a_driver_gets_the_choice_too() -> None:
@@ -382,7 +382,7 @@ def test_uv_knows_every_build_by_its_name(backend: str) -> None:
 
 @pytest.mark.parametrize("with_pip", [False, True], ids=["uv", "pip"])
 def test_a_real_installer_replaces_a_build_of_the_same_release(tmp_path: Path, with_pip: bool) -> None:
-    """Both installers call torch 2.10.0+cpu satisfied when torch==2.10.0 is asked for; ``force`` gets the other one."""
+    """Both installers call torch 2.10.0+cpu satisfied when torch==2.10.0 is requested; ``force`` gets the other one."""
     environment = RealEnvironment(tmp_path, with_pip=with_pip)
     cpu = environment.index("whl/cpu", torch("2.10.0+cpu", "cpu", ""))
     cuda = environment.index(

@@ -75,7 +75,7 @@ def test_a_library_that_nobody_requires_is_an_orphan() -> None:
 def test_one_that_is_required_here_is_none() -> None:
     assert orphaned("nvidia-nccl-cu12>=2") == []
     assert orphaned('nvidia-nccl-cu12; platform_machine == "x86_64"') == []
-    assert orphaned('nvidia-nccl-cu12; extra == "cuda12"') == []  # whether the extra was asked for is not known
+    assert orphaned('nvidia-nccl-cu12; extra == "cuda12"') == []  # whether the extra was requested is unknown
 
 
 def test_one_that_is_required_elsewhere_is_one_all_the_same() -> None:

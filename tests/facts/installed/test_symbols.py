@@ -1,4 +1,4 @@
-"""Symbols of installed libraries, looked up in the real interpreter and C library of this machine."""
+"""Symbols of installed libraries, looked up in the real interpreter and C library of this host."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_real_loader_agrees_about_the_interpreter_and_the_c_library(
 
 
 def test_a_library_of_the_system_brings_what_it_needs_itself(tmp_path: Path) -> None:
-    """The loader looks in all that a library leads to: zlib's names are found behind one that needs it."""
+    """The loader looks in all that a library leads to: zlib's names are found after one that needs it."""
     inner = compile_once(
         tmp_path / "sys" / "libinner.so", ["-x", "c", "-Wl,-soname,libinner.so"], "int inner(void) { return 1; }"
     )

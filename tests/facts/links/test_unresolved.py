@@ -22,7 +22,7 @@ NCCL = Need(MODULE, "libnccl.so.2", Status.RESOLVED, "nvidia/nccl/lib/libnccl.so
 class Beside:
     """Libraries by path with the names that they define, None for one that cannot be read; ``asked`` are those read.
 
-    ``process_names`` are those of the interpreter and the C library, None where these are not known.
+    ``process_names`` are those of the interpreter and the C library, None where these are unknown.
     """
 
     files: Mapping[str, Collection[str] | None] = field(default_factory=dict)

@@ -65,7 +65,7 @@ def test_what_is_out_of_reach_is_streamed_on_request(monkeypatch: pytest.MonkeyP
     (pe,) = pes_of({"demo/_C.pyd": middle})
     assert isinstance(pe.imports, Unavailable)
     assert re.fullmatch(
-        r"the names of what it imports lie behind 0\.\d MB of it \(--depth full reads up to --max-read\)",
+        r"the names of its imports are beyond its first 0\.\d MB \(--depth full reads up to --max-read\)",
         pe.imports.reason,
     )
     assert pe.bytes_read <= 110_000

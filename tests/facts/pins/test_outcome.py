@@ -19,7 +19,7 @@ def copy(name: str, version: str, requires: tuple[str, ...] = (), folder: int = 
 
 
 def change(before: list[Copy], new: list[Copy], name: str = "torch", gone: tuple[str, ...] = ()) -> PackageChange:
-    """What becomes of one package; what is new takes the place of what has its name in the same folder."""
+    """What becomes of one package; what is new replaces what has its name in the same folder."""
     folders = ("/first", "/second")
     order = ImportOrder.of(folders, before)
     names = {one.name: one for one in new}
@@ -106,7 +106,7 @@ def test_a_companion_of_which_no_table_says_anything() -> None:
 
     found = change(there, [copy("torchcodec", "0.99")], "torchcodec")
 
-    assert (found.fate, found.open) == (Fate.ADDED, ("no table says whether torchcodec 0.99 fits torch 2.7.0+cu128",))
+    assert (found.fate, found.open) == (Fate.ADDED, ("whether torchcodec 0.99 fits torch 2.7.0+cu128 is unknown",))
 
 
 def test_a_framework_of_which_only_the_version_is_known() -> None:
@@ -115,9 +115,7 @@ def test_a_framework_of_which_only_the_version_is_known() -> None:
     found = change(there, [copy("nvidia-cudnn-cu12", "9.10.2.21")])
 
     assert found.fate is Fate.KEPT
-    assert found.open == (
-        "nvidia-cudnn-cu12 9.10.2.21 would be installed: what torch 2.7.0+cu128 requires is not known",
-    )
+    assert found.open == ("nvidia-cudnn-cu12 9.10.2.21 would be installed: what torch 2.7.0+cu128 requires is unknown",)
 
 
 def test_shared_files() -> None:

@@ -1,4 +1,4 @@
-"""Native code under the names of data: seen in a local file at every depth, from afar where every byte is read."""
+"""Native code under the names of data: seen in a local file at every depth, remotely where every byte is read."""
 
 from __future__ import annotations
 

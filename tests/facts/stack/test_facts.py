@@ -1,4 +1,4 @@
-"""Who demands what of whom, and the chain from what the user asked for."""
+"""Who demands what of whom, and the chain from what the user requested."""
 
 from __future__ import annotations
 

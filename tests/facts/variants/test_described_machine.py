@@ -60,5 +60,5 @@ def test_a_capability_is_in_this_machine() -> None:
 
 @pytest.mark.parametrize("driver", ["", "5", "580x", "580.", "999", "100", "580.1.2.3"])
 def test_a_driver_that_the_table_does_not_have_is_wrong_usage(driver: str) -> None:
-    with pytest.raises(UsageError, match="is not known"):
+    with pytest.raises(UsageError, match="is unknown"):
         cuda_of_driver(driver)

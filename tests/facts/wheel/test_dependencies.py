@@ -67,7 +67,7 @@ def pages(*wheels: WheelBuilder, attributes: Mapping[str, str] | None = None) ->
 
 
 class Opened:
-    """Dependencies on a server, without a cache, and the requirements that the resolver was asked for."""
+    """Dependencies on a server, without a cache, and the requirements that the resolver was requested."""
 
     def __init__(
         self, server: RangeServer, answer: Resolved | None, *, whole: bool = False, beside: Sequence[str] = ()
@@ -86,7 +86,7 @@ class Opened:
         return found
 
     def requests(self) -> Counter[str]:
-        """How often each wheel's end, and each page, was asked for: once for each reading."""
+        """How often each wheel's end, and each page, was requested: once for each reading."""
         reads = (r for r in self.server.requests if r.path.startswith("/simple/") or r.range == "bytes=-65536")
         return Counter(request.path.removeprefix("/files/") for request in reads)
 
@@ -143,7 +143,7 @@ def test_exact_pins_need_no_resolver_and_extras_lead_on() -> None:
 
     assert statuses(found)["libcublas.so.13"] is Status.RESOLVED
     assert found.wheels[1:] == ("nvidia_cublas-13.1.0.3.1-py3-none-manylinux_2_28_aarch64.whl",)
-    assert found.not_followed == ("sympy>=1 is asked for",)
+    assert found.not_followed == ("sympy>=1 is requested",)
     assert found.bytes_read > 0
 
 
@@ -192,7 +192,7 @@ def test_what_the_resolver_left_out_is_absent_even_if_another_version_would_fit(
     assert statuses(found)["libcublas.so.13"] is Status.MISSING
     assert isinstance(found.absent, tuple)
     assert [(a.name, a.why) for a in found.absent] == [
-        ("nvidia-cublas", "no version of it fits all who require it"),
+        ("nvidia-cublas", "no version satisfies all packages that require it"),
         ("gone", "there is no file of gone"),
     ]
 

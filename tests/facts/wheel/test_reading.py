@@ -1,4 +1,4 @@
-"""Reading a wheel: what it costs, what is no wheel, what lies, and what depth full finds."""
+"""Reading a wheel: what it costs, what is not a wheel, what lies, and what depth full finds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def large_torch(members: int) -> WheelBuilder:
 
 
 def read_once(source: MemorySource) -> bool:
-    """No byte was asked for twice."""
+    """No byte was requested twice."""
     spans = sorted((offset, offset + length) for offset, length in source.ranges)
     return all(end <= start for (_, end), (start, _) in pairwise(spans))
 
@@ -78,7 +78,7 @@ class TestCost:
 
         assert isinstance(quick.record, Unavailable)
         assert quick.record.reason.startswith("RECORD (")
-        assert quick.record.reason.endswith(" bytes) is not read from afar at depth quick")
+        assert quick.record.reason.endswith(" bytes) is not read remotely at depth quick")
         assert quick.record.hint == "--depth full reads it"
         assert [result.outcome for result in judged("WHL120", quick)] == ["skip"]
         assert isinstance(facts_of(data, wheel.file_name, remote=True, depth=Depth.FULL).record, Record)
@@ -213,7 +213,7 @@ class TestLies:
 
         assert findings("WHL003", facts)[0].message == "demo/version.py runs into the central directory"
         assert findings("WHL006", facts)[0].message == (
-            "'demo/version.py' claims 1,000,000,000 bytes, at most 32,768 are read"
+            "'demo/version.py' claims 1,000,000,000 bytes; the limit is 32,768"
         )
 
     def test_a_member_that_inflates_to_more_than_it_claims(self) -> None:

@@ -84,7 +84,7 @@ def test_pins_are_followed_with_their_extras_and_markers() -> None:
 
 def test_a_requirement_without_a_pin_needs_a_resolver() -> None:
     found = pins("torch==2.11.0")
-    assert found.unpinned == ("torch requires filelock, which is no exact pin",)
+    assert found.unpinned == ("torch requires filelock, which is not an exact pin",)
 
 
 def test_the_marker_of_another_machine_is_not_followed() -> None:

@@ -148,7 +148,7 @@ def test_metadata_at_the_end_is_found_up_to_a_limit(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(source_archive, "MOST_BYTES", 1 << 20)
     found = read(members)
     assert isinstance(found.metadata, Unavailable)
-    assert found.metadata.reason.startswith("what demo-1.0.tar.gz requires is not known: ")
+    assert found.metadata.reason.startswith("what demo-1.0.tar.gz requires is unknown: ")
     assert (found.computed, found.requirements) == (found.metadata.reason, ())
 
 

@@ -1,6 +1,6 @@
 """What the bytes of a wheel's native code show of its accelerator: GPU code, and the libraries that it needs.
 
-These facts follow from the file alone. The names of ELF sections (``.nv_fatbin``) and DT_NEEDED (``libcudart.so.13``)
+These facts follow only from the file. The names of ELF sections (``.nv_fatbin``) and DT_NEEDED (``libcudart.so.13``)
 decide, on Windows those of PE sections and imported DLLs; what each means is data,
 ``wheel_checks/data/accelerators.toml``. Presence is shown by one library. Absence needs the section names and the needs
 of every native member.
@@ -58,13 +58,13 @@ from wheel_checks.sources.byte_source import ByteSource
 
 PARTS = frozenset({Part.SECTIONS, Part.DYNAMIC, Part.SEGMENTS})
 AT_HAND = 512 * 1024  # bytes of native members that are read in any case: small wheels are known for certain
-FOR_A_VERSION = 4 * 1024 * 1024  # bytes within which versions of CUDA are looked for behind other signs of it
+FOR_A_VERSION = 4 * 1024 * 1024  # bytes within which CUDA versions are searched for behind other signs of it
 
 _SMALL = 1024 * 1024  # compressed bytes of a member of which all may be read
 _LOOKED_INTO = 3  # members
 _FIRST, _AT_ONCE = 4, 12  # members read together: those that are likely to show it, then the others
 _HEAD = 1024  # compressed bytes that hold the beginning of a member
-_NOT_READ = "it inflates absurdly, or shares bytes with another"
+_NOT_READ = "its compression ratio is implausible, or it overlaps another member"
 
 Look = Callable[[Member], tuple[GpuCode, int]]
 """What a sample of a member shows of GPU code, and how many bytes that took."""
@@ -155,7 +155,7 @@ def _is_firm(found: _Found, queue: Sequence[Sequence[Member]]) -> bool:
 def _read_batch(
     source: ByteSource, archive: Archive, batch: Sequence[Sequence[Member]], found: _Found, effort: Effort
 ) -> list[Sequence[Member]]:
-    """Note what these members show; the first of each with its copies. Returns those that are not known completely."""
+    """Note what these members show; the first of each with its copies. Returns those that are unknown completely."""
     hinted = [copies for copies in batch if _likelihood(copies[0])[0]]
     plain = [copies for copies in batch if not _likelihood(copies[0])[0]]
     for copies, absence in zip(plain, rule_out(source, archive, [c[0] for c in plain], may_show), strict=True):
@@ -215,7 +215,9 @@ def _read_windows(
 
 
 def content_of_files(files: Mapping[str, ElfFacts | str]) -> AcceleratorContent:
-    """What the libraries of a tree show, by their path; why one could not be read, "" for one that is no ELF file."""
+    """What the libraries of a tree show, by their path; why one could not be read, "" for one that is not an ELF
+    file.
+    """
     found = _Found({path.rpartition("/")[2] for path in files})
     native = {path: facts for path, facts in files.items() if facts != ""}
     for path, facts in native.items():
@@ -316,7 +318,7 @@ class _Found:
             has_code = {s.accelerator for s in self.shown if s.member == member and s.how == CODE}
             self._note_names(member, possible or (), NAMES, has_code)
         if lacking:
-            self.unread[member] = f"{' and '.join(lacking)} lie out of reach"
+            self.unread[member] = f"{' and '.join(lacking)} are out of reach"
         else:
             self.read += copies
             self.unread.pop(member, None)

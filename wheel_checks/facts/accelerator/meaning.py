@@ -12,7 +12,7 @@ from typing import Any
 
 from wheel_checks.data import load
 
-LONGEST_NAME = 1_000  # characters of a soname or section that are looked at
+LONGEST_NAME = 1_000  # characters of a soname or section that are inspected
 _HASH = re.compile(r"[-.][0-9a-f]{8,64}(?=\.(?:so|dll))")  # what auditwheel and delvewheel put into names
 _BEGINS = re.compile("lib")
 

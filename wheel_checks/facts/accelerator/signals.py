@@ -55,7 +55,7 @@ def active_requirements(
 ) -> list[Requirement]:
     """The requirements whose marker (PEP 508) holds in ``environment`` with an extra, by default without any.
 
-    One whose marker cannot be evaluated is left out; :func:`marker_fault` says why.
+    One whose marker cannot be evaluated is omitted; :func:`marker_fault` says why.
     """
     return [r for r in requirements if not marker_fault(r, environment) and _holds(r, environment, extra)]
 
@@ -91,7 +91,7 @@ def _version_in(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A member that shows an accelerator, and the version that its name shows ("" for none)."""
+    """A member that shows an accelerator, and the version that its name shows ("" if none)."""
 
     accelerator: str
     text: str
@@ -110,7 +110,7 @@ def member_signal(members: Sequence[str]) -> Signal:
     shown = _shown_by_members(members)
     shown += _shown_by_name(members, {item.accelerator for item in shown})
     if not shown:
-        return Signal("members", (), "", "no name of a member says anything", source)
+        return Signal("members", (), "", "no member name is conclusive", source)
     accelerators = tuple(name for name in GPU if any(item.accelerator == name for item in shown))
     texts = dict.fromkeys(item.text for item in shown if item.accelerator == accelerators[0])
     detail = ", ".join(list(texts)[:3])
@@ -213,7 +213,7 @@ def requirement_signal(
                 f"active on {other['sys_platform']} {other['platform_machine']}, none on {target}"
             )
             return Signal("requirements", (CPU,), "", detail, "METADATA")
-    return Signal("requirements", (), "", "none brings an accelerator's libraries", "METADATA")
+    return Signal("requirements", (), "", "none provides accelerator libraries", "METADATA")
 
 
 def _accelerator_requirements(requirements: Iterable[Requirement]) -> list[tuple[Requirement, str, str]]:

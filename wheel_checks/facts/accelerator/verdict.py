@@ -43,7 +43,7 @@ NOT_READ = Unavailable("the libraries were not read")
 
 @dataclass(frozen=True, slots=True)
 class AcceleratorFacts:
-    """The verdict (cuda, rocm, xpu, cpu, none), its version ("" when unknown or several), and what is behind it.
+    """The verdict (cuda, rocm, xpu, cpu, none), its version ("" when unknown or several), and what is after it.
 
     ``certainty`` is "exact" when every native member was read, "sampled" when some were: what is named is certainly
     there, more may be; "declared" when only hints say so: code could not be read, or shows nothing.

@@ -107,13 +107,16 @@ def verify_content(source: ByteSource, size: int, archive: Archive, record: Reco
             hash_faults.add(member.name, sentence)
             continue
         if id(member) in left_out:
-            hash_faults.add(member.name, f"{member.name!r} inflates absurdly (WHL007): its content was not compared")
+            hash_faults.add(
+                member.name,
+                f"{member.name!r} has an implausible compression ratio (WHL007): its content was not compared",
+            )
             continue
         stream.skip_to(member.header_offset)
         try:
             fixed = stream.take_all(30)
             if len(fixed) < 30:
-                raise FormatError(f"the file ends in the local header of {member.name}")  # noqa: TRY301  # one handler for all that is wrong with a member
+                raise FormatError(f"the file ends inside the local header of {member.name}")  # noqa: TRY301  # one handler for all that is wrong with a member
             variable = int.from_bytes(fixed[26:28], "little") + int.from_bytes(fixed[28:30], "little")
             header = read_local_header(fixed + stream.take_all(variable))
         except FormatError as error:

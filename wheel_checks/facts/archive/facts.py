@@ -16,7 +16,7 @@ class ArchiveFault:
 
     ``kind`` is "directory", "overlap", "header", "content", "gap", "descriptor", "extra", "comment", "version", or
     "index" for what the index alone refuses. ``member`` is "" when the fault is the archive's. ``case`` is a row of
-    ``data/installers.toml``, "" for none.
+    ``data/installers.toml``, "" if none.
     """
 
     kind: str

@@ -26,7 +26,7 @@ from wheel_checks.formats.zip.local_header import LocalHeader, disagreements, re
 from wheel_checks.sources.byte_source import ByteSource
 
 SHOWN = 32
-"""Bytes behind a member that are looked at: a descriptor, and what begins behind it."""
+"""Bytes after a member that are inspected: a descriptor, and what begins after it."""
 
 _BATCH = 4096  # headers that are held at once
 
@@ -66,17 +66,17 @@ def boundaries(archive: Archive) -> list[tuple[Member, int]]:
 
 
 def front_faults(archive: Archive) -> list[ArchiveFault]:
-    """What lies in front of the first member."""
+    """What is in front of the first member."""
     first = min((member.header_offset for member in archive.members), default=archive.end.directory_offset)
     if first == 0:
         return []
-    return [ArchiveFault("gap", f"{first:,} bytes lie before the first member", case="gap-first")]
+    return [ArchiveFault("gap", f"{first:,} bytes precede the first member", case="gap-first")]
 
 
 def wide_gaps(archive: Archive) -> list[ArchiveFault]:
     """What the directory alone proves: more bytes lie between two members than headers can have."""
     found = [
-        ArchiveFault("gap", f"{length:,} bytes lie behind {member.name}, more than headers have", member.name, "gap")
+        ArchiveFault("gap", f"{length:,} bytes follow {member.name}, more than headers need", member.name, "gap")
         for length, member in slack(archive.members, archive.end.directory_offset)
         if length > MOST_SLACK
     ]
@@ -84,21 +84,21 @@ def wide_gaps(archive: Archive) -> list[ArchiveFault]:
 
 
 def member_faults(member: Member, header: LocalHeader, after: bytes, length: int) -> list[ArchiveFault]:
-    """What is wrong with a local header, and with the ``length`` bytes behind the data, which begin with ``after``."""
+    """What is wrong with a local header, and with the ``length`` bytes after the data, which start with ``after``."""
     faults = header_faults(member, header)
     if length < 0:
-        return [*faults, ArchiveFault("overlap", f"the data of {member.name} run into what follows", member.name)]
+        return [*faults, ArchiveFault("overlap", f"the data of {member.name} overlap what follows", member.name)]
     used = 0
     if header.has_data_descriptor:
         found, used = _descriptor_faults(member, header, after, length)
         faults += found
     elif after.startswith(SIGNATURE):
-        message = f"a data descriptor follows {member.name}, whose header announces none"
+        message = f"a data descriptor follows {member.name}, whose header declares none"
         return [*faults, ArchiveFault("descriptor", message, member.name, "descriptor-unannounced")]
     if length > used:
         hidden = after.startswith(b"PK\3\4", used)
-        what = "a member that the directory does not list lies" if hidden else f"{length - used:,} bytes of nothing lie"
-        where = f"{what} behind {member.name}"
+        what = "a member that the directory does not list is" if hidden else f"{length - used:,} unused bytes are"
+        where = f"{what} after {member.name}"
         faults.append(ArchiveFault("gap", where, member.name, "hidden-member" if hidden else "gap"))
     return faults
 
@@ -137,12 +137,12 @@ def limited(faults: Sequence[ArchiveFault]) -> tuple[ArchiveFault, ...]:
 def _descriptor_faults(
     member: Member, header: LocalHeader, after: bytes, length: int
 ) -> tuple[list[ArchiveFault], int]:
-    """What is wrong with the descriptor of a member, and how many of the bytes behind its data it has."""
+    """What is wrong with the descriptor of a member, and how many of the bytes after its data it has."""
     here = after[: min(length, LONGEST)]
     try:
         zip64 = has_zip64(header.extra)
     except FormatError:
-        return [], length  # the form is not known, and the extra fields are reported
+        return [], length  # the form is unknown, and the extra fields are reported
     found = read_descriptor(here, zip64=zip64)
     other = read_descriptor(here, zip64=not zip64)
     right = (member.crc32, member.compressed_size, member.size)
@@ -152,10 +152,10 @@ def _descriptor_faults(
         if descriptor is found:
             return [], descriptor.length
         form = "four" if zip64 else "eight"
-        message = f"the data descriptor of {member.name} has sizes of {form} bytes, its header says otherwise"
+        message = f"the data descriptor of {member.name} has sizes of {form} bytes, its header differs"
         return [ArchiveFault("descriptor", message, member.name, "descriptor-form")], descriptor.length
     if found is None or after.startswith((b"PK\3\4", b"PK\1\2")):
-        message = f"no data descriptor follows {member.name}, whose header announces one"
+        message = f"no data descriptor follows {member.name}, whose header declares one"
         return [ArchiveFault("descriptor", message, member.name, "descriptor-missing")], 0
     message = (
         f"the data descriptor of {member.name} has CRC-32 {found.crc32:08x}, compressed size {found.compressed_size:,} "

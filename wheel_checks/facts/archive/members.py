@@ -68,13 +68,13 @@ def read_members(source: ByteSource, archive: Archive, limits: Mapping[str, int]
     faults: list[ArchiveFault] = []
     for member in [member for member in chosen if max(member.compressed_size, member.size) > limits[member.name]]:
         claimed = max(member.compressed_size, member.size)
-        sentence = f"{member.name!r} claims {claimed:,} bytes, at most {limits[member.name]:,} are read"
+        sentence = f"{member.name!r} claims {claimed:,} bytes; the limit is {limits[member.name]:,}"
         if member.header_offset + member.compressed_size > archive.end.directory_offset:
             faults.append(ArchiveFault("content", sentence, member.name))
         contents[member.name] = Unavailable(sentence)
         chosen.remove(member)
     ranges = ranges_of(archive.members, chosen, archive.end.directory_offset)
-    # A directory that lies may place a member behind itself, even behind the end of the file: nothing to read there.
+    # A directory that lies may place a member behind itself, even after the end of the file: nothing to read there.
     held = iter(source.read_many([span for span in ranges if span[1]]))
     for member, (_, length) in zip(chosen, ranges, strict=True):
         data = next(held) if length else b""

@@ -39,7 +39,7 @@ class LinkDifference:
     """How linking one native file differs. ``only_a`` and ``only_b`` are sonames that one side needs for certain and
     the other certainly not; ``maybe_a`` and ``maybe_b`` are those of which the parts that were read do not say it.
 
-    ``changes`` are of soname, RPATH, RUNPATH, interpreter, and of the newest version needed of each kind of symbol.
+    ``changes`` are of soname, RPATH, RUNPATH, interpreter, and of the latest version needed of each kind of symbol.
     """
 
     name: str
@@ -103,7 +103,7 @@ class _Needs(NamedTuple):
     possible: frozenset[str]
 
     def certain_without(self, other: _Needs) -> tuple[str, ...]:
-        """What is needed here for certain, and there for certain not. Linkers merge strings: libc.so.6 may stand at
+        """What is needed here for certain, and there for certain not. Linkers merge strings: libc.so.6 may be at
         the end of another name that is possible there.
         """
         backwards = sorted(name[::-1] for name in other.possible - other.certain)
@@ -111,7 +111,7 @@ class _Needs(NamedTuple):
 
 
 def _has_prefix(ordered: Sequence[str], prefix: str) -> bool:
-    """Whether one of the strings, which are in order, begins with the prefix."""
+    """Whether one of the strings, which are in order, starts with the prefix."""
     place = bisect_left(ordered, prefix)
     return place < len(ordered) and ordered[place].startswith(prefix)
 
@@ -133,7 +133,7 @@ def _needs_of(elf: MemberElf) -> _Needs | Unavailable:
 
 
 def _loader_values(elf: MemberElf) -> dict[str, str]:
-    """The values that say how the loader treats the file, by name; those that are not known are left out."""
+    """The values that say how the loader treats the file, by name; those that are unknown are omitted."""
     values: dict[str, str] = {}
     if isinstance(elf.facts, Unavailable):
         return values
@@ -150,7 +150,7 @@ def _loader_values(elf: MemberElf) -> dict[str, str]:
 
 
 def newest_versions(versions: SymbolVersions) -> dict[str, str]:
-    """The newest version needed of each kind of symbol: {"GLIBC": "2.28", "GLIBCXX": "3.4.25"}."""
+    """The latest version needed of each kind of symbol: {"GLIBC": "2.28", "GLIBCXX": "3.4.25"}."""
     newest: dict[str, tuple[int, ...]] = {}
     for need in versions.needs:
         for version in need.versions:
@@ -161,8 +161,8 @@ def newest_versions(versions: SymbolVersions) -> dict[str, str]:
 
 
 def _changes(a: Mapping[str, str], b: Mapping[str, str]) -> Iterable[Change]:
-    """The values that both sides know and that differ. A kind of symbol that one side needs none of is no difference:
-    the linker notes only what is used.
+    """The values that both sides know and that differ. A kind of symbol that one side needs none of is not a
+    difference: the linker notes only what is used.
     """
     for name, value in a.items():
         if name in b and value != b[name]:

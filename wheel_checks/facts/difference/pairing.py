@@ -19,7 +19,7 @@ from wheel_checks.targets.of_wheel import target_of_tags
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """File names: the pairs, and those that have no counterpart. Lower builds of the same wheel are left out."""
+    """File names: the pairs, and those that have no counterpart. Lower builds of the same wheel are omitted."""
 
     pairs: tuple[tuple[str, str], ...]
     only_a: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Pairing:
 
 
 def pair_files(a: Iterable[str], b: Iterable[str]) -> Pairing:
-    """Pair the wheels of two sets by their file names. Of those alike the newest version counts, and its last build."""
+    """Pair the wheels of two sets by their file names. Of those alike the latest version counts, and its last build."""
     names_a, names_b = (_parsed(files) for files in (a, b))
     dimensions = [_project, *(d for d in (_version, _python, _platform, _variant) if _in_common(d, names_a, names_b))]
     keyed_a, keyed_b = (_keyed(names, dimensions) for names in (names_a, names_b))

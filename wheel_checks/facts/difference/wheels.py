@@ -69,12 +69,12 @@ class Side:
 
     @property
     def build(self) -> str:
-        """The build tag, "" for none."""
+        """The build tag, "" if none."""
         return "" if isinstance(self.name, Unavailable) else self.name.build
 
     @property
     def variant(self) -> str:
-        """The variant label, "" for a wheel that is no variant."""
+        """The variant label, "" for a wheel that is not a variant."""
         return "" if isinstance(self.name, Unavailable) else self.name.variant
 
     @property
@@ -258,7 +258,7 @@ def _links(
     unread: list[str] = []
     for role in sorted(native_a.keys() & native_b.keys()):
         elf_a, elf_b = elfs_a.get(native_a[role].name), elfs_b.get(native_b[role].name)
-        link = compare_links(role, elf_a, elf_b) if elf_a and elf_b else Unavailable("one of them is no ELF file")
+        link = compare_links(role, elf_a, elf_b) if elf_a and elf_b else Unavailable("one of them is not an ELF file")
         if isinstance(link, Unavailable):
             unread.append(role)
         else:
@@ -350,7 +350,7 @@ def _requirements(a: WheelFacts, b: WheelFacts) -> Compared[RequirementDifferenc
     for name in names:
         here, there = active_a.get(name, frozenset()), active_b.get(name, frozenset())
         if here != there:
-            # What is active on one side alone stands in the other METADATA too, under a marker that does not hold.
+            # What is active on one side alone is in the other METADATA too, under a marker that does not hold.
             by_marker = here <= known_b.get(name, frozenset()) and there <= known_a.get(name, frozenset())
             found.append(RequirementDifference(name, _joined(here), _joined(there), by_marker))
     return _compared(found, len(names))

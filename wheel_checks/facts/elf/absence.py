@@ -1,8 +1,8 @@
-"""Proves of many members of a wheel, for some 40 KB each, that something stands in no section name and no needed name.
+"""Proves of many members of a wheel, for some 40 KB each, that something is in no section name and no needed name.
 
 The names of all sections are strings of .shstrtab, in the last few KB of most libraries; whatever a library needs is a
 string of .dynstr, in the first few KB of most, or the end of such a string. Of the section headers only the fields are
-read that say where these two are. So nothing has to be certain of the dynamic section, which lies in between, nor of
+read that say where these two are. So nothing has to be certain of the dynamic section, which is in between, nor of
 the many bytes of the section headers that are copies of earlier bytes.
 """
 
@@ -30,13 +30,13 @@ _MOST = 256 * 1024  # compressed bytes of head and tail of one member
 _WHOLE = 48 * 1024  # compressed bytes up to which a member is read at once
 
 Matters = Callable[[str], bool]
-"""True for a string of .dynstr that may be, or end in, the name of a library that is looked for."""
+"""True for a string of .dynstr that may be, or end in, the name of a library that is searched for."""
 Search = Generator[list[tuple[int, int]], list[bytes], bool]
 """Yields ``(offset in the archive, length)`` of what to read next, takes the bytes, and returns what is proven."""
 
 
 class Absence(NamedTuple):
-    """Whether it is proven that a member has nothing of what is looked for, and how many bytes that took."""
+    """Whether it is proven that a member has nothing of what is searched for, and how many bytes that took."""
 
     proven: bool
     bytes_read: int
@@ -122,10 +122,10 @@ def _check_names(partial: PartialMember, reader: Reader, header: ElfHeader, size
     """Raises FormatError when a section may have the name of GPU code, BytesNeeded when too little is known of them."""
     own, offset, size = read_place(reader, header, sizes.section_names)
     if not own < size <= MAX_NAMES or offset + size > partial.size:
-        raise FormatError("the section with the names lies outside of the file")
+        raise FormatError("the section with the names is outside of the file")
     known = _known(partial, offset, size)
     if not may_be_own_name(known[own:]):
-        raise FormatError("the section with the names has another name than these have")
+        raise FormatError("the section with the names has an unexpected name")
     if may_name_gpu_code(known):
         if None in known:
             raise BytesNeeded([(offset, size)])
@@ -133,7 +133,7 @@ def _check_names(partial: PartialMember, reader: Reader, header: ElfHeader, size
 
 
 def _known(partial: PartialMember, offset: int, size: int) -> Sequence[int | None]:
-    """These bytes, None for each that is not certain. Raises BytesNeeded when they lie outside of head and tail."""
+    """These bytes, None for each that is not certain. Raises BytesNeeded when they are outside of head and tail."""
     try:
         return list(partial.read(offset, size))
     except BytesNeeded:

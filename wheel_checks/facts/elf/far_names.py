@@ -2,7 +2,7 @@
 
 lld writes .symtab, .shstrtab and .strtab in this order, so that the names of symbols, megabytes of text, stand between
 the names of the sections and their headers, which are in the tail. Going back from there, a window that inflates to
-text lies behind what is sought, and any other lies before it. The names are recognised by what the headers say of them:
+text lies after what is sought, and any other lies before it. The names are recognised by what the headers say of them:
 how long they are all together, and where .shstrtab, .dynsym, .dynamic and others begin.
 """
 
@@ -23,10 +23,8 @@ from wheel_checks.sources.byte_source import ByteSource
 
 _MOST_WINDOWS = 18
 _PROBE = 48 * 1024  # compressed bytes of a window that mostly shows on which side the names are
-_AROUND = 96 * 1024  # compressed bytes before and behind the place where they must be
-_PROBE_MARGIN = (
-    8 * 1024
-)  # bytes that must be sound behind the start of a window; that it lies is shown by what is found
+_AROUND = 96 * 1024  # compressed bytes before and after the place where they must be
+_PROBE_MARGIN = 8 * 1024  # bytes that must be sound after the start of a window; that it lies is shown by what is found
 _DENSER = 0.6  # names before the tail are packed more densely than it; a guess, from which the search begins
 _OUTPUT = 4 * 1024 * 1024  # bytes inflated of one window
 _NO_TEXT = 0.03  # the share of other bytes than printable ones and zeros up to which a window is text

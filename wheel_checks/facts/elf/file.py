@@ -1,4 +1,4 @@
-"""Reads an ELF file of this machine: only the parts that are asked for, at their places."""
+"""Reads an ELF file of this host: only the parts that are requested, at their places."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIBRARY = re.compile(r"\.so(?:\.\d+)*$")
 
 
 def read_elf_file(tree: FileTree, path: str, parts: Collection[Part] = _PARTS) -> tuple[ElfFacts | str, int]:
-    """The facts, or why there aren't any ("" for a file that is no ELF), and how many bytes were read."""
+    """The facts, or why there aren't any ("" for a file that is not an ELF), and how many bytes were read."""
     read = 0
 
     def read_many(ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -25,14 +25,14 @@ def read_elf_file(tree: FileTree, path: str, parts: Collection[Part] = _PARTS) -
         pieces = [os.pread(file.fileno(), length, offset) for offset, length in ranges]
         read += sum(map(len, pieces))
         if any(len(piece) != length for piece, (_, length) in zip(pieces, ranges, strict=True)):
-            raise FormatError("the file became shorter while it was read")
+            raise FormatError("the file was truncated while it was read")
         return pieces
 
     try:
         with open_regular(tree.outside(path)) as file:
             size = os.fstat(file.fileno()).st_size
             if os.pread(file.fileno(), len(MAGIC), 0) != MAGIC:
-                # A linker script, or a placeholder of a few bytes, is no library and is not meant to be.
+                # A linker script, or a placeholder of a few bytes, is not a library and is not meant to be.
                 return ("it is empty" if not size and _LIBRARY.search(path) else ""), 0
             return read_elf_by_ranges(size, read_many, parts), read
     except FormatError as error:

@@ -96,8 +96,8 @@ class PartialMember:
             header, _ = read_header(self)
         except BytesNeeded:
             raise FormatError(
-                f"{self.member.name!r} has no whole ELF header in its first {len(packed):,} compressed bytes",
-                expected="a sound deflate stream of a library",
+                f"{self.member.name!r} has no complete ELF header in its first {len(packed):,} compressed bytes",
+                expected="a valid deflate stream of a library",
             ) from None
         self.zeros = zeros_of_headers(header, self.member.size)
 
@@ -110,7 +110,7 @@ class PartialMember:
         try:
             self._head += self._inflater.decompress(packed, room)
         except zlib.error as error:
-            raise FormatError(f"{self.member.name!r} is not a sound deflate stream ({error})") from None
+            raise FormatError(f"{self.member.name!r} is not a valid deflate stream ({error})") from None
         self._head_ended = bool(self._inflater.unconsumed_tail) or self._inflater.eof
 
     def extend_tail(self, packed: bytes) -> None:

@@ -26,11 +26,11 @@ class Way(StrEnum):
 class MemberElf:
     """What is known of one member, and what that took.
 
-    ``facts`` is Unavailable for what is no ELF file or a corrupt one. Parts that would have taken more than was allowed
-    are ``Missing`` in it, with the ranges that they need; all others are certain. When the dynamic section is missing,
-    ``possible_names`` are the strings of .dynstr that could be libraries or search paths: whatever the file needs is
-    one of these (or, as linkers merge strings, the end of one); it may need fewer. ``bytes_read`` are the bytes of the
-    archive that were asked for, whether or not the cache held them.
+    ``facts`` is Unavailable for what is not an ELF file or a corrupt one. Parts that would have taken more than was
+    allowed are ``Missing`` in it, with the ranges that they need; all others are certain. When the dynamic section is
+    missing, ``possible_names`` are the strings of .dynstr that could be libraries or search paths: whatever the file
+    needs is one of these (or, as linkers merge strings, the end of one); it may need fewer. ``bytes_read`` are the
+    bytes of the archive that were requested, whether or not the cache held them.
     """
 
     member: Member
@@ -41,5 +41,5 @@ class MemberElf:
 
     @property
     def complete(self) -> bool:
-        """True when every part that was asked for is there."""
+        """True when every part that was requested is there."""
         return not isinstance(self.facts, Unavailable) and not self.facts.missing

@@ -66,7 +66,7 @@ def read_named_imports(source: ByteSource, archive: Archive, *, stable: bool) ->
     chosen = [m for m in libraries if m.compressed_size <= (_LARGEST if claims[m.name] else _LARGEST_OF_OTHERS)][:_MOST]
     unread = {member.name for member in libraries} - {member.name for member in chosen}
     found = []
-    stream = _STREAMED if source.remote else _LARGEST  # of a file on this machine reading more costs nothing
+    stream = _STREAMED if source.remote else _LARGEST  # of a file on this host reading more costs nothing
     for elf in read_member_elfs(source, archive, chosen, {Part.SYMBOLS}, effort=_EFFORT, stream=stream):
         if isinstance(elf.facts, Unavailable):
             continue
@@ -98,7 +98,7 @@ def _is_older(version: str, since: tuple[int, int]) -> bool:
 def moved_symbols() -> dict[str, tuple[str, tuple[int, int]]]:
     """The library that a symbol was in, and the first glibc whose libc.so.6 has it; ``data/glibc_moves.toml``.
 
-    Those of libraries that the interpreter needs wherever they exist are left out: they are in every process.
+    Those of libraries that the interpreter needs wherever they exist are omitted: they are in every process.
     """
     found = {}
     for row in load("glibc_moves")["library"]:
@@ -124,5 +124,5 @@ def limited_api() -> dict[str, tuple[int, int]]:
 
 
 def outside_limited_api(names: Sequence[str]) -> tuple[str, ...]:
-    """The names of Python that are not in its limited API. A module's own PyInit function is no name of Python."""
+    """The names of Python that are not in its limited API. A module's own PyInit function is not a name of Python."""
     return tuple(name for name in names if name not in limited_api() and not name.startswith("PyInit_"))

@@ -43,7 +43,7 @@ class Effort:
     """How many compressed bytes of the head and tail of one member may be read.
 
     ``parts`` for the facts themselves; ``names``, when these stay out of reach, for the names that are possible; and
-    ``place`` while it is not known where those are: section headers that a tail of some size leaves uncertain are
+    ``place`` while it is unknown where those are: section headers that a tail of some size leaves uncertain are
     copied from far before, and a longer one seldom helps.
     """
 
@@ -186,7 +186,7 @@ class _Reading:
         return merge([*self._needed, *(sections.ranges if isinstance(sections, Missing) else ())])
 
     def lacks(self, part: Part) -> bool:
-        """True when this part was asked for and is not known."""
+        """True when this part was requested and is unknown."""
         return not isinstance(self._facts, Unavailable) and part in self._facts.missing
 
     def note(self, bytes_read: int) -> None:
@@ -203,7 +203,7 @@ class _Reading:
             self._seeks_names = False
             self.note(0)  # looking for the names, more was read
         if self._doubt and self._needed:
-            self._facts = Unavailable(f"{self._doubt} as its tail reads", "streaming the member would make sure")
+            self._facts = Unavailable(f"{self._doubt} as its tail reads", "streaming the member would settle it")
         return MemberElf(self.member, self._facts, self._way, self._bytes_read, self._names)
 
     def begin(self, source: ByteSource, data: bytes, directory_offset: int) -> None:
@@ -312,7 +312,7 @@ class _Reading:
         return True
 
     def _look(self) -> None:
-        """Read what the bytes at hand show, and note what they lack."""
+        """Read what the bytes available show, and note what they lack."""
         partial = self.partial
         if partial is None:
             return

@@ -34,7 +34,7 @@ class MemberSymbols:
 
 
 def read_symbols(source: ByteSource, archive: Archive) -> tuple[MemberSymbols, ...]:
-    """The symbols of all libraries, each content once. What is no ELF file is left out. Raises SourceError."""
+    """The symbols of all libraries, each content once. What is not an ELF file is omitted. Raises SourceError."""
     readable = {id(member) for member in unpackable(archive.members)}
     copies: dict[tuple[int, ...], list[Member]] = {}
     for member in archive.members:

@@ -61,17 +61,17 @@ def split(expression: str) -> list[str]:
             parts.append((expression[start:position], character))
             start = position + 1
     if depth:
-        raise UsageError(f"{expression[:80]!r} has brackets that do not pair", expected=_EXPECTED)
+        raise UsageError(f"{expression[:80]!r} has unbalanced brackets", expected=_EXPECTED)
     parts.append((expression[start:], ","))
     if not expression.strip() or any(not part and end == "," for part, end in parts):
-        raise UsageError(f"{expression[:80]!r} holds an empty value", expected=_EXPECTED)
+        raise UsageError(f"{expression[:80]!r} contains an empty value", expected=_EXPECTED)
     return [part for part, _ in parts if part]
 
 
 def fold(names: Iterable[str]) -> str:
     """The shortest expression that was found for these names; :func:`expand` gives back those that are host names.
 
-    ``rack[017-018]-tray[00-17]`` for 36 names. What is no name of a host stays as it is.
+    ``rack[017-018]-tray[00-17]`` for 36 names. What is not a valid host name stays as it is.
     """
     return ",".join(parts_of(names))
 
@@ -172,7 +172,7 @@ def _names(word: str, left: int, shown: str) -> Iterator[str]:
         name = "".join(text for pair in itertools.zip_longest(pieces[::2], chosen, fillvalue="") for text in pair)
         if not _NAME.fullmatch(name):
             why = next((hint for sign, hint in _OTHER_SYNTAX.items() if sign in word), "")
-            raise UsageError(f"{name[:80]!r} is no name of a host", expected=_EXPECTED, hint=why)
+            raise UsageError(f"{name[:80]!r} is not a valid host name", expected=_EXPECTED, hint=why)
         yield name
 
 
@@ -182,7 +182,7 @@ def _numbers(inside: str, left: int, shown: str) -> Iterator[str]:
     for piece in inside.split(","):
         match = _RANGE.fullmatch(piece.strip())
         if not match:
-            raise UsageError(f"[{inside[:80]}] in {shown} is no range", expected="one such as [00-17] or [1,4-8]")
+            raise UsageError(f"[{inside[:80]}] in {shown} is not a range", expected="one such as [00-17] or [1,4-8]")
         first, last = match["first"], match["last"] or match["first"]
         if int(last) < int(first):
             raise UsageError(f"the range {piece.strip()} in {shown} ends before it begins", expected=_EXPECTED)

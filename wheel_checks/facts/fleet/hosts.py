@@ -42,7 +42,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An input that is no report: where it is, and why."""
+    """An input that is not a report: where it is, and why."""
 
     source: str
     reason: str
@@ -50,7 +50,7 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class FleetFacts:
-    """All hosts, in order of their names. ``expected`` are the names that were asked for (none: no one said).
+    """All hosts, in order of their names. ``expected`` are the names that were requested (none: no one said).
 
     ``unexpected`` are the hosts that were not, where someone said. ``repeated`` are reports that a newer one of the
     same command about the same host replaced. ``named_places`` say where hosts are, ``tables`` what they must be.
@@ -76,7 +76,7 @@ class FleetFacts:
 
     @cached_property
     def known_domains(self) -> dict[str, str]:
-        """As ``domains``, and "none" for a host whose GPUs are in none; without hosts of which it is not known."""
+        """As ``domains``, and "none" for a host whose GPUs are in none; without hosts of which it is unknown."""
         reports = ((host.name, report.facts) for host in self.hosts for report in host.reports)
         return {name: value for name, facts in reports if facts and (value := facts.get(DOMAIN))}
 
@@ -150,7 +150,7 @@ def values_of(hosts: Sequence[Host]) -> dict[str, dict[str, list[str]]]:
 
 
 def doctor_first(command: str) -> tuple[bool, str]:
-    """A key that sorts commands by name, behind the doctor."""
+    """A key that sorts commands by name, after the doctor."""
     return command != DOCTOR, command
 
 

@@ -58,7 +58,7 @@ def _gpus(text: str) -> HostExpectation:
 def _bytes(text: str) -> int:
     match = _SIZE.fullmatch(text)
     if not match:
-        raise UsageError(f"{text[:80]!r} is no size", expected="one such as 64K or 900 GiB")
+        raise UsageError(f"{text[:80]!r} is not a size", expected="one such as 64K or 900 GiB")
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
@@ -72,7 +72,7 @@ def _ports(text: str) -> tuple[int, int]:
 def _pcie(text: str) -> tuple[int, int]:
     match = _PCIE.fullmatch(text)
     if not match:
-        raise UsageError(f"{text[:80]!r} is no PCIe link", expected="generation and lanes, such as 5 x 16")
+        raise UsageError(f"{text[:80]!r} is not a PCIe link", expected="generation and lanes, such as 5 x 16")
     return int(match[1]), int(match[2])
 
 
@@ -80,7 +80,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise UsageError(f"{text[:80]!r} is no regular expression: {error}", expected="one such as rack.*") from None
+        raise UsageError(f"{text[:80]!r} is not a regular expression: {error}", expected="one such as rack.*") from None
 
 
 def _hosts(text: str) -> frozenset[str]:
@@ -126,7 +126,7 @@ class Nodes:
     @property
     def who(self) -> str:
         """Which hosts it is about, in words."""
-        return f"pattern {self.pattern.pattern[:80]!r}" if self.pattern else "the hosts that it names"
+        return f"pattern {self.pattern.pattern[:80]!r}" if self.pattern else "the hosts that it applies to"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from wheel_checks.data import load
 from wheel_checks.facts.fleet.topology import MOSTLY, Topology
 
-RATE = "rate of "  # what the name of a fact begins with whose text is a number, in bytes or operations a second
+RATE = "rate of "  # what the name of a fact starts with whose text is a number, in bytes or operations a second
 ALL_REDUCE = "all-reduce"  # the one rate of a host, and not of a GPU
 FEW_HOSTS, FEW_RATES = 3, 6  # with so many hosts, or rates of GPUs on fewer, rates can be compared
 FAR, FAR_GROUP = 6.0, 3.0  # standard deviations: of one rate, and of the median of a group of hosts

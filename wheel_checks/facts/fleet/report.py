@@ -29,7 +29,7 @@ class ReportSource:
 class LeftOut:
     """Something of a report that is more than is kept: what, and how grave it can be at most.
 
-    ``severity`` is None when that is not known.
+    ``severity`` is None when that is unknown.
     """
 
     what: str
@@ -42,7 +42,7 @@ class HostReport:
 
     ``facts`` are compared: one short text per name, None for one that could not be read; a fact that other hosts have
     and this one lacks is not there. ``results`` are the findings, and the checks that could not be made; ``root`` is
-    the rule of the doctor's root cause ("" for none). A report with more facts than can be compared has facts None, and
+    the rule of the doctor's root cause ("" if none). A report with more facts than can be compared has facts None, and
     says so in ``left_out``.
     """
 
@@ -56,7 +56,7 @@ class HostReport:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host, and its newest report of each command, the doctor's first."""
+    """A host, and its latest report of each command, the doctor's first."""
 
     name: str
     reports: tuple[HostReport, ...]

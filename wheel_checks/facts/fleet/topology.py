@@ -103,7 +103,7 @@ class Topology:
     def is_rare(self, hosts: Collection[str], usual: Collection[str], among: Collection[str]) -> bool:
         """Whether ``hosts`` are whole groups, and few: at most the square root of how many have a ``usual`` host.
 
-        Next to one such group none is rare: which of two is right is not known.
+        Next to one such group none is rare: which of two is right is unknown.
         """
         most = frozenset(usual)
         for _, found, others in self.covered(hosts, among):
@@ -148,10 +148,10 @@ def by_pattern(pattern: str, hosts: Iterable[str]) -> Topology:
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise UsageError(f"--topology {pattern[:80]!r} is no regular expression: {error}") from None
+        raise UsageError(f"--topology {pattern[:80]!r} is not a regular expression: {error}") from None
     if not 0 < len(compiled.groupindex) <= _MOST_DIMENSIONS:
-        example = r"one with named groups, such as 'rack(?P<rack>\d+)-tray(?P<tray>\d+)'; or a file"
-        raise UsageError(f"--topology {pattern[:80]!r} names no group, and there is no such file", expected=example)
+        example = r"a regular expression with named groups, such as 'rack(?P<rack>\d+)-tray(?P<tray>\d+)'; or a file"
+        raise UsageError(f"--topology {pattern[:80]!r} has no named group, and no such file exists", expected=example)
     places: dict[str, dict[str, str]] = {name: {} for name in compiled.groupindex}
     for host in hosts:
         if match := compiled.search(host[:_LONGEST_NAME]):
@@ -187,7 +187,7 @@ def from_slurm(text: str, source: str) -> Topology:
             above.update(dict.fromkeys(expand(words["switches"]), words["switchname"]))
     if not places:
         raise UsageError(
-            f"{source} says nothing of where hosts are",
+            f"{source} does not say where hosts are",
             expected="lines such as SwitchName=leaf3 Nodes=node[048-063], as in Slurm's topology.conf; or TOML",
         )
     of_hosts = places.get("switch", {})
@@ -208,7 +208,7 @@ def _place(places: dict[str, str], value: str, hosts: str, where: str) -> None:
             raise UsageError(f"{where}: {name} is in {places[name]} already", expected="each host once")
         places[name] = value
     if len(places) > MOST_HOSTS:
-        raise UsageError(f"{where}: these are more than {MOST_HOSTS:,} hosts", expected=f"at most {MOST_HOSTS:,}")
+        raise UsageError(f"{where}: more than {MOST_HOSTS:,} hosts", expected=f"at most {MOST_HOSTS:,}")
 
 
 def _groups(places: Mapping[str, str]) -> Groups:

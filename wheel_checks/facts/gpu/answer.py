@@ -54,7 +54,7 @@ class LibraryAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CodeAnswer:
-    """How a package runs on ``product``, and the library that says so ("" for none).
+    """How a package runs on ``product``, and the library that says so ("" if none).
 
     ``lacking`` are libraries without code where others have some; ``meant_for_others`` those that are not made for this
     GPU; ``bundled`` are copies of other projects' libraries without code for it; ``unread`` are libraries that must be
@@ -116,7 +116,7 @@ def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
     if not found:
         if facts.declared is None:
             return None
-        return CodeAnswer(product, RunsHow("unknown", "", "what it declares is no proof, and no library was read"))
+        return CodeAnswer(product, RunsHow("unknown", "", "declared targets are not proof, and no library was read"))
     bundled = [one for one in found if one.group.role == "bundled"]
     own = [one for one in found if one not in bundled]
     is_main = [one for one in own if one.group.role == "main"]
@@ -194,7 +194,7 @@ def _decide_special(
         chosen = chosen or [one for one in special if all(map(_is_loose, special))]
         if chosen:
             return chosen[0].runs, chosen[0], []
-        why = f"its GPU code is made for other GPUs ({special[0].member}); whether the package needs it is not known"
+        why = f"its GPU code is made for other GPUs ({special[0].member}); whether the package needs it is unknown"
         return RunsHow("unknown", "", why), None, []
     return _decide_rest(stubs or bundled, product)
 
@@ -207,7 +207,7 @@ def _decide_rest(rest: list[LibraryAnswer], product: Product) -> _Decision:
     unread = [one for one in lacking if one.runs.how == "unknown"]
     if unread:
         return _not_known(unread[0]), None, unread
-    why = f"{lacking[0].member} has no code for {product}; whether the package needs it is not known"
+    why = f"{lacking[0].member} has no code for {product}; whether the package needs it is unknown"
     return RunsHow("unknown", "", why), None, []
 
 
@@ -218,7 +218,7 @@ def _of_group(group: DecidingGroup, libraries: dict[str, LibraryGpuCode], produc
     ]
     every = [one for one, alternative in pairs if not (alternative.cuda if product.gfx else alternative.is_rocm)]
     if not every:
-        why = f"{pairs[0][0].member} is for another maker's GPUs than {product}"
+        why = f"{pairs[0][0].member} is for GPUs of another vendor than {product}"
         return replace(pairs[0][0], runs=RunsHow("none", "", why))
     own = [
         one for one, alternative in pairs if len(pairs) > 1 and one in every and _is_named_after(alternative, product)
@@ -241,7 +241,7 @@ def _of_library(library: LibraryGpuCode, group: DecidingGroup, product: Product)
         why = f"{some:,} of its {files:,} files run on {product}"
         return LibraryAnswer(library.member, RunsHow("none", "", why), code, group, files, hardly=True)
     if how.how != "none" and code.certainty == "sampled" and _is_rare(code, product):
-        how = RunsHow("unknown", "", f"a sample shows {how.label} in few files only")
+        how = RunsHow("unknown", "", f"sampling shows {how.label} in only a few files")
     elif code.certainty == "declared" or (how.how == "none" and code.certainty != "exact"):
         how = RunsHow("unknown", "", f"it was not read whole ({code.certainty})")
     return LibraryAnswer(library.member, how, code, group, files)
@@ -279,7 +279,7 @@ def _is_most(lacking: Sequence[LibraryAnswer], running: Sequence[LibraryAnswer])
 
 
 def _are_files_for_another_maker(group: DecidingGroup, product: Product) -> bool:
-    """True for loose files for AMD's GPUs where NVIDIA's are asked for, and the other way round: sglang adds some."""
+    """True for loose files for AMD's GPUs where NVIDIA's are requested, and the other way round: sglang adds some."""
     others = ("*.cubin", "*.ptx") if product.gfx else ("*.co", "*.hsaco")
     return all(member.rpartition("/")[2] in others for member in group.members)
 
@@ -352,4 +352,4 @@ def _runs(one: LibraryAnswer) -> bool:
 
 
 def _not_known(one: LibraryAnswer) -> RunsHow:
-    return RunsHow("unknown", "", f"the GPU code of {one.member} is not known: {one.runs.why}")
+    return RunsHow("unknown", "", f"the GPU code of {one.member} is unknown: {one.runs.why}")

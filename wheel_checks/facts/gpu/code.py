@@ -22,7 +22,7 @@ COMMON = 0.5
 class LibraryGpuCode:
     """The GPU code of one library. ``code`` is Unavailable where it could not be read; it has no labels for a library
     that was read and holds none. ``bytes_read`` are compressed bytes of the archive that this took. ``limit`` says why
-    a library that is only sampled was not read on, though that was asked for.
+    a library that is only sampled was not read on, though that was requested.
     """
 
     member: str
@@ -100,7 +100,7 @@ class GpuCodeFacts:
         if not unread:
             return self.main
         member, reason = unread[0]
-        return Unavailable(f"the GPU code of {member} is not known: {reason.reason}", reason.hint)
+        return Unavailable(f"the GPU code of {member} is unknown: {reason.reason}", reason.hint)
 
 
 def is_for_others(accelerator: AcceleratorFacts, product: Product | None = None) -> bool:

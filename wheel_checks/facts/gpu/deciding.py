@@ -67,7 +67,7 @@ class DecidingGroup:
 def deciding_groups(members: Iterable[str], project: str = "") -> tuple[DecidingGroup, ...]:
     """The native ``members`` of a package in groups of alternatives, in their order; ``project`` is its name.
 
-    Which of them have GPU code is not known here: give those that have, or all, for what else is to be decided.
+    Which of them have GPU code is unknown here: give those that have, or all, for what else is to be decided.
     """
     found: dict[str, list[Alternative]] = {}
     for member in dict.fromkeys(members):
@@ -77,7 +77,7 @@ def deciding_groups(members: Iterable[str], project: str = "") -> tuple[Deciding
 
 
 def _alternative(member: str, project: str) -> tuple[str, Alternative]:
-    """The path without its tokens, and what these show. What the project's own name says is no token."""
+    """The path without its tokens, and what these show. What the project's own name says is not a token."""
     key = member[:_LONGEST]
     own = _UNIVERSAL.sub("_", project.lower()).strip("_")
     architectures: list[int | str] = []

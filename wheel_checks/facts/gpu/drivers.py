@@ -19,13 +19,13 @@ def parse_driver(text: str) -> str:
     """
     if text != NO_DRIVER and not _VERSION.fullmatch(text):
         raise UsageError(
-            f"{text[:100]!r} is no driver", expected="a branch or a version such as 535 or 580.95.05, or none"
+            f"{text[:100]!r} is not a driver", expected="a branch or a version such as 535 or 580.95.05, or none"
         )
     return text
 
 
 def highest_cuda(driver_version: str) -> str | None:
-    """The newest CUDA that a driver supports ("580.95.05" gives "13.0"); None for what the table does not reach."""
+    """The latest CUDA that a driver supports ("580.95.05" gives "13.0"); None for what the table does not reach."""
     row = newest_cuda(driver_version)
     return row[0] if row else None
 
@@ -36,7 +36,7 @@ def oldest_driver(cuda_major: int) -> str | None:
 
 
 def newest_cuda(version: str) -> tuple[str, bool] | None:
-    """The newest CUDA of the branch of a driver, and whether that is inferred; None past the table's ends."""
+    """The latest CUDA of the branch of a driver, and whether that is inferred; None past the table's ends."""
     matched = re.match(r"(\d{3,4})\.", version)
     table = load("drivers")
     if matched is None or int(matched[1]) >= table["horizon"]:
@@ -51,9 +51,9 @@ def is_known(driver: str) -> bool:
 
 
 def runs_cuda(driver: str, cuda_major: int) -> Literal["yes", "no", "unknown"]:
-    """Whether a driver runs programs made with a major version of CUDA: any minor one (minor-version compatibility).
+    """Whether a driver runs programs made with a major CUDA version: any minor one (minor-version compatibility).
 
-    Of a branch alone ("525") the newest release is meant. Source: as ``data/drivers.toml`` says.
+    Of a branch alone ("525") the latest release is meant. Source: as ``data/drivers.toml`` says.
     """
     oldest = oldest_driver(cuda_major)
     if oldest is None or not is_known(driver):
@@ -63,7 +63,7 @@ def runs_cuda(driver: str, cuda_major: int) -> Literal["yes", "no", "unknown"]:
 
 
 def cuda_of_ptx(isa: str) -> str | None:
-    """The first CUDA whose driver compiles PTX of this version: "9.0" gives "13.0"; None for what is not known.
+    """The first CUDA whose driver compiles PTX of this version: "9.0" gives "13.0"; None for what is unknown.
 
     Of versions before 7.0 it is the oldest CUDA of the table.
     """

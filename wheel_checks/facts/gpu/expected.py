@@ -48,7 +48,7 @@ class SeenGpu:
     """A GPU by its ``name`` ("NVIDIA H200"), compute capability ("9.0"; "gfx942" of AMD's) and ``accelerator`` (cuda,
     rocm, xpu). ``device`` are its numbers on the PCI bus ("10de:2335").
 
-    What is not known is "".
+    What is unknown is "".
     """
 
     name: str
@@ -111,7 +111,7 @@ def _words(name: str) -> list[str]:
 
 
 def _are_alike(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether the words begin with those of a product; the "50" of a series stands for 5090, 5080, ..."""
+    """Whether the words start with those of a product; the "50" of a series stands for 5090, 5080, ..."""
     pairs = list(zip(wanted, words, strict=False))
     series = re.compile(r"\d\d")
     return len(pairs) == len(wanted) and all(

@@ -1,4 +1,4 @@
-"""GPU code that lies in files by itself: cubins, PTX, AMD's code objects; often thousands of them in one folder.
+"""GPU code that is in files by itself: cubins, PTX, AMD's code objects; often thousands of them in one folder.
 
 The files of one kind in one folder are one library: which of them is loaded, the package chooses at run time. A few of
 each are read, those whose names distinguish different architectures; all of them when that is cheap, or asked for.
@@ -54,7 +54,7 @@ def read_loose(
     certainty: Certainty = "exact" if len(chosen) == len(files) else "sampled"
     readable = {id(member) for member in unpackable(archive.members)}
     if any(id(member) not in readable or member.size > LARGEST_FILE for member in chosen):
-        return LibraryGpuCode(path, Unavailable("a file of it claims more bytes than are read"))
+        return LibraryGpuCode(path, Unavailable("one of its files exceeds the read limit"))
     read = _READERS[path.rpartition(".")[2]]
     counts: Counter[str] = Counter()
     taken = 0

@@ -290,7 +290,7 @@ def look_into(source: ByteSource, archive: Archive, member: Member) -> tuple[Gpu
 
 
 def data_offsets(source: ByteSource, archive: Archive, members: Sequence[Member]) -> list[int | Unavailable]:
-    """Where the data of each member begins in the archive, behind its local header."""
+    """Where the data of each member begins in the archive, after its local header."""
     end = archive.end.directory_offset
     heads = [
         (member.header_offset, max(0, min(LOCAL_HEADER_SIZE + len(member.raw_name) + 64, end - member.header_offset)))

@@ -1,6 +1,6 @@
 """Samples the GPU code of large libraries: windows into the middle of a deflated member, a few hundred kilobytes each.
 
-What is seen is there; what is not seen may be there all the same. The windows lie at places that follow from the sizes
+What is seen is there; what is not seen may be there anyway. The windows are at places that follow from the sizes
 in the archive and the section headers alone, spread evenly over where the GPU code must be, so that a sample of a file
 is always the same. A larger sample holds the smaller one.
 """
@@ -33,7 +33,7 @@ _NOTHING = GpuCode({}, "sampled", {})
 @dataclass(frozen=True, slots=True)
 class Sampled:
     """A member of which the data begins at ``data_offset`` of the archive, and the ``(offset, size)`` in it, inflated,
-    of what holds GPU code; none when that may be anywhere. ``strictly``, only windows count that certainly lie in the
+    of what holds GPU code; none when that may be anywhere. ``strictly``, only windows count that certainly are in the
     largest of them: what is next to it may look the same.
     """
 

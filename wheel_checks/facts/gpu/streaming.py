@@ -60,7 +60,7 @@ def scan(
     ``spans`` hold fat binaries, ``bundles`` offload bundles. Where these lack labels that were ``seen`` in the file, it
     is the code of the whole file. As soon as what has passed is ``enough``, it is that, as "sampled".
 
-    Takes no more of the pieces than it needs. Raises FormatError when a span holds something else, when two overlap,
+    Takes no more of the pieces than it needs. Raises FormatError when a span contains something else, when two overlap,
     and what the pieces raise.
     """
     finder = FatbinFinder(size) if seen else None
@@ -103,7 +103,7 @@ def _in_order(
     for offset, length, _ in wanted:
         if offset < position or offset + length > size:
             raise FormatError(
-                f"the fat binaries lie at bytes {offset:#x} to {offset + length:#x}",
+                f"the fat binaries are at bytes {offset:#x} to {offset + length:#x}",
                 expected=f"their own place inside the file of {size:#x} bytes",
             )
         position = offset + length
@@ -122,10 +122,10 @@ def search(
 ) -> GpuCode | Unavailable:
     """The GPU code of an ELF file of ``size`` bytes, in ``pieces``, whose section headers are at ``headers_offset``.
 
-    Everything is read, since the headers stand behind what they describe. Their names are looked for up to 1 MiB before
-    them and behind, and around the first places that hold the name of the names. Without names, or without headers, the
-    code is what is found anywhere. As soon as that is ``enough``, nothing more is read, and it is "sampled". Raises
-    FormatError when a section is no row of fat binaries, and what the pieces raise.
+    Everything is read, since the headers stand after what they describe. Their names are searched for up to 1 MiB
+    before them and behind, and around the first places that hold the name of the names. Without names, or without
+    headers, the code is what is found anywhere. As soon as that is ``enough``, nothing more is read, and it is
+    "sampled". Raises FormatError when a section is not a row of fat binaries, and what the pieces raise.
     """
     finder = FatbinFinder(size)
     start = max(0, headers_offset - _NAMES_ROOM)
@@ -148,7 +148,7 @@ def search(
             return Unavailable("the names of its sections are not where its headers say")
         return finder.everywhere
     if bundle_spans(sections):
-        return Unavailable("that it has offload bundles was known only when they had passed")
+        return Unavailable("its offload bundles were recognised only after they had been read past")
     if holds_code_as_data(sections) or may_hold_code_as_data(sections):
         return finder.everywhere
     code = _NO_CODE

@@ -4,7 +4,7 @@
   "Binary Compatibility"); on Tegra (Jetson Orin and older) only code for exactly that version runs, and nowhere else.
 * With the suffix ``a`` it runs on exactly its own version; with ``f`` on its family, from its own version on
   ("Family-Specific Features", since CUDA 12.9).
-* Code of which the suffix is not known ("sm_100?", a cubin without its compiler's note) runs on its own version;
+* Code of which the suffix is unknown ("sm_100?", a cubin without its compiler's note) runs on its own version;
   whether it runs on others is unknown.
 * PTX for compute_XY is compiled by the driver at first use, for the same or any newer version; with ``a`` and ``f`` it
   is as restricted as machine code.
@@ -42,7 +42,7 @@ _SUFFIX_ORDER = ("", "?", "f", "a")  # from the most general to the most specifi
 class Product:
     """A GPU: its ``name``, its compute capability as in sm_100, and the ``machine`` of the CPU next to it.
 
-    ``machine`` is "x86_64" or "aarch64", for a card the usual one; "" when only a capability was asked for. An AMD GPU
+    ``machine`` is "x86_64" or "aarch64", for a card the usual one; "" when only a capability was requested. An AMD GPU
     has the target ``gfx`` ("gfx942") and no compute capability: ``sm`` is 0.
     """
 
@@ -64,7 +64,7 @@ class Product:
 class RunsHow:
     """How code runs on a product: ``how`` is "native", "jit", "none", or "unknown" where not enough was read.
 
-    ``label`` is the code that is loaded ("sm_100") or compiled ("compute_90"), "" for none; ``why`` is a sentence.
+    ``label`` is the code that is loaded ("sm_100") or compiled ("compute_90"), "" if none; ``why`` is a sentence.
     """
 
     how: How
@@ -73,7 +73,7 @@ class RunsHow:
 
 
 def products() -> tuple[Product, ...]:
-    """Every NVIDIA product of the table, in its order: by compute capability. Other names are left out."""
+    """Every NVIDIA product of the table, in its order: by compute capability. Other names are omitted."""
     return tuple(Product(row["name"], row["capability"], row["machine"]) for row in load("products")["product"])
 
 
@@ -104,7 +104,7 @@ def parse_gpu(text: str) -> Product:
     if number is None:
         near = [names[key].name for key in difflib.get_close_matches(_key(text), names)]
         raise UsageError(
-            f"no GPU {text.strip()!r} is known",
+            f"unknown GPU {text.strip()!r}",
             expected="a product such as GB200 or MI300X, or a target such as sm_100, 10.0 or gfx942",
             hint=f"did you mean {' or '.join(near)}?" if near else "",
         )
@@ -135,9 +135,9 @@ def runs_on(code: Iterable[str | GpuEntry], product: Product) -> RunsHow:
             return RunsHow("jit", best.label, f"{best.label} is compiled at first use on {product}")
         return RunsHow("native", best.label, f"{best.label} runs on {product}")
     if not targets:
-        return RunsHow("none", "", f"there is no GPU code that could run on {product}")
+        return RunsHow("none", "", f"no GPU code can run on {product}")
     if perhaps := [target.label for target in targets if target.may_run(product.sm)]:
-        why = "it is not known whether it is for its own version alone: no compiler's note says"
+        why = "whether it is specific to its own version is unknown: it has no compiler note"
         return RunsHow("unknown", "", f"{', '.join(sorted(perhaps))}: {why}")
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     for target in sorted(targets, key=lambda target: (target.is_ptx, target.sm, target.suffix)):
@@ -156,7 +156,7 @@ def _runs_on_amd(labels: Iterable[str], product: Product) -> RunsHow:
     for label, reason in sorted(refused.items()):
         reasons[reason].append(label)
     if not reasons:
-        return RunsHow("none", "", f"there is no GPU code that could run on {product}")
+        return RunsHow("none", "", f"no GPU code can run on {product}")
     said = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
     return RunsHow("none", "", f"nothing runs on {product}: {said}")
 
@@ -189,14 +189,14 @@ class _Target:
         return not self.is_ptx, self.sm, _SUFFIX_ORDER.index(self.suffix)
 
     def may_run(self, device: int) -> bool:
-        """True when it runs on a device of this capability unless it has a suffix, which is not known."""
+        """True when it runs on a device of this capability unless it has a suffix, which is unknown."""
         return self.suffix == UNKNOWN_SUFFIX and not replace(self, suffix="").refuses(device)
 
     def refuses(self, device: int) -> str:
         """Why this does not run on a device of this capability, as in 100; "" when it does."""
         own = _renamed().get(self.sm, self.sm)
         if self.suffix in ("a", UNKNOWN_SUFFIX):
-            return "" if device == own else "for exactly its own version"
+            return "" if device == own else "for exactly this version"
         if self.suffix == "f":
             return "" if device in _family(own) else "for its own family only"
         if self.is_ptx:

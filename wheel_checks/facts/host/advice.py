@@ -59,18 +59,18 @@ from wheel_checks.phrases import joined
 
 FITTING_TORCH = Goal(fitting_torch=True)
 SHOWN = 3  # demands in a sentence
-RECOMMENDED_PYTHON = "3.12"  # every release of torch since 2.2 has wheels for it
+RECOMMENDED_PYTHON = "3.12"  # every torch release since 2.2 has wheels for it
 
-_NEWEST_CUDA = 13  # for which there are builds of torch
+_NEWEST_CUDA = 13  # for which there are torch builds
 _TURING = 75  # the oldest GPUs that the open kernel modules drive
 _SBSA_JETSON = 38  # the release of Jetson Linux (JetPack 7) from which on the wheels for servers run there
 
 
 def reinstall_torch(facts: HostFacts) -> Fix:
-    """How to get the right build of torch, with its companions where they are installed, and how to see that it works.
+    """How to get the right torch build, with its companions where they are installed, and how to see that it works.
 
     What is installed and requires torch accepts the release. It stays as it is where it has a build that fits; else the
-    newest that has one is taken. When nothing shows what the driver supports, the commands are alternatives.
+    latest that has one is taken. When nothing shows what the driver supports, the commands are alternatives.
     """
     if obstacle := _obstacle(facts) or _others_fix(facts):
         return obstacle
@@ -102,7 +102,7 @@ def right_build(facts: HostFacts) -> Build | None:
 
 
 def new_environment(facts: HostFacts, python: str) -> Fix:
-    """A new environment with another Python ("3.12", "3.13t"), and the right build of torch in it."""
+    """A new environment with another Python ("3.12", "3.13t"), and the right torch build in it."""
     if isinstance(facts.interpreter, Interpreter):
         version, free = python.removesuffix("t"), python.endswith("t")
         other = replace(facts.interpreter, version=version, implementation="cpython", free_threaded=free)
@@ -123,16 +123,16 @@ def newer_ptxas(facts: HostFacts, triton: TritonFacts, sm: int) -> Fix:
     rows = load("triton_releases")["gpu"]
     since = next((Version(row["ptxas"]) for row in rows if row["sm"] == sm), None)
     if since is None:
-        return Fix(f"It takes a newer ptxas; {later or f'since when one knows sm_{sm} is not in our tables'}.")
+        return Fix(f"It requires a newer ptxas; {later or f'since when one knows sm_{sm} is not in our tables'}.")
     if isinstance(facts.interpreter, Unavailable) or (driver and driver.major < since.major):
         return Fix(
-            f"It takes a ptxas of CUDA {since} or later, and a driver for that CUDA; {later or 'none is known'}."
+            f"It requires ptxas of CUDA {since} or later, and a driver for that CUDA; {later or 'none is known'}."
         )
     old = driver is not None and driver.major == 12
     name, folder = ("nvidia-cuda-nvcc-cu12", "cuda_nvcc") if old else ("nvidia-cuda-nvcc", "cu13")
     path = f"{facts.interpreter.purelib}/nvidia/{folder}/bin/ptxas"
     return Fix(
-        f"Name a ptxas of CUDA {since} or later to Triton" + (f"; {later}." if later else "."),
+        f"Point Triton to ptxas of CUDA {since} or later" + (f"; {later}." if later else "."),
         (
             *install(facts, f"{name}>={since}", no_deps=True),
             export(variable_of(role_for(triton, sm)), path),
@@ -172,7 +172,7 @@ def _choose(
 ) -> Build | None:
     """The best build, from PyTorch's own index where that is configured, or to overrule a setting for the CPU."""
     torch = torch_files(facts)
-    if torch is not None and gpus_without_code(facts, torch):  # another one whose code is not known will not do
+    if torch is not None and gpus_without_code(facts, torch):  # another one whose code is unknown will not do
         builds = [build for build in builds if build.code]
     settings = () if isinstance(facts.indexes, Unavailable) else facts.indexes
     own = any(names_torch_index(one) or asks_for_cpu(one) for one in settings)
@@ -215,12 +215,12 @@ def _summary(build: Build, driver: DriverCuda, gpus: Sequence[HostGpu]) -> str:
     known = dict.fromkeys(str(gpu.product) for gpu in gpus if gpu.sm and build.code)
     unknown = dict.fromkeys(gpu.name for gpu in gpus if not gpu.sm or not build.code)
     reasons += [f"it has code for {', '.join(known)}"] if known else []
-    reasons += [f"whether it has code for {', '.join(unknown)} is not known"] if unknown else []
+    reasons += [f"whether it has code for {', '.join(unknown)} is unknown"] if unknown else []
     return f"Install {build.label} from {where}: {', and '.join(reasons)}."
 
 
 def _undecided_fix(facts: HostFacts, builds: Sequence[Build], gpus: Sequence[HostGpu]) -> Fix:
-    """One command for each major version of CUDA: only the driver can say, and it did not."""
+    """One command for each major CUDA version: only the driver can say, and it did not."""
     commands: list[Step] = []
     newer = " or newer"
     for major in sorted({Version(build.cuda).major for build in builds}, reverse=True):
@@ -232,14 +232,14 @@ def _undecided_fix(facts: HostFacts, builds: Sequence[Build], gpus: Sequence[Hos
             commands += noted((last,), f"when nvidia-smi shows CUDA {major}{newer}")
             newer = ""
     version, _where = driver_version(facts)
-    found = f"{version} is past the table of {load('drivers')['collected']}" if version else "none was found"
-    depends = f"the newest CUDA that the driver supports, and that is unknown (driver: {found})"
-    if configured_index(facts):  # which builds it has is not known
+    found = f"{version} is newer than the table of {load('drivers')['collected']}" if version else "none was found"
+    depends = f"the latest CUDA that the driver supports, and that is unknown (driver: {found})"
+    if configured_index(facts):  # which builds it has is unknown
         return Fix(
             f"Which build fits depends on what the configured index has, and on {depends}. Where a driver and a GPU "
             "are, `wheelproof doctor --fix` asks that index and shows a plan first."
         )
-    summary = f"Which build fits depends on {depends}. `nvidia-smi` shows it as CUDA Version; take the command for it."
+    summary = f"Which build fits depends on {depends}. `nvidia-smi` shows it as CUDA Version; use the command for it."
     return Fix(summary, (*commands, *noted((check_torch(facts),), "afterwards")))
 
 
@@ -247,10 +247,10 @@ def _no_build_fix(facts: HostFacts, builds: Sequence[Build], driver: DriverCuda,
     running = [build for build in builds if build.code and build.supports(None, gpus)]
     if not running:
         names = ", ".join(dict.fromkeys(str(gpu.product) for gpu in gpus))
-        return Fix(f"No CUDA build of torch that is known has code for {names}: build torch from source for it.")
+        return Fix(f"No CUDA torch build that is known has code for {names}: build torch from source for it.")
     major = min(Version(build.cuda).major for build in running)
     return Fix(
-        f"No CUDA build of torch that is known and has code for this GPU runs with a driver for CUDA {driver.version}: "
+        f"No CUDA torch build that is known and has code for this GPU runs with a driver for CUDA {driver.version}: "
         f"install a newer one ({oldest_driver(major)} at least).",
         newer_driver(facts),
     )
@@ -262,20 +262,20 @@ def _conda_fix(facts: HostFacts, driver: DriverCuda | None) -> Fix:
 
 
 def _obstacle(facts: HostFacts) -> Fix | None:
-    """What to do where there is no wheel of torch with CUDA at all, None where there may be one."""
+    """What to do where there is no torch wheel with CUDA at all, None where there may be one."""
     machine, libc = machine_of(facts), libc_of(facts)
     if not machine:
-        return Fix("Which machine this is could not be read: let uv choose.", install(facts, "torch", index="auto"))
+        return Fix("The machine type could not be read: let uv choose.", install(facts, "torch", index="auto"))
     if is_old_jetson(facts):
         return Fix(
-            "PyTorch's wheels have no code for this Jetson. Take the wheel that NVIDIA builds for its JetPack: see "
+            "PyTorch's wheels have no code for this Jetson. Use the wheel that NVIDIA builds for its JetPack: see "
             '"Installing PyTorch for Jetson Platform" in NVIDIA\'s documentation (JetPack 6: index jp6/cu126 of the '
             "Jetson AI Lab)."
         )
     if machine not in MACHINES:
-        return Fix(f"There are no wheels of torch with CUDA for {machine}: build torch from source.")
+        return Fix(f"There are no CUDA wheels of torch for {machine}: build torch from source.")
     if libc[0] == "musl":
-        return Fix("There are no wheels of torch for musl: take an image with glibc (Debian, Ubuntu, RHEL).")
+        return Fix("There are no torch wheels for musl: use an image with glibc (Debian, Ubuntu, RHEL).")
     if not known_builds(facts):
         return _too_old_or_new(facts)
     return None
@@ -289,10 +289,10 @@ def _others_fix(facts: HostFacts) -> Fix | None:
     label = f"torch {build.torch} for {build.backend}"
     if machine_of(facts) != "x86_64":
         maker = build.device.maker
-        return Fix(f"PyTorch's index has builds for {maker}'s GPUs on x86_64 alone: build torch from source.")
+        return Fix(f"PyTorch's index has builds for {maker}'s GPUs only on x86_64: build torch from source.")
     refused = next((one for one in demands_on(facts, "torch") if not one.accepts(Version(build.torch))), None)
     if refused is not None:
-        return Fix(f"{label} is the build that the table knows for this GPU, and {refused}.")
+        return Fix(f"{label} is the known build for this GPU, but {refused}.")
     if setting := configured_index(facts):
         return Fix(f"Install {label} from the configured index ({setting.source}), if it has it.")
     wanted = f"torch=={build.torch}", *companions(build.torch, facts.installed)
@@ -307,8 +307,8 @@ def _too_old_or_new(facts: HostFacts) -> Fix:
     if not tag or not any(tag in row["pythons"] for row in releases[-1:]):
         return new_environment(facts, RECOMMENDED_PYTHON)
     return Fix(
-        f"glibc {libc_of(facts)[1]} is older than the {releases[-1]['glibc']} that the wheels of torch need: "
-        "take a newer system, or a container image with one."
+        f"glibc {libc_of(facts)[1]} is older than the {releases[-1]['glibc']} that the torch wheels need: "
+        "use a newer system or container image."
     )
 
 

@@ -81,7 +81,7 @@ def install(
 def install_with_python(facts: HostFacts, version: str, *requirements: str, index: str = "") -> tuple[Step, ...]:
     """The commands that make an environment with this Python ("3.12"), install into it, and show whether it works."""
     if not _PYTHON_VERSION.fullmatch(version):
-        return (NoCommand(f"{version!a} is not the version of a Python"),)
+        return (NoCommand(f"{version!a} is not a Python version"),)
     where = [f"--torch-backend={index}"] if index else []
     return (
         run("uv", "venv", "--python", version, path(_new_environment(facts))),
@@ -144,12 +144,12 @@ def is_of_conda(facts: HostFacts) -> bool:
 
 
 def remove(file: str, *, folder: bool = False) -> Step:
-    """The command that deletes a file, or a ``folder``, of installed packages; it deletes nothing that lies elsewhere.
+    """The command that deletes a file, or a ``folder``, of installed packages; it deletes nothing that is elsewhere.
 
     The path is a probe's, or of facts that were saved on another machine.
     """
     if not is_whole(file) or _SITE_PACKAGES.isdisjoint(file.split("/")[:-1]):
-        return NoCommand(f"{file!a} does not lie in site-packages, so look at it first")
+        return NoCommand(f"{file!a} is not in site-packages, so review it first")
     return run("rm", *["-r"] * folder, file)
 
 
@@ -192,14 +192,14 @@ def _system_option(facts: HostFacts) -> list[str]:
 def _python(facts: HostFacts) -> Word:
     """The interpreter under diagnosis, the one program that facts choose: by its whole path, and named like one.
 
-    Of a log's the path is not known.
+    Of a log's the path is unknown.
     """
     if isinstance(facts.interpreter, Unavailable) or not facts.interpreter.path:
         return "python3"
     file = facts.interpreter.path
     if file.startswith("/") and _PYTHON_NAME.fullmatch(file.rpartition("/")[2]):
         return file
-    return NoCommand(f"{file!a} is not the whole path of a program with the name of a Python")
+    return NoCommand(f"{file!a} is not an absolute path to a Python interpreter")
 
 
 def _new_environment(facts: HostFacts) -> str:
@@ -221,7 +221,7 @@ def _prefix(facts: HostFacts) -> tuple[Word, ...]:
     prefix = facts.interpreter.prefix if isinstance(facts.interpreter, Interpreter) else named
     if not prefix:
         return ()
-    return ("--prefix", prefix) if prefix.startswith("/") else (NoCommand(f"{prefix!a} is not a whole path"),)
+    return ("--prefix", prefix) if prefix.startswith("/") else (NoCommand(f"{prefix!a} is not an absolute path"),)
 
 
 def _conda_requirement(text: str) -> Word:

@@ -1,6 +1,6 @@
 """What of a host can be compared with other hosts: short texts by name, for ``wheelproof report merge``.
 
-Left out is what differs between any two hosts (addresses, UUIDs, free memory, times, counts), or what the jobs of a
+Omitted is what differs between any two hosts (addresses, UUIDs, free memory, times, counts), or what the jobs of a
 scheduler set. The NVLink domain is there to group hosts by it. Users and hosts are redacted, so that the same path
 below two home folders is the same.
 """

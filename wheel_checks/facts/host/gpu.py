@@ -13,7 +13,7 @@ _MAKERS = {"10de": "NVIDIA", _AMD: "AMD", "8086": "Intel"}  # by the vendor on t
 class PciDevice:
     """``vendor``, ``device`` and ``class_`` are hexadecimal without 0x ("10de", "2330", "030200").
 
-    ``driver`` is the module that is bound ("nvidia", "nouveau", "vfio-pci", "" for none). ``gone`` is True when the
+    ``driver`` is the module that is bound ("nvidia", "nouveau", "vfio-pci", "" if none). ``gone`` is True when the
     configuration space reads all ones: the device has fallen off the bus. ``name`` is from our table, "" beyond it.
     """
 
@@ -53,7 +53,7 @@ class KernelDriver:
     whether /proc/driver/nvidia/version says "Open Kernel Module", None when that file is missing. ``modules`` are the
     loaded modules that matter (nvidia, nvidia_uvm, nvidia_modeset, nouveau, ib_umad, ...). ``built_for`` are kernel
     releases for which an nvidia.ko exists. ``gpus`` counts /proc/driver/nvidia/gpus. ``majors`` are the names of
-    /proc/devices that begin with nvidia. ``device_file_mode`` is that of /proc/driver/nvidia/params, octal.
+    /proc/devices that start with nvidia. ``device_file_mode`` is that of /proc/driver/nvidia/params, octal.
     """
 
     version: str
@@ -85,7 +85,7 @@ class DeviceNode:
 class Services:
     """What runs besides: ``processes`` are those that matter, by name (nv-fabricmanager, nvidia-imex, nvlsm, mps).
 
-    ``fabric_manager`` is the version of the installed package ("" if there isn't one); ``mps_control`` the path of an
+    ``fabric_manager`` is the version of the installed package ("" if none exists); ``mps_control`` the path of an
     MPS control pipe that exists.
     """
 

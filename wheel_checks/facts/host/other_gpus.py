@@ -23,7 +23,7 @@ def kfd_gpus(facts: HostFacts) -> tuple[KfdGpu, ...]:
 
 
 def overridden_target(facts: HostFacts) -> str:
-    """The target that HSA_OVERRIDE_GFX_VERSION puts in the place of each GPU's: "10.3.0" is "gfx1030"; "" for none.
+    """The target that HSA_OVERRIDE_GFX_VERSION puts in place of each GPU's: "10.3.0" is "gfx1030"; "" if none.
 
     Source: ROCR-Runtime, which reads it as MAJOR.MINOR.STEPPING.
     """
@@ -37,7 +37,7 @@ def has_code(architectures: tuple[str, ...], target: str) -> bool:
 
 
 def rocm_build(target: str) -> Mapping[str, Any] | None:
-    """The newest build of torch for ROCm that the table knows with code for a target; None if there isn't one."""
+    """The latest torch build for ROCm that the table knows with code for a target; None if none exists."""
     return next((row for row in load("other_gpus")["rocm"] if has_code(tuple(row["targets"]), target)), None)
 
 
@@ -49,7 +49,7 @@ def intel_row(device: PciDevice) -> Mapping[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class BuildOfOthers:
-    """A build of torch that the table knows for a GPU of AMD's or Intel's: ``backend`` as uv calls it ("rocm7.2")."""
+    """A torch build that the table knows for a GPU of AMD's or Intel's: ``backend`` as uv calls it ("rocm7.2")."""
 
     torch: str
     backend: str

@@ -127,7 +127,7 @@ class CudaProbe:
 
     @property
     def outcome(self) -> tuple[int, int]:
-        """The code (HUNG, CRASHED if there isn't one), and the number of devices."""
+        """The code (HUNG, CRASHED if none exists), and the number of devices."""
         if self.end.hang or self.end.signal:
             return HUNG if self.end.hang else CRASHED, 0
         return self.code, len(self.gpus)
@@ -199,7 +199,7 @@ class Counterfactual:
 
     @property
     def label(self) -> str:
-        """What was left out: ``without CUDA_VISIBLE_DEVICES``, ``without /stubs in LD_LIBRARY_PATH``."""
+        """What was omitted: ``without CUDA_VISIBLE_DEVICES``, ``without /stubs in LD_LIBRARY_PATH``."""
         return f"without {self.entry} in {self.variable}" if self.entry else f"without {self.variable}"
 
     @property

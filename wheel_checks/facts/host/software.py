@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-DANGLING, NOT_EXECUTABLE, TOO_OLD = "its link leads to nothing", "its mode lacks x", "it is older than Python 3.8"
+DANGLING, NOT_EXECUTABLE, TOO_OLD = "its link is dangling", "it is not executable", "it is older than Python 3.8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Interpreter:
 
     ``path`` is what was started ("" of a log, which does not say), ``found`` why that one ("VIRTUAL_ENV names it").
     ``version`` is "3.12.3"; ``free_threaded`` for 3.13t. ``tags`` are the wheel tags it takes, best first (the first
-    forty). ``include`` is where Python.h belongs, and ``python_h`` whether it is there. ``search_path`` is sys.path,
+    forty). ``include`` is where Python.h belongs, and ``python_h`` whether it is present. ``search_path`` is sys.path,
     ``working_directory`` the current folder, ``user_site`` the user's site-packages when they are searched.
     ``machine`` is the ELF machine of its binary; ``libc`` its C library and version. ``has_pip`` is False when there is
     no pip with it, as in the environments that uv makes. ``fault`` says what happened when it was started ("" when it
@@ -82,8 +82,8 @@ class TorchFiles:
     None).
 
     ``architectures`` is the list compiled into libtorch_python.so or libtorch_cuda.so ("sm_80", "compute_120"), empty
-    if there isn't one. ``has_cuda_library`` says whether libtorch_cuda.so is there; ``triton`` is the requirement that
-    its metadata has for this machine ("triton==3.6.0", "" for none). ``rpath`` are the folders in which the loader
+    if none exists. ``has_cuda_library`` says whether libtorch_cuda.so is there; ``triton`` is the requirement that
+    its metadata has for this host ("triton==3.6.0", "" if none). ``rpath`` are the folders in which the loader
     looks for the libraries that torch's own need, as these name them.
     """
 
@@ -122,7 +122,7 @@ class FileFinding:
 @dataclass(frozen=True, slots=True)
 class MissingLibrary:
     """A library that the loader does not find. ``needed_by`` are the files that name it, ``user`` is the distribution
-    of the first of them, ``owner`` the one whose RECORD lists such a file ("" for none); ``searched`` are the paths
+    of the first of them, ``owner`` the one whose RECORD lists such a file ("" if none); ``searched`` are the paths
     tried.
     """
 
@@ -247,7 +247,7 @@ class Ptxas:
 class TritonFacts:
     """Triton, and what it needs at run time.
 
-    ``compiler`` is the C compiler that it would take ("" for none), ``compiler_fault`` what is wrong with CC.
+    ``compiler`` is the C compiler that it would take ("" if none), ``compiler_fault`` what is wrong with CC.
     ``blackwell_from`` is the SM number from which it uses ptxas-blackwell (90 or 100; 0: it has none; -1: its
     source does not say). ``cache`` is the folder of its cache, ``cache_error`` why it cannot be written ("" when it
     can), ``cache_type`` its file system. ``cached_targets`` are the architectures

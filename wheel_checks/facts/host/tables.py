@@ -27,7 +27,7 @@ _MAKERS = {"nvidia", "geforce", "tesla"}
 
 @dataclass(frozen=True, slots=True)
 class DriverCuda:
-    """The newest CUDA that a driver supports: ``version`` "13.0", and where that was learnt.
+    """The latest CUDA that a driver supports: ``version`` "13.0", and where that was learnt.
 
     ``inferred`` is True when no page of NVIDIA's says so.
     """
@@ -70,7 +70,7 @@ def driver_version(facts: HostFacts) -> tuple[str, str]:
 
 
 def driver_cuda(facts: HostFacts) -> DriverCuda | None:
-    """The newest CUDA that the driver supports: as libcuda itself says, else as torch reports, else from the table;
+    """The latest CUDA that the driver supports: as libcuda itself says, else as torch reports, else from the table;
     None when unknown.
     """
     probe = facts.cuda
@@ -106,7 +106,7 @@ def host_gpus(facts: HostFacts) -> tuple[HostGpu, ...]:
 def capability_of(name: str) -> int:
     """The compute capability of the product that begins like this name: 90 for "NVIDIA H100 80GB HBM3"; 0 when unknown.
 
-    The longest name of the table wins: an RTX 6000 Ada is no Quadro RTX 6000.
+    The longest name of the table wins: an RTX 6000 Ada is not a Quadro RTX 6000.
     """
     words = tuple(word for word in re.findall(r"[a-z0-9]+", name.lower()) if word not in _MAKERS)
     known = _capabilities()

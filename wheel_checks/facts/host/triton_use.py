@@ -83,7 +83,7 @@ def ptxas_for(triton: TritonFacts, sm: int) -> Ptxas | None:
 
 
 def release_that_knows(sm: int) -> tuple[str, str] | None:
-    """The first release of Triton whose ptxas knows a GPU, and the torch that requires it; None if none is known."""
+    """The first Triton release whose ptxas knows a GPU, and the torch that requires it; None if none is known."""
     table = load("triton_releases")
     for first in (Version(row["ptxas"]) for row in table["gpu"] if row["sm"] == sm):
         for row in table["release"]:
@@ -93,6 +93,6 @@ def release_that_knows(sm: int) -> tuple[str, str] | None:
 
 
 def release_for_torch(version: str) -> str:
-    """The Triton that goes with a release of torch ("2.11.0+cu130" gives "3.6.0"), "" beyond the table."""
+    """The Triton that goes with a torch release ("2.11.0+cu130" gives "3.6.0"), "" beyond the table."""
     branch = ".".join(version.split(".")[:2])
     return next((row["version"] for row in load("triton_releases")["release"] if branch in row["torch"]), "")

@@ -61,12 +61,12 @@ def read_elfs(environment: Environment) -> InstalledElfs:
 def loader_of(
     environment: Environment, files: Iterable[str], *, host_machine: str, library_path: Sequence[str]
 ) -> LoaderEnvironment | Unavailable:
-    """The loader of the environment. The machine outside is known when the environment is this machine's own, by its
-    CPU, or lies in its own file system; otherwise the tables of driver and system libraries decide.
+    """The loader of the environment. The machine outside is known when the environment is this host's own, by its
+    CPU, or is in its own file system; otherwise the tables of driver and system libraries decide.
     """
     machine = environment.machine
     if not machine:
-        return Unavailable("nothing says for which machine the environment is", "it has no compiled module")
+        return Unavailable("the machine type of the environment is unknown", "it has no compiled module")
     tree = environment.tree
     names = {name for entry in environment.entries for name in entry.names}
     knows_system = not tree.is_this_machine or machine == host_machine
@@ -81,7 +81,7 @@ def loader_of(
 
 def _system(tree: FileTree, machine: str) -> SystemLibraries:
     cache: Mapping[str, tuple[str, ...]] = {}
-    with suppress(FormatError):  # ld.so ignores a cache that it cannot read, and goes on to the default folders
+    with suppress(FormatError):  # ld.so ignores a cache that it cannot read, and continues to the default folders
         cache = libraries_of(parse_ld_cache(tree.read(_CACHE, MAX_SIZE) or b""), machine)
     folders = [*_LIBRARY_FOLDERS.get(machine, ()), "lib"]
     read: dict[str, ElfFacts | None] = {}

@@ -36,7 +36,7 @@ class WrongFile:
 @dataclass(frozen=True, slots=True)
 class RecordedFiles:
     """RECORD against the disk. ``owned`` are the absolute paths with what RECORD says of their content ("" when it says
-    nothing), ``missing`` those that are not there; ``digests`` shows the wrong ones among those that were compared.
+    nothing), ``missing`` those that are not present; ``digests`` shows the wrong ones among those that were compared.
     """
 
     owned: Mapping[str, str]
@@ -47,7 +47,7 @@ class RecordedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UnmetRequirement:
-    """A requirement that is active in the environment and not met. ``found`` is the installed version, "" for none."""
+    """A requirement that is active in the environment and not met. ``found`` is the installed version, "" if none."""
 
     requirement: Requirement
     found: str
@@ -98,7 +98,7 @@ class WrongElf:
 
 @dataclass(frozen=True, slots=True)
 class PackageSymbols:
-    """What came of looking up the symbols of a package: a distribution, or what lies in a folder that none owns."""
+    """What came of looking up the symbols of a package: a distribution, or what is in a folder that none owns."""
 
     name: str
     facts: SymbolFacts
@@ -113,7 +113,7 @@ class InstalledEnvironment:
     packages that no RECORD lists, all as absolute paths. ``unmet`` is by the name of the distribution that requires.
     ``lacking_versions`` are needs of the closure whose library lacks symbol versions. ``gpu_code`` is by the folder of
     the distribution, for those that have some; "" is for libraries that belong to none.
-    ``undecided`` are files that lack a library while it is not known whether an import loads them.
+    ``undecided`` are files that lack a library while it is unknown whether an import loads them.
     ``symbols`` are of each package that has libraries, paths absolute.
     ``startup`` is what runs without being asked; ``recognised`` are paths of files that a guard of torch has written.
     ``bytes_read`` counts metadata, ELF structures, headers of GPU code and what was hashed.

@@ -152,13 +152,13 @@ class _Reader:
         for (offset, length), kind in kinds:
             left -= length
             if left < 0:
-                raise FormatError("its fat binaries have more bytes than are read", expected=f"at most {LARGEST:,}")
+                raise FormatError("its fat binaries exceed the read limit", expected=f"at most {LARGEST:,}")
             scanner: FatbinScanner | BundleScanner = kind()
             position = 0
             while position < length:
                 piece = os.pread(self.file, min(_PIECE, length - position), offset + position)
                 if not piece:
-                    raise FormatError("the file became shorter while it was read")
+                    raise FormatError("the file was truncated while it was read")
                 self.bytes_read += len(piece)
                 scanner.feed(piece)
                 position = scanner.skip(length)

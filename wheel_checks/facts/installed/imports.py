@@ -32,7 +32,7 @@ class Imports:
 def as_imported(closure: Closure, packages: Sequence[InstalledPackage], interpreter: str) -> Imports:
     """The closure in which what an import opens first is there, and what no import loads is optional.
 
-    ``interpreter`` is as in wheel tags ("cp312"), "" where it is not known.
+    ``interpreter`` is as in wheel tags ("cp312"), "" where it is unknown.
     """
     lame = {need.elf for need in closure.needs if need.status is Status.MISSING}
     concerned = [package for package in packages if lame & package.paths.keys()]

@@ -64,7 +64,7 @@ class InstalledPackage:
 def installed_packages(
     environment: Environment, distributions: Sequence[Distribution], files: Mapping[str, ElfFacts]
 ) -> list[InstalledPackage]:
-    """Each distribution, then what has native ``files`` that no RECORD lists, by what stands at the top of a folder."""
+    """Each distribution, then what has native ``files`` that no RECORD lists, by what is at the top of a folder."""
     tree = environment.tree
     owned: set[str] = set()
     found = []

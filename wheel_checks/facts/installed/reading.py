@@ -53,7 +53,7 @@ _WITHOUT_RECORD = ("debian", "dpkg", "rpm", "conda", "")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read: ``full`` hashes every file, ``library_path`` is LD_LIBRARY_PATH, ``host_machine`` this machine's
+    """How to read: ``full`` hashes every file, ``library_path`` is LD_LIBRARY_PATH, ``host_machine`` this host's
     CPU as platform tags name it; ``gpu_code`` also reads the GPU code of libraries; ``advance`` gets the bytes of
     each file that was hashed, from any thread.
     """
@@ -162,7 +162,7 @@ def _record(tree: FileTree, folder: str, installer: str) -> Record | Unavailable
     except FormatError as error:
         return Unavailable(f"RECORD cannot be read: {error}")
     if isinstance(record, Unavailable) and (folder.endswith(".egg-info") or installer in _WITHOUT_RECORD):
-        return Unavailable(record.reason, "the operating system's packages and eggs have none")
+        return Unavailable(record.reason, "packages of the operating system and eggs have none")
     return record
 
 
@@ -209,7 +209,7 @@ def _with_digests(
 
 def _target(environment: Environment) -> Target | Unavailable:
     if environment.python is None:
-        return Unavailable("nothing says for which Python the environment is", "--python names an interpreter")
+        return Unavailable("the Python version of the environment is unknown", "--python names an interpreter")
     if environment.machine not in OLDEST_GLIBC:
         machine = environment.machine or "an unknown machine"
         return Unavailable(f"the environment is for {machine}", f"markers are evaluated for {', '.join(OLDEST_GLIBC)}")

@@ -52,7 +52,7 @@ def compare(environment: Environment, entry: PathEntry, record: Record) -> tuple
 
 
 def _locate(environment: Environment, entry: PathEntry, recorded: str) -> tuple[str, int | None]:
-    """The absolute path of a row, and the size of the file there in bytes, None if there isn't one."""
+    """The absolute path of a row, and the size of the file there in bytes, None if none exists."""
     size = entry.files.get(recorded)
     if size is not None:
         return f"{entry.path}/{recorded}", size
@@ -82,7 +82,7 @@ def wrong_digests(
     digests = environment.tree.digests([(path, row.algorithm) for _, row, (path, _) in jobs], advance)
     wrong: list[list[WrongFile]] = [[] for _ in compared]
     for (number, row, (path, _)), digest in zip(jobs, digests, strict=True):
-        actual = "nothing that can be read"
+        actual = "unreadable"
         if digest is not None:
             actual = f"{row.algorithm}={base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
         recorded = f"{row.algorithm}={row.digest}"

@@ -52,7 +52,7 @@ def _installer(distributions: Iterable[Distribution]) -> str:
 
 
 def _is_foreign(inside: InstalledEnvironment) -> bool:
-    """True when this machine cannot run the environment's Python; then only uv installs the right files."""
+    """True when this host cannot run the environment's Python; then only uv installs the right files."""
     machine = inside.environment.machine
     return bool(machine) and machine != this_machine().target.machine and inside.environment.tree.is_this_machine
 

@@ -20,8 +20,8 @@ Active = Mapping[str, Sequence[Requirement]]
 def active_in(distributions: Iterable[Distribution], markers: Mapping[str, str]) -> Active:
     """What each distribution requires in an environment with these marker variables (PEP 508).
 
-    An extra counts where another distribution asks for it (``cuda-toolkit[cublas]``); those that a user asked for are
-    recorded nowhere. One whose marker cannot be evaluated is left out.
+    An extra counts where another distribution asks for it (``cuda-toolkit[cublas]``); those that a user requested are
+    recorded nowhere. One whose marker cannot be evaluated is omitted.
     """
     required = {d.name: _requirements(d) for d in distributions if not d.shadowed_by}
     extras: defaultdict[str, set[str]] = defaultdict(set)
@@ -78,7 +78,7 @@ def _holds(requirement: Requirement, markers: Mapping[str, str], extras: Iterabl
 
 
 def _met(requirement: Requirement, version: str) -> bool:
-    """Whether the installed version will do. One that is no PEP 440 version, or came from a URL, counts as given."""
+    """Whether the installed version will do. One that is not a PEP 440 version, or came from a URL, counts as given."""
     if not version:
         return False
     try:

@@ -48,7 +48,7 @@ class Given:
 
     @cached_property
     def process(self) -> Collection[int] | None:
-        """As in the protocol; None, too, where the machine is not at hand, or something of it cannot be read."""
+        """As in the protocol; None, too, where the machine is not available, or something of it cannot be read."""
         program = self._loader.program
         return self._with_needs(program) if program and self._loader.system is not None else None
 
@@ -72,7 +72,7 @@ class Given:
         """What the file needs and defines; why that cannot be read."""
         facts, read = read_elf_file(self._tree, path, LINKAGE_PARTS)
         self.bytes_read += read
-        return facts or "it is no ELF file any more"
+        return facts or "it is no longer an ELF file"
 
     def _exports(self, path: str) -> Collection[int] | None:
         facts, read = read_elf_file(self._tree, path, {Part.EXPORTS})
@@ -114,7 +114,7 @@ def installed_symbols(
 ) -> tuple[PackageSymbols, ...]:
     """What came of looking up the symbols of each package that has libraries.
 
-    ``torch`` is the version of the installed one, "" for none. Raises FormatError for a damaged table.
+    ``torch`` is the version of the installed one, "" if none. Raises FormatError for a damaged table.
     """
     found = []
     with_libraries = [package for package in packages if any(map(is_library, package.paths))]

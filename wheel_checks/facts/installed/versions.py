@@ -24,7 +24,7 @@ def with_wrong_versions(
     unmet: Mapping[str, Sequence[UnmetRequirement]],
 ) -> Closure:
     """Mark what is found, but is not the file that the needing distribution's requirements mean: one whose content is
-    not the one recorded, one of a version that is not asked for, or one outside that stands before the wheel's own.
+    not the one recorded, one of a version that is not asked for, or one outside that is before the wheel's own.
     """
     judge = _Judge(files, distributions, active, unmet)
     needs = [(need, judge.fault(need) if need.status in _FOUND else "") for need in closure.needs]

@@ -1,7 +1,7 @@
 """The suite's report, ``kernels_smoke/1``, read into facts.
 
-What it leaves out, and what it says beyond this, is no fault. A value of another type than expected, or an ending that
-is not known, is one: what cannot be understood must not pass for a success.
+What it omits, and what it says beyond this, is not a fault. A value of another type than expected, or an ending that
+is unknown, is one: what cannot be understood must not pass for a success.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def _notes(evidence: Mapping[str, Any]) -> tuple[Note, ...]:
 
 
 def _phrase(value: object, depth: int = 8) -> str:
-    """A value for people: the items of a list or an object behind one another, down to a depth that people read."""
+    """A value for people: the items of a list or an object after one another, down to a depth that people read."""
     if not depth or not isinstance(value, Mapping | list):
         return str(value) if depth else "..."
     if isinstance(value, Mapping):
@@ -234,7 +234,7 @@ class SmokeEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class NotRun:
-    """Cases of a kernel that a level leaves out (without any: all of the kernel), and the level that runs them."""
+    """Cases of a kernel that a level omits (without any: all of the kernel), and the level that runs them."""
 
     kernel: Filled
     level: str = ""

@@ -11,7 +11,7 @@ from wheel_checks.data import load
 from wheel_checks.model import Unavailable
 
 INSTANCE = "MIG-"
-"""What the UUID of a MIG instance begins with."""
+"""What the UUID of a MIG instance starts with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Product:
 def product_of(gpu: Gpu) -> Product | Unavailable:
     """The product that ``gpu`` is, by its name; not that of an instance, which is a part of one."""
     if gpu.is_instance:
-        return Unavailable("a MIG instance is a part of a GPU, whose rates depend on its size")
+        return Unavailable("a MIG instance is a part of a GPU, and its rates depend on its size")
     return _products().get(gpu.name) or Unavailable(f"no rates of {gpu.name or 'this GPU'} are in the table")
 
 

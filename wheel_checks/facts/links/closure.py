@@ -31,7 +31,7 @@ from wheel_checks.formats.elf.search_path import expand_path
 MAX_SEARCHES = 2_000_000  # of a soname, over all roots; a large environment takes ten thousand
 
 _PRELOADED = "loaded by the package that is imported first"
-_UNLOADED = "lies in a wheel, where no search leads"
+_UNLOADED = "is in a wheel, where no search leads"
 _OUTSIDE = "system: "  # how a file of the machine begins
 
 
@@ -86,7 +86,7 @@ class Closure:
 @dataclass(frozen=True, slots=True)
 class SystemLibraries:
     """What is known of the machine outside the tree: paths by soname as ld.so.cache lists them, the default folders in
-    their order, and ``read``, which gives the facts of the file at an absolute path, None if there isn't one.
+    their order, and ``read``, which gives the facts of the file at an absolute path, None if none exists.
     """
 
     cache: Mapping[str, tuple[str, ...]]
@@ -100,8 +100,8 @@ class LoaderEnvironment:
 
     ``library_path`` is LD_LIBRARY_PATH, split; ``program`` the path of the interpreter, whose DT_RPATH serves all;
     ``preloaded`` are paths of libraries that packages open themselves before anything needs them, ``unloaded`` those of
-    which it is not known whether anything does. Without ``system``
-    (wheels from afar) the tables of driver and system libraries decide; ``glibc`` is then the manylinux policy.
+    which it is unknown whether anything does. Without ``system``
+    (wheels remotely) the tables of driver and system libraries decide; ``glibc`` is then the manylinux policy.
     """
 
     machine: str
@@ -115,7 +115,7 @@ class LoaderEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The outcome of one search: the path, "" for none, why there, and what was tried."""
+    """The outcome of one search: the path, "" if none, why there, and what was tried."""
 
     path: str
     how: str
@@ -195,7 +195,7 @@ def _as_imported_second(needs: Sequence[Need], imported: Mapping[str, str]) -> I
     """The needs of one file, when another package must be imported before it: what that one has loaded, it gets, too.
 
     torchvision finds libtorch.so nowhere, so torch is imported first; then torch's libcudart.so.13 is loaded, and the
-    one of a CUDA toolkit, which the loader would find for torchvision alone, is not searched for.
+    one of a CUDA toolkit, which the loader would find only for torchvision, is not searched for.
     """
     second = any(need.status is Status.PRELOAD for need in needs)
     for need in needs:
@@ -236,7 +236,7 @@ class _Search:
     def _find(self, soname: str, path: str, load: _Load) -> _Found:
         self._budget -= 1
         if self._budget < 0:
-            raise FormatError(f"finding every library takes more than {MAX_SEARCHES:,} searches")
+            raise FormatError(f"resolving the libraries takes more than {MAX_SEARCHES:,} searches")
         if soname in load.names:
             return _Found(load.names[soname], "loaded already", ())
         searched: dict[str, str] = {}
@@ -295,7 +295,7 @@ class _Search:
 
 
 def _dynamic(elf: ElfFacts) -> DynamicFacts | None:
-    """The dynamic section, None when the file has none or it is not known."""
+    """The dynamic section, None when the file has none or it is unknown."""
     return None if isinstance(elf.dynamic, Missing) else elf.dynamic
 
 

@@ -1,6 +1,7 @@
 """Which native files of a package decide whether its import works: what it loads, by the package's source. Pure.
 
-* LOADED: the import loads it for certain, also where the package catches the error: a package that goes on without its
+* LOADED: the import loads it for certain, also where the package catches the error: a package that continues without
+its
   only binary module is not what was installed.
 * ALTERNATIVE: one of a group is loaded, chosen by CUDA, GPU, or what is there.
 * OPTIONAL: only a function loads it, or nothing that was read, while the package loads other files.

@@ -14,7 +14,7 @@ from wheel_checks.facts.links.decisive import Decisive, Role, taken_of_group
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """``files`` are those that the import loads, and what they lead to. ``undecided`` lack a library while others do
-    not, and it is not known whether the import loads them.
+    not, and it is unknown whether the import loads them.
     """
 
     files: frozenset[str]
@@ -49,7 +49,7 @@ def what_is_loaded(
 def counted_as_imported(loaded: Loaded, roles: Mapping[str, Decisive]) -> frozenset[str]:
     """The files that the import loads, and those of which the source does not show it and that are for no other file.
 
-    What a package loads is called as a module is; a name that begins with "lib" is for those that link to it. Where
+    What a package loads is called as a module is; a name that starts with "lib" is for those that link to it. Where
     nothing is loaded for certain, all count: it is what the package is for.
     """
     unknown = (path for path, one in roles.items() if one.role is Role.UNKNOWN)
@@ -64,7 +64,7 @@ def missing_of(closure: Closure, path: str) -> list[str]:
 
 
 def cuda_major(sonames: Iterable[str]) -> str:
-    """The one CUDA ("13") whose runtime is among the sonames, "" if there isn't one or several."""
+    """The one CUDA ("13") whose runtime is among the sonames, "" if none exists or several."""
     majors = {name.rpartition(".")[2] for name in sonames if name.startswith("libcudart.so.")}
     return majors.pop() if len(majors) == 1 else ""
 
@@ -78,7 +78,7 @@ def _groups(roles: Mapping[str, Decisive]) -> dict[str, dict[str, Decisive]]:
 
 
 class _Reach:
-    """What files lead to; a library that was not read leads to what lies next to it and is needed."""
+    """What files lead to; a library that was not read leads to what is next to it and is needed."""
 
     def __init__(self, closure: Closure) -> None:
         self._unread = frozenset(closure.unread)

@@ -67,7 +67,7 @@ def host_program_of(soname: str) -> str:
 
 
 def preloader_of(path: str) -> str:
-    """The package that opens this library itself, by path, before its extension modules; "" for none."""
+    """The package that opens this library itself, by path, before its extension modules; "" if none."""
     return next((str(row["by"]) for pattern, row in _rows("preload") if pattern.search(path[-_LONGEST:])), "")
 
 

@@ -41,7 +41,7 @@ _EXTENSION_MODULE = re.compile(r"(?:\.cpython-[\w-]+|\.abi3)\.so$|(?:^|/)_[^/]*\
 class LaidOutWheel:
     """A wheel's ELF files by the path that they get in site-packages, and what reading them cost in bytes.
 
-    ``unread`` are the paths of which it is not known what they need: their dynamic section here names nothing.
+    ``unread`` are the paths of which it is unknown what they need: their dynamic section here names nothing.
     ``packages`` are the names of its Python packages, ``sources`` those of its modules that were read.
     """
 
@@ -76,14 +76,14 @@ class LinkFacts:
 
     ``owners`` maps each path of the closure to the file name of its wheel; ``wheels`` are those file names, the judged
     wheel first. ``how`` says how the requirements were resolved ("exact pins of METADATA", "uv", "the stack");
-    ``absent`` are those of which no wheel exists, unknown when none was looked for; ``not_followed`` those whose wheels
-    were not read. ``symbols`` are those that nothing in the closure defines; ``without_init`` are members with the
-    suffix of a Python module that lack the function that Python calls.
+    ``absent`` are those of which no wheel exists, unknown when none was searched for; ``not_followed`` those whose
+    wheels were not read. ``symbols`` are those that nothing in the closure defines; ``without_init`` are members with
+    the suffix of a Python module that lack the function that Python calls.
     ``roles`` say of the wheel's own files which of them its import loads, ``opened`` are files of
-    others that it opens for certain, ``opens_unknown`` is the line that opens a library by a path that is not known (""
+    others that it opens for certain, ``opens_unknown`` is the line that opens a library by a path that is unknown (""
     for none), ``cuda`` is the CUDA of the closure ("13").
     ``wrong_metadata`` is METADATA that was served with another hash than was stated. ``not_judged`` are requirements of
-    the extras that were asked for with a wheel that has no libraries: nothing of them was read.
+    the extras that were requested with a wheel that has no libraries: nothing of them was read.
     """
 
     closure: Closure
@@ -234,7 +234,7 @@ def _not_imported(wheel: LaidOutWheel, others: Sequence[LaidOutWheel]) -> set[st
 
 
 def _beside_supposed(files: Mapping[str, ElfFacts], owners: Mapping[str, str]) -> list[str]:
-    """Files next to one of the same wheel whose dynamic section is only supposed: its search path is not known."""
+    """Files next to one of the same wheel whose dynamic section is only supposed: its search path is unknown."""
     supposed = {(posixpath.dirname(p), owners[p]) for p, elf in files.items() if Part.DYNAMIC in elf.possible}
     return [path for path in sorted(files) if (posixpath.dirname(path), owners[path]) in supposed]
 

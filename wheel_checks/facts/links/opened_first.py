@@ -102,7 +102,7 @@ def _opens(action: Action, path: str) -> bool:
 
 def opened_libraries(roots: Iterable[str], sources: Mapping[str, PythonSource], files: Collection[str]) -> list[str]:
     """The ``files`` that importing ``roots`` opens by path or name before, or next to, its extension modules."""
-    # Also what its users and its compiled code (Cython) call: load_library() of a package that holds a library.
+    # Also what its users and its compiled code (Cython) call: load_library() of a package that contains a library.
     opened = what_users_may_open(roots, sources)
     found = OpenedFiles(o for o in opened if o.action.kind is not ActionKind.IMPORT)
     return [path for path in sorted(files) if found.of(path)]
@@ -216,7 +216,7 @@ class _Walk:
 
 
 def _filled(action: Action, given: Mapping[str, str]) -> Action:
-    """The action with arguments in the place of parameters; of several texts each, and ``*`` where none is known."""
+    """The action with arguments in place of parameters; of several texts each, and ``*`` where none is known."""
     if not any("\x01" in name for name in action.names):
         return action
     names: list[str] = []

@@ -44,5 +44,5 @@ def supposed_dynamic(path: str, names: Iterable[str]) -> DynamicFacts:
 
 
 def _stem(name: str) -> str:
-    """What stands before ``.so``."""
+    """What is before ``.so``."""
     return name.partition(".so")[0]

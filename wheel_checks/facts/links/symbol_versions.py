@@ -23,7 +23,7 @@ def lacking_versions(needs: Iterable[Need], elf_at: Callable[[str], ElfFacts | N
     """The needs whose library lacks versions, as the loader's check finds them (glibc, elf/dl-version.c).
 
     Weak needs do not count, and a library without any versions satisfies every need, both with a warning of the loader.
-    ``elf_at`` gives the facts of a file; needs of which either side was not read are left out.
+    ``elf_at`` gives the facts of a file; needs of which either side was not read are omitted.
     """
     for need in needs:
         user, library = elf_at(need.elf), elf_at(need.by)

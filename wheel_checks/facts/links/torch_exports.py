@@ -25,7 +25,7 @@ _OF = " of "
 
 @dataclass(frozen=True, slots=True)
 class TorchExports:
-    """The exports of one release of torch on the package index.
+    """The exports of one torch release on the package index.
 
     ``version`` is the full one in ``torch/version.py`` ("2.11.0+cu130"), ``machine`` as in wheel tags. ``libraries``
     are the :func:`export_hash` of the names that a library exports, by its file name ("libc10.so"), for every Python of
@@ -101,7 +101,7 @@ def of_python(library: str, abi: str) -> str:
 
 
 def releases_that_export(names: Collection[str], machine: str) -> tuple[str, ...]:
-    """The releases of torch, oldest first, that export all of ``names`` on this machine, for every Python of them.
+    """The torch releases, oldest first, that export all of ``names`` on this machine, for every Python of them.
 
     Raises FormatError for a damaged table.
     """
@@ -118,7 +118,7 @@ def releases_that_export(names: Collection[str], machine: str) -> tuple[str, ...
 
 
 def known_releases(machine: str) -> tuple[str, ...]:
-    """The releases of torch that the table holds for this machine, oldest first, without local parts."""
+    """The torch releases that the table holds for this machine, oldest first, without local parts."""
     return _sorted(_public(row) for row in _table().descriptions if row["machine"] == machine)
 
 

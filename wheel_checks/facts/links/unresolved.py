@@ -64,8 +64,8 @@ class SymbolFacts:
     """What came of looking every symbol up.
 
     ``unresolved`` are files that cannot be loaded; ``unread`` are sentences, by file, about what could not be decided;
-    ``judged`` counts the files whose symbols were looked up. ``torch`` is the version of torch in the closure ("" for
-    none) from the wheel ``torch_wheel``; ``fitting`` are the releases of torch that define all that is missing of it.
+    ``judged`` counts the files whose symbols were looked up. ``torch`` is the torch version in the closure ("" for
+    none) from the wheel ``torch_wheel``; ``fitting`` are the torch releases that define all that is missing of it.
     """
 
     unresolved: tuple[UnresolvedFile, ...] = ()
@@ -80,7 +80,7 @@ NOT_LOOKED_UP = Unavailable("no symbol was looked up: the wheel links to no othe
 
 
 class Definitions(Protocol):
-    """What the libraries of other wheels define; each is read when it is asked for."""
+    """What the libraries of other wheels define; each is read when it is requested."""
 
     @property
     def torch(self) -> Collection[int] | None:
@@ -88,7 +88,7 @@ class Definitions(Protocol):
 
     @property
     def process(self) -> Collection[int] | None:
-        """The hashes of all that the interpreter has loaded when it starts; None where it is not known which one runs.
+        """The hashes of all that the interpreter has loaded when it starts; None where it is unknown which one runs.
 
         These are the names of the interpreter itself, and of the C library and others that it needs.
         """
@@ -140,7 +140,7 @@ def find_unresolved(
 
 
 def _own_definitions(files: Mapping[str, ElfFacts]) -> tuple[set[int], list[str]]:
-    """What the files of the wheel define, and those of which it is not known."""
+    """What the files of the wheel define, and those of which it is unknown."""
     own: set[int] = set()
     for elf in files.values():
         if isinstance(elf.exports, Exports):
@@ -174,7 +174,7 @@ def _to_look_up(elf: ElfFacts, needs: Sequence[Need], *, interpreter: bool) -> l
 def _of_lost_libraries(elf: ElfFacts, needs: Sequence[Need]) -> list[str]:
     """The names with versions of libraries that nothing brings, as ``name@library``.
 
-    Only where the need itself rests on strings alone: the version proves it. Of one that is certain WHL521 speaks, and
+    Only where the need itself rests only on strings: the version proves it. Of one that is certain WHL521 speaks, and
     of one that the host may have.
     """
     uncertain = (need.soname for need in needs if need.status is Status.MISSING and not need.certain)
@@ -187,7 +187,7 @@ def _of_lost_libraries(elf: ElfFacts, needs: Sequence[Need]) -> list[str]:
 
 
 class _Lookup:
-    """Looks names up, from what is at hand to what must be read."""
+    """Looks names up, from what is available to what must be read."""
 
     def __init__(self, beside: Definitions, needed: Mapping[str, Sequence[Need]], blind: Sequence[str]) -> None:
         self._beside = beside
@@ -197,7 +197,7 @@ class _Lookup:
         self._unread_libraries = 0
 
     def missing(self, path: str, names: Sequence[str], own: Collection[str]) -> tuple[list[str], str]:
-        """The names that nothing defines; and why it is not known of others, "" when it is."""
+        """The names that nothing defines; and why it is unknown of others, "" when it is."""
         torch, process = self._beside.torch, self._beside.process
         at_hand = [known for known in (process, torch) if known is not None]
         left = [name for name in names if not any(symbol_hash(name) in known for known in at_hand)]
@@ -220,7 +220,7 @@ class _Lookup:
         if others:
             others = [name for name in others if symbol_hash(name) not in self._all()]
         if self._blind:
-            shown = f"what {self._blind[0]} of the same wheel defines is not known"
+            shown = f"what {self._blind[0]} of the same wheel defines is unknown"
             return ([], shown) if certain or others else ([], "")
         lost = [need.soname for need in scope if need.status in (Status.MISSING, Status.OPTIONAL)]
         if lost:  # they have their own finding, and may have these

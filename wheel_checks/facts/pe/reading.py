@@ -31,7 +31,7 @@ _FIRST_HEAD = 8 * 1024  # compressed bytes: the headers
 _EXTRA_ROOM = 128  # bytes for the extra fields of a local header
 _MOST_HELD = 24 * 1024 * 1024  # bytes of an inflated head or tail; the tail of torch_cpu.dll has 12 million
 _MAX_ROUNDS = 24
-_MAX_STREAMS = 3  # of one member: names may lie before the tables that lead to them
+_MAX_STREAMS = 3  # of one member: names may be before the tables that lead to them
 _MARGIN = 64 * 1024  # bytes kept around what is needed while a member is streamed: the names lie near the tables
 _LIBRARY = (".dll", ".pyd", ".exe")
 
@@ -40,8 +40,8 @@ _LIBRARY = (".dll", ".pyd", ".exe")
 class MemberPe:
     """What is known of one member; ``bytes_read`` are compressed bytes of the archive.
 
-    ``header`` is None for what is no PE file at all, Unavailable for a corrupt one. ``imports`` are the names of DLLs
-    that it needs at its start, and of those that it loads when it first calls them.
+    ``header`` is None for what is not a PE file at all, Unavailable for a corrupt one. ``imports`` are the names of
+    DLLs that it needs at its start, and of those that it loads when it first calls them.
     """
 
     member: Member
@@ -161,7 +161,7 @@ class _Reading:
         return [span for span in spans if span[1]]
 
     def _wish(self, view: PartialMember) -> tuple[int, int]:
-        """How much of head and tail to know next: within the effort, what is known when that is no use."""
+        """How much of head and tail to know next: within the effort, what is known when that is of no use."""
         has_code = isinstance(self._header, PeHeader) and self._has_code(self._header)
         effort = EFFORT_WITH_CODE if has_code else EFFORT
         head, tail = view.wish_for(self._needed)
@@ -223,12 +223,12 @@ class _Reading:
         if self._needed:
             size = f"{self.packed_until_needed / 1e6:.1f} MB"
             self._imports = Unavailable(
-                f"the names of what it imports lie behind {size} of it (--depth full reads up to --max-read)"
+                f"the names of its imports are beyond its first {size} (--depth full reads up to --max-read)"
             )
         return MemberPe(self.member, self._header, self._imports, self._bytes_read)
 
     def _look(self) -> None:
-        """Read what the bytes at hand show, and note what they lack."""
+        """Read what the bytes available show, and note what they lack."""
         view = self._view
         if view is None:
             return

@@ -1,4 +1,4 @@
-"""What an install would do to packages that are installed, and who demands it."""
+"""What an install would do to packages that are installed, and which package requires it."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class Survival:
 
 @dataclass(frozen=True, slots=True)
 class PackageChange:
-    """One package before and after an install; ``before`` and ``after`` are versions, "" when it is not there.
+    """One package before and after an install; ``before`` and ``after`` are versions, "" when it is not present.
 
     ``machine`` is that of the target. ``accelerator`` is read from the wheel that would be taken, and is None when none
-    would be taken. ``chain`` leads from what was asked for to the demand that makes the difference; it is empty when no
+    would be taken. ``chain`` leads from what was requested to the demand that makes the difference; it is empty when no
     requirement asks for another version (``--upgrade`` alone does it). ``place`` is the folder of the copy that shadows
     this one, ``by`` the package that overwrites it. ``broken`` says what it requires and would not have, ``unfit`` with
-    what it would not fit, and ``open`` what is not known of it: sentences. ``culprits`` are the packages that break it.
+    what it would not fit, and ``open`` what is unknown of it: sentences. ``culprits`` are the packages that break it.
     """
 
     name: str
@@ -99,7 +99,7 @@ class PackageChange:
         if facts is None:
             return ""
         if isinstance(facts, Unavailable):
-            return f"a build of which nothing is known: {facts.reason}"
+            return f"an unknown build: {facts.reason}"
         told = f" ({facts.local_version})" if facts.local_version else ""
         return f"{facts.label}{told} on {self.machine}"
 
@@ -125,7 +125,7 @@ class PackageChange:
 
 @dataclass(frozen=True, slots=True)
 class PlannedInstall:
-    """One install as a whole. ``conflict`` says why nothing at all would be done, ``open`` what is not known of it."""
+    """One install as a whole. ``conflict`` says why nothing at all would be done, ``open`` what is unknown of it."""
 
     conflict: Conflict | None = None
     open: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ class EnvironmentGuard:
 
     ``guard`` is None if none is installed. ``damages`` are sentences about what is no longer as it was when it was
     guarded, by the name of the package; ``versions`` those that the guard holds. ``unknown`` are the held packages of
-    which it is not known how they were. ``outside`` are the ways that nothing in an environment can close.
+    which it is unknown how they were. ``outside`` are the ways that nothing in an environment can close.
     """
 
     prefix: str

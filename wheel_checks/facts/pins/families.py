@@ -32,7 +32,7 @@ class Family:
     conda: tuple[str, ...]
 
     def is_anchor(self, name: str) -> bool:
-        """Whether a distribution is the anchor, or brings the same import package."""
+        """Whether a distribution is the anchor, or provides the same import package."""
         return name == self.anchor or matches(name, self.alternatives)
 
     def in_set(self, name: str, *, wide: bool) -> bool:
@@ -59,7 +59,7 @@ def family(name: str) -> Family:
     """The family of that name, or with that anchor. Raises UsageError when no family is known by it."""
     found = next((one for one in families() if name in (one.name, one.anchor)), None)
     if found is None:
-        raise UsageError(f"there is no family {name!r}", expected=f"one of {joined([one.name for one in families()])}")
+        raise UsageError(f"unknown family {name!r}", expected=f"one of {joined([one.name for one in families()])}")
     return found
 
 

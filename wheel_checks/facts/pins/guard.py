@@ -58,7 +58,7 @@ class GuardFacts:
     asked: frozenset[str] = frozenset()
 
     def must_keep(self, name: str) -> bool:
-        """Whether losing a package loses what is guarded: a framework, or what the user asked for."""
+        """Whether losing a package loses what is guarded: a framework, or what the user requested."""
         return name in self.asked or bool(families_of((name,)))
 
     def of(self, *kinds: Kind) -> Iterator[GuardSetting]:

@@ -2,8 +2,8 @@
 
 Python searches the folders of ``sys.path`` in order: PYTHONPATH, the environment's site-packages and what its .pth
 files name, the user's site-packages, those of the base installation. An installer sees some of these folders, writes
-into one, and uninstalls from its own alone. So a package that is not removed may still be lost: a second copy that
-lies in front of it shadows it.
+into one, and uninstalls only from its own. So a package that is not removed may still be lost: a second copy that
+is in front of it shadows it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Copy:
     """One copy of a distribution. ``folder`` is the position of its folder in the import order.
 
     ``requirements`` is Unavailable for a package of which only name and version are known. ``modules`` are the import
-    names that it brings; ``is_new`` says that an install puts it there. Where the requirements are not known,
-    ``may_require`` are the packages that some build of this release requires, None when that is not known either.
+    names that it brings; ``is_new`` says that an install puts it there. Where the requirements are unknown,
+    ``may_require`` are the packages that some build of this release requires, None when that is unknown either.
     """
 
     name: str

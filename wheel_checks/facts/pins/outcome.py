@@ -53,7 +53,7 @@ class Watch:
         return None
 
     def rank(self, name: str) -> tuple[int, int, str]:
-        """Where a package stands in a report: frameworks first, in the order of the table."""
+        """Where a package is in a report: frameworks first, in the order of the table."""
         role = self.role(name)
         number = next((n for n, one in enumerate(self.families) if one.is_member(name)), len(self.families))
         return (list(Role).index(role) if role else len(Role), number, name)
@@ -121,7 +121,7 @@ class _Judging:
                 yield holder, requirement, found
 
     def _unread(self, change: PackageChange) -> Iterator[str]:
-        """What is not known since only name and version of a framework are: does it allow the libraries that change?"""
+        """What is unknown since only name and version of a framework are: does it allow the libraries that change?"""
         copy = self.before.visible(change.name)
         if copy is None or not isinstance(copy.requirements, Unavailable) or change.role is not Role.ANCHOR:
             return
@@ -129,7 +129,7 @@ class _Judging:
         for other, changed in sorted(self.changes.items()):
             may = copy.may_require is None or other in copy.may_require
             if changed.fate is not Fate.KEPT and matches(other, closure) and may:
-                yield f"{changed.sentence}: what {copy.label} requires is not known"
+                yield f"{changed.sentence}: what {copy.label} requires is unknown"
 
 
 def _change(
@@ -198,7 +198,7 @@ class _Closure:
             for requirement in self._requirements(copy):
                 found = self.order.visible(str(canonicalize_name(requirement.name)))
                 if found is None:
-                    if not (copy.is_new and _is_of_an_extra(requirement)):  # that extra may not have been asked for
+                    if not (copy.is_new and _is_of_an_extra(requirement)):  # that extra may not have been requested
                         yield copy, requirement, None
                 elif not requirement.specifier.contains(found.version, prereleases=True):
                     yield copy, requirement, found
@@ -237,7 +237,7 @@ def _in_words(holder: Copy, root: str, requirement: Requirement, found: Copy | N
 def _fits(
     name: str, before: ImportOrder, after: ImportOrder, changes: Mapping[str, PackageChange]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """With what a companion would not fit, and what is not known of that; nothing where neither of the two changes."""
+    """With what a companion would not fit, and what is unknown of that; nothing where neither of the two changes."""
     other = partner(name)
     ours, theirs = after.visible(name), after.visible(other) if other else None
     old, old_theirs = before.visible(name), before.visible(other) if other else None
@@ -247,8 +247,8 @@ def _fits(
         return (), ()  # it does not fit what is there: the install is not to blame
     judged = fit(name, ours.version, theirs.version)
     if judged.fits is False:
-        return (f"{ours.label} does not go with {theirs.label}: {judged.expected}",), ()
+        return (f"{ours.label} is incompatible with {theirs.label}: {judged.expected}",), ()
     is_silent = any(matches(name, one.silent) for one in families())
     if judged.fits is None and is_silent and not (other in changes and changes[other].is_lost):
-        return (), (f"no table says whether {ours.label} fits {theirs.label}",)
+        return (), (f"whether {ours.label} fits {theirs.label} is unknown",)
     return (), ()

@@ -109,7 +109,7 @@ def read_installed_guard(tree: FileTree, prefix: str) -> InstalledGuard | Unavai
     except (SourceError, DecodeError, ValueError, RecursionError) as error:
         return Unavailable(f"the receipt in {folder} cannot be read: {error}", hint="wheelproof pins guard --install")
     if receipt.schema != SCHEMA or tree.real(receipt.prefix) != tree.real(prefix):
-        what = f"the receipt in {folder} is of {receipt.prefix}, or of another version of wheelproof"
+        what = f"the receipt in {folder} belongs to {receipt.prefix}, or to another version of wheelproof"
         return Unavailable(what, hint="wheelproof pins guard --install")
     folder = folder_of(receipt.prefix)  # as its files name it: another spelling of the same folder
     judge = _Judge(tree, receipt, folder)

@@ -74,7 +74,7 @@ class FileProvenance:
 
 
 class MissingExtraError(WheelproofError):
-    """What was asked for needs packages that are installed with an extra only."""
+    """What was requested needs packages that are installed with an extra only."""
 
 
 def require_library() -> None:

@@ -71,7 +71,7 @@ class IndexUse:
 class Higher(NamedTuple):
     """A project of which an index after the first that has it offers a version that only it has, and a higher one.
 
-    ``best`` is what the first has for the requirement, else the newest version that it has.
+    ``best`` is what the first has for the requirement, else the latest version that it has.
     """
 
     project: ProjectOffers

@@ -26,7 +26,7 @@ class RecordedFile:
     """A file that was judged. ``index`` and ``url`` hold no credentials, and are "" for a file on disk.
 
     ``hashes`` are what the index states, by algorithm, and ``sha256`` is that of the bytes, "" unless all were read.
-    ``size`` is in bytes, None when it is not known; ``etag`` a strong validator of the server, "" without one.
+    ``size`` is in bytes, None when it is unknown; ``etag`` a strong validator of the server, "" without one.
     ``targets`` are those that it was judged for, ``failed`` the rules that failed.
     """
 
@@ -104,7 +104,7 @@ class RecordComparison:
     """A record compared with the files of this run.
 
     ``gone`` are files of the record that this run does not meet, ``new`` those that are not in it. ``is_complete`` is
-    False when a target of this run could not be read: what is gone may be behind it.
+    False when a target of this run could not be read: what is gone may be after it.
     """
 
     record: Record

@@ -51,7 +51,7 @@ def _namespace_lines() -> tuple[re.Pattern[str], ...]:
 
 
 def owners_of(import_name: str) -> tuple[str, ...]:
-    """The projects that are known to install a regular package or module of this name; none when it is not known."""
+    """The projects that are known to install a regular package or module of this name; none when it is unknown."""
     return tuple(load("import_names")["imports"].get(import_name, ()))
 
 
@@ -83,7 +83,7 @@ def _projects() -> frozenset[str]:
 
 @cache
 def resembled(project: str) -> str:
-    """The known project for which the name could be taken: one slip of the keyboard or of the eye away. "" for none."""
+    """The known project for which the name could be taken: one slip of the keyboard or of the eye away. "" if none."""
     known = _projects()
     if project in known or any(row["project"] == project for row in load("startup_code")["namesake"]):
         return ""
@@ -95,7 +95,7 @@ def resembled(project: str) -> str:
 
 
 def _read_as(project: str) -> list[str]:
-    """What the eye may read: signs that look alike replaced, and dashes left out."""
+    """What the eye may read: signs that look alike replaced, and dashes omitted."""
     forms = [project.replace(sign, plain) for sign, plain in _CONFUSED if sign in project]
     joined = project.replace("-", "")
     forms += [name for name in _projects() if name != project and name.replace("-", "") == joined]

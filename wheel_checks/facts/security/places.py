@@ -23,7 +23,7 @@ class Place(NamedTuple):
 
 
 def place_of(member: str) -> Place:
-    """Where an installer puts a member. Of a scheme that is not known, the area has its name."""
+    """Where an installer puts a member. Of a scheme that is unknown, the area has its name."""
     match = _DATA.fullmatch(member)
     if match is None:
         return Place("site", member)

@@ -32,7 +32,7 @@ class PackageSide:
 
     @property
     def built_for(self) -> str:
-        """Such as "CUDA 13.0", "CPU only"; what would be installed where the accelerator is not known."""
+        """Such as "CUDA 13.0", "CPU only"; what would be installed where the accelerator is unknown."""
         if not self.accelerator:
             return (
                 _DISTRIBUTIONS.get(self.distribution, self.distribution) if self.distribution != WHEEL else "not known"
@@ -71,7 +71,7 @@ class PackageChange:
         if after is None or not after.is_open or self.worse:
             return ""
         was = f"{before.version} ({before.built_for})" if before else "not installed"
-        return f"{was} -> {after.version} ({after.built_for}), of which not all could be checked"
+        return f"{was} -> {after.version} ({after.built_for}), not all of which could be checked"
 
     @property
     def summary(self) -> str:

@@ -1,4 +1,6 @@
-"""Everything that the rules may know about a stack: the packages of one resolution, and who demands what of them."""
+"""Everything that the rules may know about a stack: the packages of one resolution, and which package requires what of
+them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ DECLARED = "declared"  # named by files of a tree, and not looked at
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One requirement on a package. ``by`` is who has it: "vllm 0.19.0", "" for what the user asked for."""
+    """One requirement on a package. ``by`` is who has it: "vllm 0.19.0", "" for what the user requested."""
 
     by: str
     requirement: Requirement
@@ -73,10 +75,10 @@ class StackPackage:
     ``locked`` is what a lock says of it, None for a package that was resolved. ``archive`` is
     the source archive, None for a package that is built from something else, and ``unread_archive`` says why one that
     an installer would try before this version could not be read.
-    ``demands`` are all requirements on it; ``chain`` leads from what the user asked for to it, one demand a step.
+    ``demands`` are all requirements on it; ``chain`` leads from what the user requested to it, one demand a step.
     ``place`` is the line of a file of the user (a lock, requirements, pyproject.toml) that brings the package in, None
     where no file does. ``choice`` is what the index offers where no wheel was found; ``siblings`` are wheels of the
-    same release for other machines. ``gpu_reason`` says why a GPU is wanted ("--gpu GB200"), "" when it is not,
+    same release for other machines. ``gpu_reason`` says why a GPU is required ("--gpu GB200"), "" when it is not,
     and ``cpu_reason`` who asks for a build for the CPU ("the index .../whl/cpu"), "" when it was not asked for.
     ``cuda_extras`` are the extras of its METADATA that bring libraries of CUDA.
     """
@@ -113,7 +115,8 @@ class StackPackage:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Requirements that no set of versions satisfies: sentences that say why, and who demands what, for people.
+    """Requirements that no set of versions satisfies: sentences that say why, and which package requires what, for
+    people.
 
     ``computed`` are source archives among them that compute what they require when they are built: then it is not
     decided that there is a conflict.
@@ -127,7 +130,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A newer release of a package that was asked for, which the resolver does not take instead of ``taken``."""
+    """A newer release of a package that was requested, which the resolver does not take instead of ``taken``."""
 
     name: str
     version: str
@@ -135,14 +138,14 @@ class Refused:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.name} {self.version} is newer than {self.taken}, and was refused: {self.reason}"
+        return f"{self.name} {self.version} is newer than {self.taken}, and was rejected: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class PreRelease:
     """A pre-release that uv takes by default, and what pip takes without ``--pre``, "" for nothing.
 
-    pip counts a yanked release as a final one, and uv does not; ``yanked`` is the newest of those, "" for none.
+    pip counts a yanked release as a final one, and uv does not; ``yanked`` is the latest of those, "" if none.
     """
 
     name: str
@@ -170,7 +173,7 @@ class StackFacts:
 
     ``packages`` is empty when ``conflicts`` prevented that, or METADATA that was served with another hash than stated.
     ``unfinished`` says why a resolver might take newer releases than these, "" when it takes these; ``refused`` are
-    newer releases of what was asked for, which it does not take, and ``pre_releases`` those of which pip takes others.
+    newer releases of what was requested, which it does not take, and ``pre_releases`` those of which pip takes others.
     Of a requirements file with hashes, which is judged as it is, ``unhashed`` are lines that pip refuses, and
     ``unlisted`` the first demand on each package that the file does not have.
     ``lock`` is the lock file that names the packages, None when they were resolved.
@@ -203,8 +206,8 @@ def find_demands(
 ) -> dict[str, tuple[Demand, ...]]:
     """Every requirement on every package on ``target``, by normalised name, extras followed.
 
-    The order is that of the distance from ``asked``, exact pins first. What no one demands was asked for in a way that
-    cannot be read here (a file of requirements that includes another): it has no demand.
+    The order is that of the distance from ``asked``, exact pins first. What no one requires was requested in a way that
+    cannot be read here (a requirements file that includes another): it has no demand.
     """
     by_name: dict[str, LinkedPackage] = {canonicalize_name(package.name): package for package in packages}
     demands: dict[str, list[Demand]] = {}
@@ -232,7 +235,7 @@ def find_demands(
 
 
 def chain_to(name: str, demands: Mapping[str, Sequence[Demand]], labels: Mapping[str, str]) -> tuple[Demand, ...]:
-    """The demands that lead to ``name``, from what the user asked for; ``labels`` maps "vllm 0.19.0" to its name.
+    """The demands that lead to ``name``, from what the user requested; ``labels`` maps "vllm 0.19.0" to its name.
 
     At each step the demand nearest to the user counts, an exact pin first.
     """

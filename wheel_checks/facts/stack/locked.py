@@ -35,7 +35,7 @@ class WrongLockedHash:
 class LockedEntry:
     """What a lock says of one package that a target gets.
 
-    ``lock`` is the name of the file, ``line`` that of the entry, 0 when it is not known. ``misfit`` says why nothing of
+    ``lock`` is the name of the file, ``line`` that of the entry, 0 when it is unknown. ``misfit`` says why nothing of
     the entry can be installed on the target, ``unread`` why its file was not read, "" for neither. ``build`` is the
     build string of a package of conda; ``address`` where the lock says that the file is, without credentials.
     """

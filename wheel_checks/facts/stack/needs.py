@@ -69,8 +69,8 @@ def stack_needs(stack: StackFacts, symbol_versions: Mapping[str, Glibc] | None =
     """The least glibc and driver of a stack.
 
     glibc comes from the platform tags of the wheels (PEP 600: a wheel promises the oldest of its tags), or from
-    ``symbol_versions``, the newest GLIBC_ version that the libraries of a file need, by its file name, where these
-    were read and are newer. The driver comes from the major versions of CUDA (``drivers.toml``).
+    ``symbol_versions``, the latest GLIBC_ version that the libraries of a file need, by its file name, where these
+    were read and are newer. The driver comes from the major CUDA versions (``drivers.toml``).
     """
     found = [need for need in (_glibc_of(package, symbol_versions or {}) for package in stack.packages) if need]
     drivers = [need for need in map(_driver_of, stack.packages) if need]
@@ -119,7 +119,7 @@ def _driver_of(package: StackPackage) -> DriverNeed | None:
 
 
 def newest_glibc(versions: Iterable[str]) -> Glibc | None:
-    """The newest of versions such as "GLIBC_2.34"; None if there isn't one."""
+    """The latest of versions such as "GLIBC_2.34"; None if none exists."""
     return max(
         (_parsed(v.removeprefix("GLIBC_")) for v in versions if re.fullmatch(r"GLIBC_2\.\d+(\.\d+)?", v)), default=None
     )

@@ -66,7 +66,7 @@ class SmClaim:
 
 
 def cuda_claim(variant: Variant) -> CudaClaim | None:
-    """The claim about CUDA versions; None if there isn't one."""
+    """The claim about CUDA versions; None if none exists."""
     malformed: list[VariantProperty] = []
     bounds = {}
     for feature, widest in ((LOWER, min), (UPPER, max)):

@@ -16,7 +16,7 @@ from wheel_checks.targets.variant_machine import Machine, cpu_of, parse_cpu
 def describe_machines(
     gpus: Sequence[Product], drivers: Sequence[str], cpu: str | None, machines: Sequence[str] = ()
 ) -> tuple[Machine, ...]:
-    """Every GPU with every driver; () when nothing is described. ``machines`` are those of ``--platform``, () for none.
+    """Every GPU with every driver; () when nothing is described. ``machines`` are those of ``--platform``, () if none.
 
     The platform follows from the product, or the CPU; where ``--platform`` says something else, that holds.
     Raises UsageError for a driver or a CPU that the tables do not have.
@@ -50,13 +50,13 @@ def default_driver() -> str:
 
 
 def cuda_of_driver(driver: str) -> str:
-    """The newest CUDA that a driver supports ("13.0" of "580" and "580.95.05"), "" for "none". Raises UsageError."""
+    """The latest CUDA that a driver supports ("13.0" of "580" and "580.95.05"), "" for "none". Raises UsageError."""
     if driver == NO_DRIVER:
         return ""
     cuda = highest_cuda(f"{driver}.") if re.fullmatch(r"\d{3}(?:\.\d{1,3}){0,2}", driver, re.ASCII) else None
     if cuda is None:
         raise UsageError(
-            f"the driver {driver[:100]!r} is not known",
-            expected="a branch or a version that the table of drivers has, such as 535 or 580.95.05, or none",
+            f"the driver {driver[:100]!r} is unknown",
+            expected="a known branch or version, such as 535 or 580.95.05, or none",
         )
     return cuda

@@ -1,7 +1,7 @@
 """What the bytes of a wheel say, and nothing else: the same for every target, index, command and expectation.
 
 :mod:`wheel_checks.facts.wheel.reading` makes ``WheelFacts`` of these contents and of what was asked.
-A fact belongs here when it follows from the file alone. Its reader is a step of :func:`read_contents`, or a function
+A fact belongs here when it follows only from the file. Its reader is a step of :func:`read_contents`, or a function
 that takes contents and returns them with one more fact, like :func:`with_gpu_code`. Each step asks ``kept`` to
 remember what it read under a name that says how deep it looked; see :mod:`wheel_checks.facts.archive.kept`.
 """
@@ -54,7 +54,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
 _LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
 ELFS, WHOLE_ELFS = "elfs", "whole elfs"  # kept facts; the second ones are streamed where head and tail did not do
-_HEAD = 512  # bytes that say what a file is that is no archive
+_HEAD = 512  # bytes that say what a file is that is not an archive
 _NO_METADATA = Unavailable("the wheel has no METADATA")
 
 
@@ -67,7 +67,7 @@ def read_contents(
     *,
     glance: bool = False,
 ) -> WheelContents:
-    """What the file says, read as deep as ``depth``; a file that is no readable archive has ``broken`` set.
+    """What the file says, read as deep as ``depth``; a file that is not a readable archive has ``broken`` set.
 
     ``name`` is that of the file: of several dist-info folders the one that bears it is read. At most ``max_read`` bytes
     are streamed for its GPU code, and at depth full for its accelerator, at which ``glance`` only looks in passing.
@@ -96,7 +96,7 @@ def read_contents(
 def read_metadata(source: ByteSource, name: WheelName, kept: FileFacts = NOTHING_KEPT) -> CoreMetadata:
     """METADATA of the wheel, and nothing of its code.
 
-    Raises FormatError if there isn't one that can be read, SourceError when bytes cannot be had.
+    Raises FormatError if none exists that can be read, SourceError when bytes cannot be had.
     """
     found = read_sized_archive(source, cache(partial(source.read_tail, TAIL)), kept)
     metadata = _read_small_members(source, found, name, Depth.QUICK, kept).metadata
@@ -106,7 +106,7 @@ def read_metadata(source: ByteSource, name: WheelName, kept: FileFacts = NOTHING
 
 
 def _broken(source: ByteSource, size: int, tail: bytes, depth: Depth, error: FormatError) -> WheelContents:
-    """Contents of a file that is no readable archive: why, and what the file looks like instead."""
+    """Contents of a file that is not a readable archive: why, and what the file looks like instead."""
     looks = describe_head(tail[:_HEAD] if len(tail) == size else source.read(0, _HEAD))
     unreadable = Unavailable("the archive cannot be read", "see WHL001")
     return WheelContents(
@@ -272,4 +272,4 @@ def _record_is_too_dear(source: ByteSource, archive: Archive, wanted: list[str],
     if max(TAIL, archive.end.directory_size) + planned <= QUICK_BYTES:
         return None
     size = by_name[wanted[-1]].compressed_size if wanted[-1] in by_name else 0
-    return Unavailable(f"RECORD ({size:,} bytes) is not read from afar at depth quick", "--depth full reads it")
+    return Unavailable(f"RECORD ({size:,} bytes) is not read remotely at depth quick", "--depth full reads it")

@@ -143,8 +143,8 @@ class Dependencies:
         if wheel.target is None:
             return Unavailable("the wheel names no Linux machine to link on", "--platform, --python")
         if wheel.target.system != LINUX:
-            what = f"what libraries of {wheel.target.system} link to is not followed"
-            raise SourceError(what, hint="--depth quick judges the rest, Linux is followed")
+            what = f"libraries of {wheel.target.system} are not followed"
+            raise SourceError(what, hint="--depth quick checks the rest; only Linux libraries are followed")
         unread = [fact for fact in (wheel.elfs, wheel.metadata) if isinstance(fact, Unavailable)]
         if unread or isinstance(wheel.elfs, Unavailable) or isinstance(wheel.metadata, Unavailable):
             return unread[0]
@@ -168,7 +168,7 @@ class Dependencies:
         return self._with_symbols(linked, place, choices, wheel.target)
 
     def _of_extras(self, wheel: WheelFacts, extras: Collection[str]) -> tuple[str, ...]:
-        """The requirements that these extras add, as they stand in METADATA."""
+        """The requirements that these extras add, as they are in METADATA."""
         if isinstance(wheel.metadata, Unavailable) or wheel.target is None:
             return ()
         markers, requirements = wheel.target.markers(), wheel.metadata.requirements
@@ -189,7 +189,7 @@ class Dependencies:
     def _link_beside(
         self, own: LaidOutWheel, target: Target, place: Neighbour | None, beside: Sequence[Neighbour]
     ) -> LinkFacts:
-        """The closure with the wheels that are there, of whose libraries only the names are read at first."""
+        """The closure with the wheels that are present, of whose libraries only the names are read at first."""
         others = [one for one in beside if one.project != own.project and one.may_have_libraries]
         outlines = list(self._pool.map(lambda one: self._outline(one, target), others))
         laid_out = [outline.laid_out for outline in outlines]
@@ -266,7 +266,7 @@ class Dependencies:
             kept = kept_facts(source, self._client.cache)
             return kept_module_sources(source, read_archive(source, kept), kept, roots)
         except FormatError as error:
-            raise SourceError(f"{file.file_name}, which the wheel requires, is no readable wheel: {error}") from None
+            raise SourceError(f"{file.file_name}, which the wheel requires, is not a readable wheel: {error}") from None
         finally:
             source.close()
 
@@ -293,7 +293,7 @@ class Dependencies:
             packages = packages_of(member.name for member in archive.members)
             return lay_out(file.file_name, libraries, cost.bytes_read, cost.requests, packages=packages)
         except FormatError as error:
-            raise SourceError(f"{file.file_name}, which the wheel requires, is no readable wheel: {error}") from None
+            raise SourceError(f"{file.file_name}, which the wheel requires, is not a readable wheel: {error}") from None
         finally:
             source.close()
 
@@ -303,8 +303,12 @@ def _statuses(facts: LinkFacts) -> set[Status]:
 
 
 def _left_out(choice: Choice) -> Choice:
-    """Without the file that would be chosen if no one else had a say: no version of it fits all who require it."""
-    return replace(choice, chosen=None, explanation=choice.explanation or "no version of it fits all who require it")
+    """Without the file that would be chosen if no one else had a say: no version satisfies all packages that require
+    it.
+    """
+    return replace(
+        choice, chosen=None, explanation=choice.explanation or "no version satisfies all packages that require it"
+    )
 
 
 def _may_have_libraries(file: IndexFile) -> bool:

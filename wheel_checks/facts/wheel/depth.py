@@ -1,4 +1,4 @@
-"""How deep a wheel is read, and what is said of what a depth leaves out."""
+"""How deep a wheel is read, and what is said of what a depth omits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wheel_checks.model import Unavailable
 NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
 NOT_COMPARED = Unavailable("contents are not compared at depth quick", "--depth full reads every byte")
 NO_STARTUP = Unavailable("the files that run code when Python starts were not read")
-NO_HEADS = Unavailable("what native members are was not read at depth quick", "--depth links")
+NO_HEADS = Unavailable("native members are not read at depth quick", "--depth links")
 NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
 
 

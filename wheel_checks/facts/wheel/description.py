@@ -45,10 +45,10 @@ def render_fault(text: str, content_type: str) -> str | Unavailable:
     if not text.strip() or content_type_of(content_type) != _RST:
         return ""
     if len(text) > LONGEST:
-        return Unavailable(f"the description has {len(text):,} characters, at most {LONGEST:,} are rendered here")
+        return Unavailable(f"the description has {len(text):,} characters; the limit is {LONGEST:,}")
     if find_spec("readme_renderer") is None:
         return Unavailable(
-            "readme_renderer is not installed, with which the description is rendered", how_to_install("release")
+            "readme_renderer is not installed, which is needed to render the description", how_to_install("release")
         )
     return _rendered(text)
 

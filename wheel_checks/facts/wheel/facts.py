@@ -30,8 +30,8 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.formats.wheel.python_source import ModuleSources
 
 NO_SIDECAR = Unavailable("the index offers no METADATA separate from the wheel (PEP 658)")
-_NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")
-NO_UPLOAD = Unavailable("what an index looks at when a wheel is uploaded was not read")
+_NO_LINKS = Unavailable("libraries are not followed at depth quick", "--depth links")
+NO_UPLOAD = Unavailable("upload metadata was not read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class WheelFacts:
     """One wheel. What could not be had is ``Unavailable``, with the reason.
 
     ``broken`` is the sentence that says why the archive cannot be read at all ("" when it can). ``sources`` are the
-    Python modules that show what an import loads. ``variant`` is None for a wheel that is no variant: neither a label
-    in its name nor a ``variant.json``. ``listing`` is what the index says of it, ``other_listings`` what other indexes
-    say of a file of that name. ``target`` is the platform and Python for which markers were evaluated (None: no single
-    target is meant). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders, ``egg_infos`` those of
-    egg-info folders with why pip cannot read them, "" where it can; ``sidecar`` is the METADATA
+    Python modules that show what an import loads. ``variant`` is None for a wheel that is not a variant: neither a
+    label in its name nor a ``variant.json``. ``listing`` is what the index says of it, ``other_listings`` what other
+    indexes say of a file of that name. ``target`` is the platform and Python for which markers were evaluated (None: no
+    single target is meant). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders, ``egg_infos`` those
+    of egg-info folders with why pip cannot read them, "" where it can; ``sidecar`` is the METADATA
     that the index serves next to the wheel (PEP 658), ``sidecar_hash`` its hash as stated and as it is, and
     ``sidecar_difference`` the first line in which it differs from the wheel's own, of both, None when they are equal;
     ``wrong_metadata`` is METADATA that indexes serve of required wheels with another hash than they state;
@@ -112,7 +112,7 @@ class WheelFacts:
 
     def without_members(self) -> WheelFacts:
         """What comparing wheels with each other needs; the members of a whole release would fill the memory."""
-        dropped = Unavailable("the members were judged already, and not kept")
+        dropped = Unavailable("the members were already checked, and not kept")
         return replace(
             self,
             archive=dropped,

@@ -27,7 +27,7 @@ _PYTHON = (".py", ".pyi")
 _HEADER = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".ipp", ".tcc")
 _OTHER_NATIVE = (".pyd", ".dll", ".dylib")
 _COMPARED_BY_FIELD = tuple(f"*.dist-info/{name}" for name in ("METADATA", "WHEEL", "RECORD"))
-_LONGEST = 4_000  # characters of a name that are looked at
+_LONGEST = 4_000  # characters of a name that are inspected
 
 
 class Kind(StrEnum):
@@ -52,7 +52,7 @@ def members_by_role(members: Iterable[Member], elfs: Collection[str] | None) -> 
     """The files among the members by kind and role; one whose role is taken goes by its own name.
 
     ``elfs`` are the names of the members that are ELF files, None when that was not read: then names decide. METADATA,
-    WHEEL and RECORD are left out: they are compared field by field, or differ in every build.
+    WHEEL and RECORD are omitted: they are compared field by field, or differ in every build.
     """
     found: dict[Kind, dict[str, Member]] = {kind: {} for kind in Kind}
     for member in members:

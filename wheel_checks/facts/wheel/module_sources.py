@@ -26,7 +26,7 @@ MOST_FILES = 96
 MOST_OF_OTHERS = 16
 """Python members of a wheel that the judged one requires that are read."""
 MOST_NEAR = 32
-"""Python members that are read because they stand next to libraries that no import leads to."""
+"""Python members that are read because they are next to libraries that no import leads to."""
 MOST_BYTES = 700_000
 """Compressed bytes of Python members of one wheel that are read, for each of the two reasons."""
 _PLACEHOLDER = 16 * 1024  # compressed bytes of all modules up to which they are read of a wheel without libraries, too
@@ -36,7 +36,7 @@ _NOT_IMPORTED = {"tests", "test", "testing", "docs", "doc", "examples", "benchma
 Sizes = Mapping[str, int]
 """What reading each Python member costs in bytes, by its path in site-packages."""
 Reader = Callable[[list[str]], Mapping[str, bytes]]
-"""The bytes of members by their paths; those that cannot be read are left out."""
+"""The bytes of members by their paths; those that cannot be read are omitted."""
 
 
 def read_module_sources(

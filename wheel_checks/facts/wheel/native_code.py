@@ -32,7 +32,7 @@ def with_accelerator(
 ) -> WheelContents:
     """The contents with all native members read until the accelerator ``wanted`` (or ``ANY``) is shown.
 
-    ``ALL`` reads on where no version of CUDA is shown.
+    ``ALL`` reads on where no CUDA version is shown.
 
     Raises SourceError when bytes cannot be had.
     """
@@ -77,7 +77,7 @@ def with_glance(contents: WheelContents, source: ByteSource, kept: FileFacts) ->
 
         return glance_at_accelerator(source, archive)
 
-    found = kept.remember("accelerator at a glance", AsJson(AcceleratorContent), read, deeper=(_ACCELERATOR,))
+    found = kept.remember("accelerator summary", AsJson(AcceleratorContent), read, deeper=(_ACCELERATOR,))
     return replace(contents, accelerator=found)
 
 
@@ -119,7 +119,7 @@ def with_gpu_code(
 
 
 def _was_read(code: GpuCodeFacts) -> bool:
-    """True when no limit kept anything from being read: a limit is no fact of a file."""
+    """True when no limit kept anything from being read: a limit is not a fact of a file."""
     return all(library.limit is None for library in code.libraries)
 
 

@@ -27,7 +27,7 @@ _OTHER_SYSTEM = re.compile(r"(?:macosx|win)(?:_|32)")
 
 @dataclass(frozen=True, slots=True)
 class NativeHead:
-    """One member: ``kind`` is "ELF", "PE", "Mach-O" or "" for none of them.
+    """One member: ``kind`` is "ELF", "PE", "Mach-O" or "" if none of them.
 
     ``machine`` is that of a PE file ("" for the others), ``slices`` are those of a Mach-O file.
     """

@@ -101,7 +101,7 @@ class Outlines:
             laid_out = outline_of(neighbour.file_name, members, target, source.cost.bytes_read, source.cost.requests)
             return Outline(neighbour, archive, members, laid_out)
         except FormatError as error:
-            what = f"{neighbour.file_name}, which is installed next to the wheel, is no readable wheel: {error}"
+            what = f"{neighbour.file_name}, which is installed next to the wheel, is not a readable wheel: {error}"
             raise SourceError(what) from None
         finally:
             source.close()
@@ -190,7 +190,7 @@ class Beside:
 
     @property
     def process(self) -> None:
-        """As in the protocol: which interpreter will run is not known."""
+        """As in the protocol: which interpreter will run is unknown."""
         return
 
     @property

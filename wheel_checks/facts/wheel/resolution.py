@@ -37,7 +37,7 @@ class PinnedPackage:
     """A package that an exact pin fixes, what an installer takes for it on the target, and who requires it.
 
     ``choice.chosen`` is None when the target has no wheel of it, and ``choice.explanation`` says why. ``required_by``
-    holds names, "" for the requirements that were given.
+    contains names, "" for the requirements that were given.
     """
 
     name: str
@@ -64,7 +64,7 @@ def active_with_extras(
 ) -> list[Requirement]:
     """The requirements whose marker holds in ``environment``, without extras or with any one of ``extras``.
 
-    One whose marker cannot be evaluated is left out (rule WHL107 reports it).
+    One whose marker cannot be evaluated is omitted (rule WHL107 reports it).
     """
     asked = ["", *extras]
     return [
@@ -151,7 +151,7 @@ class _Walk:
     skipped: list[str] = field(default_factory=list)
 
     def take(self, by: str, requirement: Requirement) -> str:
-        """Note one requirement; returns the name of the package that is to be looked at (again), "" for none."""
+        """Note one requirement; returns the name of the package that is to be inspected (again), "" if none."""
         name = canonicalize_name(requirement.name)
         self.met.append((by, requirement))
         new_extras = not requirement.extras <= self.extras.setdefault(name, set())
@@ -229,11 +229,11 @@ def _unfulfilled(walk: _Walk, choices: Mapping[str, Choice]) -> Iterator[str]:
     for by, requirement in walk.met:
         choice = choices.get(canonicalize_name(requirement.name))
         if choice is None:
-            yield f"{_who_requires(by, requirement)}, which is no exact pin"
+            yield f"{_who_requires(by, requirement)}, which is not an exact pin"
         elif choice.version is not None and not requirement.specifier.contains(choice.version, prereleases=True):
             yield f"{_who_requires(by, requirement)}, while another package pins {choice.requirement}"
 
 
 def _who_requires(by: str, requirement: Requirement) -> str:
     text = str(requirement).partition(";")[0].strip()
-    return f"{by} requires {text}" if by else f"{text} is asked for"
+    return f"{by} requires {text}" if by else f"{text} is requested"

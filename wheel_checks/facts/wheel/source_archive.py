@@ -37,7 +37,7 @@ ENOUGH_BYTES = 8 << 20
 """Bytes after which reading ends when the requirements are known, and only what a build needs may be missing."""
 
 _SETUP = "setup.py"
-_OF_MACOS = "._"  # what names of resource forks begin with, which its tar writes next to files
+_OF_MACOS = "._"  # what names of resource forks start with, which its tar writes next to files
 _LIMITS = {PKG_INFO: MAX_SIZE, PYPROJECT: LARGEST_PYPROJECT, _SETUP: 1 << 20}
 _FIRST, _NEXT = 256 << 10, 2 << 20  # bytes that are read at once
 
@@ -142,7 +142,7 @@ def read_source_archive(
     """What the archive says, read from its start as far as that takes (``MOST_BYTES``), or all of it.
 
     What it does not say is Unavailable in the result. Raises SourceError when it cannot be read, FormatError for one
-    that is no archive.
+    that is not an archive.
     """
     members: dict[str, bytes] = {}
     kinds: dict[str, None] = {}
@@ -168,11 +168,11 @@ def read_source_archive(
     try:
         metadata = read_static_metadata(name, version, members.get(PKG_INFO), pyproject)
     except FormatError as error:
-        metadata = Unavailable(f"what {file_name} requires is not known: {error}")
+        metadata = Unavailable(f"the requirements of {file_name} are unknown: {error}")
     try:
         build = read_build_system(pyproject)
     except FormatError as error:
-        build = Unavailable(f"its build system is not known: {error}")
+        build = Unavailable(f"its build system is unknown: {error}")
     setup = members.get(_SETUP, b"").decode("utf-8", "replace")
     if _NAMES_CUDA.search(setup) and _KINDS[".cu"] not in kinds:
         kinds["a CUDA toolkit (its setup.py looks for one)"] = None
@@ -212,7 +212,7 @@ def _is_aside(path: str) -> bool:
 
 
 class _Known(Enum):
-    """How much of what is looked for has been found."""
+    """How much of what is searched for has been found."""
 
     NOTHING = 0
     REQUIREMENTS = 1

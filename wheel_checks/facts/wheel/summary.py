@@ -28,7 +28,7 @@ def headline(wheel: WheelFacts) -> str:
 
 
 def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]:
-    """Facts for the report's ``subjects[].facts``. Sizes in bytes; a fact that could not be had is left out.
+    """Facts for the report's ``subjects[].facts``. Sizes in bytes; a fact that could not be had is omitted.
 
     ``gpus`` are the products of which to say how the wheel runs on them.
     """

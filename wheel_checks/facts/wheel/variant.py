@@ -28,7 +28,7 @@ class VariantIndex:
 
 @dataclass(frozen=True, slots=True)
 class VariantFacts:
-    """A wheel with a variant label or a ``variant.json``. ``label`` is that of the file name, "" for none.
+    """A wheel with a variant label or a ``variant.json``. ``label`` is that of the file name, "" if none.
 
     ``member`` is the path of ``variant.json``, where it is or should be; ``index`` is what the wheel's index or folder
     says of the release.

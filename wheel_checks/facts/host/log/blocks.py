@@ -1,6 +1,6 @@
 """What a log quotes of a machine: blocks of collect_env, of nvidia-smi, and of lists of packages, line by line.
 
-A block is read as its program writes it, and a value of another form is left out. Sources: ``collect_env.py``
+A block is read as its program writes it, and a value of another form is omitted. Sources: ``collect_env.py``
 of torch 2.4 to 2.11, ``collect_env.py`` of vLLM (the same names, in columns), nvidia-smi of the drivers 470 to 595 (the
 table, ``-L`` and ``-q``), rocminfo of ROCm 6, pip 25, uv 0.9, conda 25.
 """
@@ -70,7 +70,7 @@ class Block:
     """What one block shows. ``kind`` is collect_env, nvidia-smi, rocminfo or packages; ``line`` is its first line.
 
     ``values`` are by the keys torch, cuda, hip, os, libc, python, platform, available, driver and driver_cuda; ``host``
-    is the name of the machine in the prompt before it, "" where there isn't one. ``amd`` are the targets of AMD's GPUs
+    is the name of the machine in the prompt before it, "" where none exists. ``amd`` are the targets of AMD's GPUs
     ("gfx942"), each with its number on the PCI bus ("74a1").
     """
 

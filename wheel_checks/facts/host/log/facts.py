@@ -10,9 +10,9 @@ from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-LARGEST = 16 << 20  # bytes: what comes behind them is not read
+LARGEST = 16 << 20  # bytes: what comes after them is not read
 LONGEST_LINE = 2000  # characters; a binary file has lines of megabytes
-MOST_LINES = 1_000_000  # that are not blank: what comes behind them is not read; 16 MiB of a log have 200,000
+MOST_LINES = 1_000_000  # that are not blank: what comes after them is not read; 16 MiB of a log have 200,000
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
@@ -36,7 +36,7 @@ _MOST_BYTES = 4 * 4 * LONGEST_LINE  # of a line, with its prefixes and colours; 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Log:
-    """``text`` has the cleaned lines; those that hold nothing are left out. ``line_at`` finds their numbers.
+    """``text`` has the cleaned lines; those that hold nothing are omitted. ``line_at`` finds their numbers.
 
     ``line_count`` is that of the log, blank lines included; ``cut`` is true when the log was longer than what was read.
     Two logs are never equal, so that what was found in one can be remembered without comparing megabytes.

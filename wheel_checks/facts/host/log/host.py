@@ -74,7 +74,7 @@ class LogHost:
 
 
 def refutes_cpu_build(log: Log) -> bool:
-    """Whether whole blocks of a log show that its last torch is no build for the CPU next to an NVIDIA GPU.
+    """Whether whole blocks of a log show that its last torch is not a build for the CPU next to an NVIDIA GPU.
 
     The lines of collect_env that look so are then of another machine, or of another time.
     """
@@ -154,7 +154,7 @@ def _system(shown: Seen, log: Log) -> System | Unavailable:
 
 
 def _interpreter(shown: Seen, log: Log, machine: str) -> Interpreter | Unavailable:
-    """The version of Python, so that no release is advised that has no wheel for it; its path is not known."""
+    """The Python version, so that no release is advised that has no wheel for it; its path is unknown."""
     found = _PYTHON.match(shown.values["python"].value) if "python" in shown.values else None
     if found is None:
         return SILENT

@@ -1,6 +1,6 @@
 """Lists of installed packages in a log: of ``pip list``, ``pip freeze``, ``uv pip list``, ``conda list``, collect_env.
 
-Only a list that has torch is read, and of it only what the rules ask for. A file of requirements is no list.
+Only a list that has torch is read, and of it only what the rules ask for. A requirements file is not a list.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def package_lists(log: Log) -> list[PackageList]:
 
 
 def _list_around(text: str, position: int) -> PackageList | None:
-    """The rows of one kind before and after this one; None for what may be a file of requirements."""
+    """The rows of one kind before and after this one; None for what may be a requirements file."""
     own = _row(text, position)
     if own is None:
         return None

@@ -100,7 +100,7 @@ def _contradicts(seen: Seen, block: Block) -> bool:
 
 
 def _agree(key: str, one: str, other: str) -> bool:
-    """Whether two values may be of one machine. What nvidia-smi could not say (N/A, ERR!) is no contradiction."""
+    """Whether two values may be of one machine. What nvidia-smi could not say (N/A, ERR!) is not a contradiction."""
     return one == other or (key in {"driver", "driver_cuda"} and any(text in {"N/A", "ERR!"} for text in (one, other)))
 
 
@@ -128,5 +128,5 @@ def _changes(log: Log) -> list[int]:
 
 
 def torch_of(seen: Seen) -> Shown | None:
-    """The version of torch, as torch itself says it, else as a list has it; None where neither is shown."""
+    """The torch version, as torch itself says it, else as a list has it; None where neither is shown."""
     return seen.values.get("torch") or seen.packages.get("torch") or seen.packages.get("pytorch")

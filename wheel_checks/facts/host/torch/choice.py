@@ -1,4 +1,4 @@
-"""Which build of torch is right for a host: its driver, its GPUs, its CPU, its Python and its C library."""
+"""Which torch build is right for a host: its driver, its GPUs, its CPU, its Python and its C library."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from wheel_checks.parsing import version_or_none
 _CPU_INDEX = re.compile(r"/whl/(?:\w+/)*cpu\b")
 
 COMPANIONS = ("torchvision", "torchaudio")
-MACHINES = ("x86_64", "aarch64")  # for which there are wheels of torch with CUDA
+MACHINES = ("x86_64", "aarch64")  # for which there are torch wheels with CUDA
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A CUDA build of torch: ``version`` "2.11.0", ``backend`` as PyTorch's index calls it ("cu126"; "" for the package
+    """A CUDA torch build: ``version`` "2.11.0", ``backend`` as PyTorch's index calls it ("cu126"; "" for the package
     index), ``cuda`` "12.6", and the machine code in it, () where we do not know it.
     """
 
@@ -100,9 +100,9 @@ def choose(
     keep: str = "",
     own_index: bool = False,
 ) -> Build | None:
-    """The best of the builds that driver and GPUs support, None if there isn't one.
+    """The best of the builds that driver and GPUs support, None if none exists.
 
-    The release ``keep``, which is installed, comes first, then the newest one. Of its builds those come first that ask
+    The release ``keep``, which is installed, comes first, then the latest one. Of its builds those come first that ask
     no more of the driver than it has, without minor-version compatibility. Then those of PyTorch's own index come
     first, if ``own_index``; else those of the package index. Then the CUDA that is nearest to the driver's. A build
     whose code we do not know is only good enough to keep a release.
@@ -140,7 +140,7 @@ def asks_for_cpu(setting: IndexSetting) -> bool:
 
 
 def is_backend(setting: IndexSetting) -> bool:
-    """Whether it is uv's choice of a build of torch."""
+    """Whether it is uv's choice of a torch build."""
     return setting.name.lower().replace("_", "-").endswith("torch-backend")
 
 
@@ -182,12 +182,12 @@ def _builds_of(version: str, machine: str) -> list[Build]:
 
 
 def _minor(cuda: str) -> int:
-    """A version of CUDA as a number: 1208 of 12.8."""
+    """A CUDA version as a number: 1208 of 12.8."""
     version = Version(cuda)
     return version.major * 100 + version.minor
 
 
 def _glibc(facts: HostFacts) -> Version | None:
-    """The glibc of the interpreter, else of the system; None if there isn't one, or it is unknown."""
+    """The glibc of the interpreter, else of the system; None if none exists, or it is unknown."""
     libc = libc_of(facts)
     return version_or_none(libc[1]) if libc[0] == "glibc" else None

@@ -49,7 +49,7 @@ def demands_on(facts: HostFacts, name: str) -> tuple[Demand, ...]:
 
 
 def users_of(facts: HostFacts, name: str) -> tuple[Package, ...]:
-    """The installed distributions that require ``name``, also by an extra: whether that was asked for is not known."""
+    """The installed distributions that require ``name``, also by an extra: whether that was requested is unknown."""
     return tuple(dict.fromkeys(demand.by for demand in _demands(facts, name)))
 
 
@@ -87,7 +87,7 @@ def family_of(name: str) -> str:
 
 
 def applies(requirement: Requirement, markers: dict[str, str]) -> bool:
-    """Whether it is meant here. One behind an extra is: whether the extra was asked for is not recorded."""
+    """Whether it is meant here. One after an extra is: whether the extra was requested is not recorded."""
     if requirement.marker is None or _is_of_an_extra(requirement):
         return True
     try:

@@ -17,7 +17,7 @@ _TURING = 75
 
 
 def torch_files(facts: HostFacts) -> TorchFiles | None:
-    """The torch on disk, None if there isn't one, or it is unknown."""
+    """The torch on disk, None if none exists, or it is unknown."""
     return None if isinstance(facts.installed, Unavailable) else facts.installed.torch
 
 
@@ -38,13 +38,13 @@ def cuda_major(version: str) -> int:
 
 
 def driver_behind(facts: HostFacts, torch: TorchFiles) -> DriverCuda | None:
-    """What the driver supports, where that is an older major version of CUDA than torch is built for."""
+    """What the driver supports, where that is an older major CUDA version than torch is built for."""
     driver = driver_cuda(facts)
     return driver if driver and torch.cuda and driver.major < cuda_major(torch.cuda) else None
 
 
 def gpus_without_code(facts: HostFacts, torch: TorchFiles) -> tuple[HostGpu, ...]:
-    """The GPUs, each kind once, for which this torch has no code; none when its code is not known.
+    """The GPUs, each kind once, for which this torch has no code; none when its code is unknown.
 
     A GPU on which it has computed has code.
     """
@@ -77,7 +77,7 @@ def misfit(facts: HostFacts) -> str:
     if torch is None:
         return ""
     if is_cpu_build(torch):
-        return "is a build for the CPU alone"
+        return "is a CPU build"
     if driver := driver_behind(facts, torch):
         return f"is built for CUDA {torch.cuda}, while the driver supports {driver.version}"
     if gpus := gpus_without_code(facts, torch):

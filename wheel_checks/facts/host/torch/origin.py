@@ -67,7 +67,7 @@ def outbid_index(facts: HostFacts, torch: TorchFiles) -> tuple[IndexSetting, str
 
 
 def newest_release(backend: str, machine: str) -> str:
-    """The newest release that has a build on PyTorch's index ("cu128"), as far as the table knows; "" for none."""
+    """The latest release that has a build on PyTorch's index ("cu128"), as far as the table knows; "" if none."""
     table = load("torch_releases")
     rows = [row for row in table["index_build"] if (row["backend"], row["machine"]) == (backend, machine)]
     return str(rows[-1].get("last") or table["release"][-1]["version"]) if rows else ""

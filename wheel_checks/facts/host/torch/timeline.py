@@ -73,8 +73,8 @@ def installations(packages: Sequence[Package]) -> tuple[Installation, ...]:
 def replacement(facts: HostFacts) -> Replacement | None:
     """The signs that the torch of this environment replaced another one; None when there aren't any.
 
-    Libraries that nothing requires, and a torchvision for another accelerator, say that a CUDA torch was there. That a
-    distribution pins torch shows who may have brought this one, and nothing of another before it.
+    Libraries that nothing requires, and a torchvision for another accelerator, say that a CUDA torch was present. That
+    a distribution pins torch shows who may have brought this one, and nothing of another before it.
     """
     torch, files = torch_package(facts), torch_files(facts)
     if torch is None or files is None or isinstance(facts.installed, Unavailable):
@@ -91,7 +91,7 @@ def replacement(facts: HostFacts) -> Replacement | None:
 
 
 def asked_for(package: Package) -> bool | None:
-    """Whether its user asked for it, and not only something that requires it; None when its installer does not say.
+    """Whether its user requested it, and not only something that requires it; None when its installer does not say.
 
     uv (0.13) puts a REQUESTED next to everything that it installs.
     """
@@ -106,7 +106,7 @@ def history(facts: HostFacts) -> tuple[tuple[str, str], ...]:
 
 
 def _pinned_by(packages: Sequence[Package], version: str) -> tuple[tuple[Package, str], ...]:
-    """Who requires this release of torch; torchvision, which comes along with any torch, only when no one else does."""
+    """Who requires this torch release; torchvision, which comes along with any torch, only when no one else does."""
     pins = [(package, text) for package in packages for text in package.requires if _pins(text, version)]
     others = [pin for pin in pins if pin[0].name not in COMPANIONS]
     return tuple(others or pins)
