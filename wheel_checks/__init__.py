@@ -60,7 +60,7 @@ __all__ = [
     "rule",
 ]
 
-if not TYPE_CHECKING:  # a checker of types sees the imports above, and no name that is not there
+if not TYPE_CHECKING:  # a checker of types sees the imports above, and no name that is not present
     _ELSEWHERE = {
         "Expectations": "facts.expectations",
         "HostFacts": "facts.host.facts",

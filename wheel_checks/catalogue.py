@@ -17,7 +17,7 @@ def all_rules() -> list[Rule]:
 
 
 def get_rule(rule_id: str) -> Rule:
-    """The rule with this id (case does not matter). Raises UsageError if there isn't one."""
+    """The rule with this id (case does not matter). Raises UsageError if none exists."""
     found = {rule.id: rule for rule in all_rules()}.get(rule_id.upper())
     if found is None:
         raise UsageError(f"no rule has the id {rule_id!r}", hint="`wheelproof rules` lists them")
@@ -25,7 +25,7 @@ def get_rule(rule_id: str) -> Rule:
 
 
 def select_rules(kind: str, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[Rule]:
-    """The rules for subjects of ``kind`` whose ids begin with a prefix in ``select`` and with none in ``ignore``.
+    """The rules for subjects of ``kind`` whose ids start with a prefix in ``select`` and with none in ``ignore``.
 
     An empty ``select`` means all. A prefix that matches no rule of any kind raises UsageError: a misspelt filter must
     not pass silently.

@@ -2,7 +2,7 @@
 
 A rule builds its commands with :func:`run`, from constant words and from values that it was given. Such a value is
 always one argument, and never an option: :func:`path`, :func:`package`, :func:`requirement` and :func:`option` make
-words of values, and ``operands`` come after ``--`` when they begin with a dash. What cannot be passed safely becomes a
+words of values, and ``operands`` come after ``--`` when they start with a dash. What cannot be passed safely becomes a
 :class:`NoCommand` with the reason, so that no rule fails on a hostile name.
 """
 
@@ -44,13 +44,13 @@ _PYTHON = re.compile(r"(python|pypy)[0-9.t]*(\.exe)?")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PROJECT = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
-# A note stands in a comment behind a "#", which an interactive zsh does not take for one.
+# A note is in a comment behind a "#", which an interactive zsh does not take for one.
 _NOTE = re.compile(r"[\w ,.:/=+@%-]*", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class UnsafeCommandError(FormatError):
-    """Something that no command may hold: a shell within a vector, a NUL, a variable that is no name."""
+    """Something that no command may hold: a shell within a vector, a NUL, a variable that is not a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Unset:
 
     def __post_init__(self) -> None:
         if not self.names:
-            raise UnsafeCommandError("no variable is named")
+            raise UnsafeCommandError("no variable was given")
         for name in self.names:
             _check_variable(name)
         _check_note(self.note)
@@ -135,7 +135,7 @@ class WriteFile:
     def __post_init__(self) -> None:
         _check_texts((self.path, *self.lines))
         if not self.path.startswith(("/", "./")) or any("\n" in line for line in self.lines):
-            raise UnsafeCommandError("a file without a path that begins with / or ./, or a line that holds two")
+            raise UnsafeCommandError("a file without a path that starts with / or ./, or two on one line")
         _check_note(self.note)
 
 
@@ -156,7 +156,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class NoCommand:
-    """There is no command that can be run as it is, and ``why``. The others of its fix are not for running alone."""
+    """There is no command that can be run as it is, and ``why``. The others of its fix must not be run on their own."""
 
     kind: ClassVar[str] = "no-command"
     why: str
@@ -178,7 +178,7 @@ _WHOLE = Policy(unknown_keys=True, longest=10_000, most=1_000)  # nothing is cut
 def run(*words: Word, operands: Iterable[Word] = (), note: str = "", folder: str = "") -> Command | NoCommand:
     """The command of these words: our own, and those that :func:`path`, :func:`option` and the others made of values.
 
-    ``operands`` are values that the program takes for names or files. When one begins with a dash, ``--`` precedes
+    ``operands`` are values that the program takes for names or files. When one starts with a dash, ``--`` precedes
     them; for a program that does not know it there is no command, but the reason.
     """
     argv: list[str] = []
@@ -194,7 +194,7 @@ def run(*words: Word, operands: Iterable[Word] = (), note: str = "", folder: str
     if dashed := next((operand for operand in last if operand.startswith("-")), ""):
         program = _name(argv[_program(argv)])
         if program not in _KNOW_DASHES:
-            return NoCommand(f"{_shown(dashed)} begins with a dash, and {program} would take it for an option")
+            return NoCommand(f"{_shown(dashed)} starts with a dash, and {program} would take it for an option")
         last.insert(0, "--")
     try:
         return Command((*argv, *last), note, folder)
@@ -203,7 +203,7 @@ def run(*words: Word, operands: Iterable[Word] = (), note: str = "", folder: str
 
 
 def export(name: str, value: str, note: str = "") -> Export | NoCommand:
-    """The setting of a variable to a value that others chose; the reason where there isn't one."""
+    """The setting of a variable to a value that others chose; the reason where none exists."""
     try:
         return Export(name, value, note)
     except UnsafeCommandError as error:
@@ -211,7 +211,7 @@ def export(name: str, value: str, note: str = "") -> Export | NoCommand:
 
 
 def unset(*names: str, note: str = "") -> Unset | NoCommand:
-    """The removal of variables whose names others chose; the reason where there isn't one."""
+    """The removal of variables whose names others chose; the reason where none exists."""
     try:
         return Unset(names, note)
     except UnsafeCommandError as error:
@@ -219,9 +219,9 @@ def unset(*names: str, note: str = "") -> Unset | NoCommand:
 
 
 def path(text: str) -> Word:
-    """A file or folder as an argument: one whose name begins with a dash is preceded by ``./``."""
+    """A file or folder as an argument: one whose name starts with a dash is preceded by ``./``."""
     if not text:
-        return NoCommand("the path is not known")
+        return NoCommand("the path is unknown")
     return f"./{text}" if text.startswith("-") else text
 
 
@@ -241,7 +241,7 @@ def package(name: str, version: str = "") -> Word:
     from wheel_checks.parsing import version_or_none
 
     if version_or_none(version) is None:
-        return NoCommand(f"{_shown(version)}, the version of {name}, is not one that an installer could be asked for")
+        return NoCommand(f"{_shown(version)}, the version of {name}, is not one that an installer could be requested")
     return f"{name}=={version.strip()}"
 
 
@@ -253,7 +253,7 @@ def requirement(text: str) -> Word:
     if parsed is None:
         return NoCommand(f"{_shown(text)} is not a requirement")
     if parsed.url:
-        return NoCommand(f"{_shown(text)} names an address, which only you can choose to trust")
+        return NoCommand(f"{_shown(text)} names a URL, which only the user can choose to trust")
     return text.strip()
 
 
@@ -263,7 +263,7 @@ def option(name: str, value: str) -> Word:
         return name, value
     if name.startswith("--"):
         return f"{name}={value}"
-    return NoCommand(f"{_shown(value)} begins with a dash, and {name} cannot be given such a value")
+    return NoCommand(f"{_shown(value)} starts with a dash, and {name} cannot be given such a value")
 
 
 def shell(step: Runnable) -> str:
@@ -310,7 +310,7 @@ def _name(program: str) -> str:
 
 
 def _program(argv: Iterable[str]) -> int:
-    """The index of the program that is started in the end: behind ``sudo``, ``env A=B`` and the like."""
+    """The index of the program that is started in the end: after ``sudo``, ``env A=B`` and the like."""
     words = list(argv)
     index = 0
     while (starter := _STARTERS.get(_name(words[index]))) is not None:
@@ -340,7 +340,7 @@ def _check_vector(argv: tuple[str, ...]) -> None:
 
 
 def _check_python(arguments: tuple[str, ...]) -> None:
-    """Refuses code that is no constant; what follows a script or ``-m MODULE`` is not Python's."""
+    """Refuses code that is not a constant; what follows a script or ``-m MODULE`` is not Python's."""
     for index, word in enumerate(arguments):
         if not word.startswith("-") or word == "-m":
             return
@@ -353,9 +353,9 @@ def _check_python(arguments: tuple[str, ...]) -> None:
 def _check_texts(texts: Iterable[str]) -> None:
     for text in texts:
         if "\0" in text:
-            raise UnsafeCommandError("a NUL cannot be an argument's")
+            raise UnsafeCommandError("an argument cannot contain NUL")
         if _SURROGATE.search(text):
-            raise UnsafeCommandError(f"{_shown(text)} is not text in UTF-8, and cannot be written down exactly")
+            raise UnsafeCommandError(f"{_shown(text)} is not text in UTF-8, and cannot be shown exactly")
 
 
 def _check_variable(name: str) -> None:
@@ -365,7 +365,7 @@ def _check_variable(name: str) -> None:
 
 def _check_note(note: str) -> None:
     if not _NOTE.fullmatch(note):
-        raise UnsafeCommandError("a note of a command holds more than plain words")
+        raise UnsafeCommandError("a note of a command contains more than plain words")
 
 
 def _shown(text: str) -> str:

@@ -47,7 +47,7 @@ class NetworkError(SourceError):
 
 
 class NotFoundError(SourceError):
-    """The file, page or project does not exist where it was looked for (HTTP 404, 410; a missing path)."""
+    """The file, page or project does not exist where it was searched for (HTTP 404, 410; a missing path)."""
 
 
 class AuthenticationError(SourceError):

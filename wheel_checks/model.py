@@ -66,7 +66,7 @@ class Verdict(enum.StrEnum):
 class Audience(enum.StrEnum):
     """Who a rule is for: who publishes a wheel, who installs it, or both.
 
-    A rule whose violation breaks an install or a run is never for the publisher alone.
+    A rule whose violation breaks an install or a run is never only for the publisher.
     """
 
     PUBLISHER = "publisher"
@@ -217,7 +217,7 @@ class CheckResult:
 class Subject:
     """What was judged. ``facts`` is JSON-ready; ``headline`` is one short sentence for people ("CUDA 13.0").
 
-    ``reader`` is who asked: findings that only a publisher can mend decide nothing for an installer. ``record`` is what
+    ``reader`` is who asked: findings that only a publisher can fix decide nothing for an installer. ``record`` is what
     a program needs to judge the subject again, JSON-ready; formats for people leave it out.
     """
 
@@ -244,7 +244,7 @@ class Subject:
         return sum(result.outcome is outcome for result in self.results)
 
     def concerns_reader(self, result: CheckResult) -> bool:
-        """False for a finding that only a publisher can mend, where an installer asks.
+        """False for a finding that only a publisher can fix, where an installer asks.
 
         What could not be checked always concerns the reader.
         """
@@ -318,7 +318,7 @@ class Overview:
     """What people read of a report next to its findings, when a list of its subjects would say too little.
 
     ``headline`` says what was judged and how it went; ``notes`` are sentences for the end. The JSON format leaves all
-    of it out: what stands here is among the facts of the subjects. ``summed_up`` are the kinds of subjects that it
+    of it out: what is here is among the facts of the subjects. ``summed_up`` are the kinds of subjects that it
     covers already: there may be thousands, and formats for people do not list each. ``statements`` are sentences
     that come before the tables. ``maps`` are tables that only a page shows, since they are too large for other formats
     or have in colours what the tables say.

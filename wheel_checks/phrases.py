@@ -21,12 +21,12 @@ def joined(words: Collection[str]) -> str:
 
 
 def summarised(words: Collection[str], most: int, *, separator: str = ", ", grouping: str = ",") -> str:
-    """The first ``most`` words, and how many are left out: ``a, b and 3 more``."""
+    """The first ``most`` words, and how many are omitted: ``a, b and 3 more``."""
     return separator.join(islice(words, most)) + and_more(len(words) - most, grouping=grouping)
 
 
 def and_more(count: int, *, before: str = " ", grouping: str = ",") -> str:
-    """What follows a list from which ``count`` words are left out: `` and 3 more``; "" when none are."""
+    """What follows a list from which ``count`` words are omitted: `` and 3 more``; "" when none are."""
     return f"{before}and {count:{grouping}} more" if count > 0 else ""
 
 
@@ -36,7 +36,7 @@ def and_so_on(words: Sequence[str], most: int) -> str:
 
 
 def shortened(text: str, limit: int = LONGEST) -> str:
-    """``text``, or its first ``limit`` characters and how many were left out."""
+    """``text``, or its first ``limit`` characters and how many were omitted."""
     return text if len(text) <= limit else f"{text[:limit]} [{len(text) - limit} more characters]"
 
 

@@ -10,7 +10,7 @@ _ISSUE = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?)(?: PR|#)(?P<numb
 
 
 def address_of(source: str) -> str:
-    """The address of "pytorch#168065" or "NVIDIA/NV-Kernels PR591"; "" for what is no issue of a known place."""
+    """The address of "pytorch#168065" or "NVIDIA/NV-Kernels PR591"; "" for what is not an issue of a known place."""
     found = _ISSUE.fullmatch(source)
     if not found:
         return ""

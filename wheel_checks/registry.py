@@ -35,7 +35,7 @@ def rule(
 
     def register(check: Check) -> Check:
         if rule_id in _RULES:
-            raise ValueError(f"rule id {rule_id} is taken by {_RULES[rule_id].title!r}")
+            raise ValueError(f"rule id {rule_id} is already used by {_RULES[rule_id].title!r}")
         _RULES[rule_id] = Rule(
             rule_id, title, kind, severity, why, example, fix, check, audience, sources=tuple(sources), tested=tested
         )

@@ -85,7 +85,7 @@ def test_what_would_be_built_is_not_proven() -> None:
 
 def test_without_a_gpu_it_says_what_was_not_asked() -> None:
     assert answer(without(package("torch"), "WHL601"), asked=NO_GPU).line == (
-        "installs on aarch64, Python 3.12; no GPU was named: --gpu GB200 asks whether it runs"
+        "installs on aarch64, Python 3.12; to check whether it runs on a GPU, add --gpu GB200"
     )
     assert answer(package("torch", result("STK103", FAIL)), asked=NO_GPU).line == (
         "does not install on aarch64, Python 3.12: torch has no file for it"
@@ -249,7 +249,7 @@ def test_a_finding_counts_for_every_gpu_when_the_facts_do_not_say_which() -> Non
     ("certainties", "line"),
     [
         (("exact", "exact"), "runs on GB200"),
-        (("exact", "sampled"), "runs on GB200 (its code was found in samples)"),
+        (("exact", "sampled"), "runs on GB200 (its code was found by sampling)"),
         (("sampled", "declared"), "runs on GB200 (by what the wheels declare)"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Environments of every layout are found and listed from their files alone."""
+"""Environments of every layout are found and listed only from their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Given these flags, variables and files, these indexes are asked."""
+"""Given these flags, variables and files, these indexes are queried."""
 
 from __future__ import annotations
 
@@ -195,14 +195,14 @@ def test_without_uv_a_sentence_asks_for_an_index(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("uv.toml", "index-url = ", r"uv\.toml is no valid TOML"),
+        ("uv.toml", "index-url = ", r"uv\.toml is not valid TOML"),
         ("uv.toml", "index-url = 3", r"index-url in .*uv\.toml is of type int; expected str"),
-        ("uv.toml", "extra-index-url = [1]", r"extra-index-url in .* holds something that is no string"),
+        ("uv.toml", "extra-index-url = [1]", r"extra-index-url in .* contains a value that is not a string"),
         ("uv.toml", "index = [{name = 'x'}]", r'an entry of "index" in .*uv\.toml has no url'),
-        ("uv.toml", "index-strategy = 'best'", r"the index strategy 'best' .* is not known"),
-        ("uv.toml", "index-url = 'ftp://example.org/'", r"names a place of the kind 'ftp'"),
-        ("uv.toml", "x = " + "[" * 5000, r"uv\.toml is no valid TOML"),
-        ("pyproject.toml", "[tool", r"pyproject\.toml is no valid TOML"),
+        ("uv.toml", "index-strategy = 'best'", r"the index strategy 'best' .* is unknown"),
+        ("uv.toml", "index-url = 'ftp://example.org/'", r"names a location of the kind 'ftp'"),
+        ("uv.toml", "x = " + "[" * 5000, r"uv\.toml is not valid TOML"),
+        ("pyproject.toml", "[tool", r"pyproject\.toml is not valid TOML"),
         ("pyproject.toml", "\0\udcff", r"cannot be read"),
         ("pyproject.toml", "#" * (1 << 20) + "##", r"is too long"),
     ],
@@ -216,7 +216,7 @@ def test_a_malformed_file_is_named(folder: Path, name: str, content: str, senten
 @pytest.mark.parametrize("content", ["index-url = https://me:secret@example.org/", "[global]\nhttps//me secret"])
 def test_a_malformed_pip_file_is_named_and_not_quoted(folder: Path, content: str) -> None:
     path = write(folder / "pip.conf", content)
-    with pytest.raises(UsageError, match=r"pip\.conf is no valid pip configuration \(see line \d\)") as caught:
+    with pytest.raises(UsageError, match=r"pip\.conf is not a valid pip configuration \(see line \d\)") as caught:
         configured(folder, {"PIP_CONFIG_FILE": str(path)})
     assert "secret" not in str(caught.value)
 

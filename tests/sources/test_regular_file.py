@@ -59,7 +59,7 @@ EXCEPTIONS = {
 
 
 def special_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Names of what is no regular file, and what of each an error must say."""
+    """Names of what is not a regular file, and what of each an error must say."""
     os.mkfifo(folder / "pipe")
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(folder / "socket"))

@@ -173,7 +173,7 @@ def test_a_find_links_folder_that_is_not_there_is_an_error(client: HttpClient, t
 
 
 def test_without_any_place_there_is_nothing_to_ask(client: HttpClient) -> None:
-    with pytest.raises(UsageError, match=r"there is no index to ask"):
+    with pytest.raises(UsageError, match=r"no index is configured"):
         names(client, IndexConfig(()))
 
 

@@ -144,9 +144,9 @@ def test_whatever_is_written_only_the_trusted_host_is_contacted(text: str) -> No
         (Address("https://user:hunter2@torch.example/whl", "r.txt:1"), "--trust-index torch.example "),
         (Address("https://torch.example:8443/whl", "r.txt:1"), "--trust-index torch.example:8443 "),
         (Address("http://torch.example/whl", "r.txt:1"), "--trust-index http://torch.example "),
-        (Address("https://torch.example/x", "r.txt:1", REPOSITORY), "nothing contacts it"),
-        (Address("https://torch.example/${TOKEN}", "r.txt:1"), "nothing contacts it"),
-        (Address("https://a$(id).example/", "r.txt:1"), "nothing contacts it"),
+        (Address("https://torch.example/x", "r.txt:1", REPOSITORY), "it is not contacted"),
+        (Address("https://torch.example/${TOKEN}", "r.txt:1"), "it is not contacted"),
+        (Address("https://a$(id).example/", "r.txt:1"), "it is not contacted"),
     ],
 )
 def test_the_message_names_the_flag_that_works(address: Address, flag: str) -> None:

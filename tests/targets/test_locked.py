@@ -352,5 +352,5 @@ def test_markers_of_locks(marker: str, holds: bool) -> None:
 )
 def test_what_is_no_marker_is_one_sentence(marker: str) -> None:
     (target,) = parse_targets(["aarch64"], ["3.12"])
-    with pytest.raises(FormatError, match="cannot be evaluated; expected one as in PEP 508"):
+    with pytest.raises(FormatError, match="cannot be evaluated; expected a marker as in PEP 508"):
         Conditions(target).hold(marker)

@@ -106,7 +106,7 @@ HOST_WORDS = Words(
 )
 
 
-@pytest.mark.skipif(this_machine().note != "", reason="this machine is no target")
+@pytest.mark.skipif(this_machine().note != "", reason="this host is not a target")
 @settings(max_examples=150)
 @given(files=listings(HOST_WORDS), specifier=st.sampled_from(SPECIFIERS))
 def test_as_pip_for_this_machine(files: list[IndexFile], specifier: str) -> None:

@@ -52,7 +52,7 @@ def test_a_python_is_written_in_many_ways(python: str, expected: Target) -> None
     ["", "sparc", "win_amd64", "manylinux_2_28", "musllinux_1_2_x86_64", "x86_64 x", "manylinux_2_2\u0668_x86_64"],
 )
 def test_an_unknown_platform_is_refused_with_the_known_ones(platform: str) -> None:
-    with pytest.raises(UsageError, match=r"is not known; expected one of x86_64 .*aarch64"):
+    with pytest.raises(UsageError, match=r"is unknown; expected one of x86_64 .*aarch64"):
         parse_targets([platform], ["3.12"])
 
 
@@ -64,7 +64,7 @@ def test_a_policy_that_never_was_is_refused(platform: str) -> None:
 
 @pytest.mark.parametrize("python", ["", "2.7", "3.7", "3.12t", "python", "4.0", "3", "3.12.x", "pp310", "3.1\u0662"])
 def test_an_unknown_python_is_refused_with_the_known_ones(python: str) -> None:
-    with pytest.raises(UsageError, match=r"is not known; expected CPython 3\.8 or newer"):
+    with pytest.raises(UsageError, match=r"is unknown; expected CPython 3\.8 or newer"):
         parse_targets(["aarch64"], [python])
 
 
@@ -100,7 +100,7 @@ def test_free_threaded_builds_take_no_stable_abi() -> None:
     assert Tag("cp313", "none", "any") in ranks
 
 
-on_linux = pytest.mark.skipif(this_machine().note != "", reason="compares with this machine, which is no target")
+on_linux = pytest.mark.skipif(this_machine().note != "", reason="compares with this host, which is not a target")
 
 
 @on_linux
@@ -153,7 +153,7 @@ def test_this_machine_is_the_default() -> None:
 def test_windows_and_macos_are_targets_where_a_command_takes_them(platform: str, expected: str, label: str) -> None:
     (target,) = parse_targets([platform], ["3.12"], systems=True)
     assert (target.platform, target.label) == (expected, label)
-    with pytest.raises(UsageError, match=f"the platform '{platform}' is not known"):
+    with pytest.raises(UsageError, match=f"the platform '{platform}' is unknown"):
         parse_targets([platform], ["3.12"])
 
 
@@ -168,7 +168,7 @@ def test_markers_and_tags_of_other_systems() -> None:
 
 
 def test_a_macos_without_pythons() -> None:
-    with pytest.raises(UsageError, match="there are no Pythons for the platform 'macosx_10_15_arm64'"):
+    with pytest.raises(UsageError, match="no Python versions are known for the platform 'macosx_10_15_arm64'"):
         parse_targets(["macosx_10_15_arm64"], systems=True)
 
 

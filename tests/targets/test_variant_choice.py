@@ -116,7 +116,7 @@ def test_each_machine_gets_its_variant_of_the_five(release: Path, machine: Machi
     metadata = metadata_of(release)
 
     assert choice.label == label
-    # variantlib orders labels and knows no platforms: the first of its order that has a wheel for this machine
+    # variantlib orders labels and knows no platforms: the first of its order that has a wheel for this host
     names = {made.label for made in FIVE if made.machine == machine.machine or not made.properties}
     order = theirs((release / "demo-1.0-variants.json").read_text(), supported_by(machine, metadata))
     assert next(each for each in order if each in names) == label

@@ -73,7 +73,7 @@ def test_a_cpu_has_several_spellings(text: str, cpu: str) -> None:
 
 
 def test_an_unknown_cpu_is_wrong_usage() -> None:
-    with pytest.raises(UsageError, match="the CPU 'v9' is not known; expected one of x86-64-v1"):
+    with pytest.raises(UsageError, match="the CPU 'v9' is unknown; expected one of x86-64-v1"):
         parse_cpu("v9")
 
 

@@ -12,7 +12,7 @@ from wheel_checks.model import CheckResult, Outcome, Severity, Subject, Verdict
 from wheel_checks.phrases import and_more, joined, summarised
 
 _RANK = (Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL)
-UNREAD = "WHL000"  # stands in for all rules of a subject that could not be read
+UNREAD = "WHL000"  # is in for all rules of a subject that could not be read
 _NAMED = 2  # packages that a reason names
 _KIND = "distribution"  # the fact of a package: "wheel", "sdist" or "none"
 _PREAMBLE = re.compile(r"^it is not proven that [^:]*: ")  # the answer says that already
@@ -74,7 +74,7 @@ _NOTHING_CHECKED = Evidence(left_open=(Reason("", "nothing was checked"),))
 def of_being_checked(subjects: Iterable[Subject]) -> Evidence:
     """An open question where no rule judged any of the subjects.
 
-    What a wheel runs (SEC) says nothing of its being in order: these rules count where no other was asked for.
+    What a wheel runs (SEC) says nothing about its being in order: these rules count where no other was requested.
     """
     results = [result for subject in subjects for result in subject.results]
     answering = [result for result in results if not result.rule.startswith(OF_WHAT_RUNS)] or results

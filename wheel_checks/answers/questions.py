@@ -14,15 +14,15 @@ OF_AN_EXPECTATION = ("WHL201",)
 OF_AN_INSTALLED_EXPECTATION = ("WHL715",)
 OF_INSTALLED_GPU_CODE = ("WHL731",)
 OF_A_RELEASE = ("REL101", "REL108", "REL109")
-OF_PARITY = ("REL110",)  # where the expectation demands it
+OF_PARITY = ("REL110",)  # where the expectation requires it
 OF_A_RELEASED_ACCELERATOR = ("REL103",)  # of a file for whose platform one is expected
 
-OF_PROVENANCE = ("WHL421", "WHL422")  # that were asked for: of each file
+OF_PROVENANCE = ("WHL421", "WHL422")  # that were requested: of each file
 
 # The rules about what a wheel runs, and where it writes.
 OF_WHAT_RUNS = "SEC"
 
-# A warning of these leaves the question open: nothing is proven of a version that is not known.
+# A warning of these leaves the question open: nothing is proven of a version that is unknown.
 OPEN_BY_A_WARNING = frozenset({"WHL201"})
 
 # An error of these says that the packages do not fit together, though each can be installed.

@@ -13,7 +13,7 @@ from wheel_checks.phrases import plural
 
 @dataclass(frozen=True, slots=True)
 class ReleaseQuestion:
-    """What the expectation demands besides that all files are there and whole.
+    """What the expectation requires besides that all files are there and whole.
 
     ``parity`` of platforms; of the files with these names an ``accelerators``, that they run on GPUs (``gpus``), and
     that they are ``attested``.
@@ -39,7 +39,7 @@ def answer_release(asked: ReleaseQuestion, subjects: Sequence[Subject]) -> Answe
     words = {
         Verdict.PASS: "may be uploaded",
         Verdict.FAIL: "must not be uploaded",
-        Verdict.UNDECIDED: "must not be uploaded, since something is not proven",
+        Verdict.UNDECIDED: "must not be uploaded: not everything is proven",
     }
     return Answer(evidence.verdict, words[evidence.verdict], release.id, evidence.reasons, "", evidence.rules)
 
@@ -51,11 +51,11 @@ def answer_difference(subjects: Sequence[Subject]) -> Answer:
         evidence += gather(subject, ())
     about = subjects[0].id if subjects else ""
     if not subjects:
-        return Answer(Verdict.UNDECIDED, "not proven", about, ("there was nothing to compare",))
+        return Answer(Verdict.UNDECIDED, "not proven", about, ("nothing to compare",))
     remarks = [r for s in subjects for r in s.results if r.outcome is Outcome.FAIL]
     if evidence.verdict is Verdict.PASS:
-        but = f", but for {plural(len(remarks), 'finding')} that is no error" if len(remarks) == 1 else ""
-        but = but or (f", but for {len(remarks)} findings that are no errors" if remarks else "")
+        but = f", except for {plural(len(remarks), 'finding')} below error" if len(remarks) == 1 else ""
+        but = but or (f", except for {len(remarks)} findings below error" if remarks else "")
         reasons = (remarks[0].message,) if remarks else ()
         same = "the two sides agree" if len(subjects) > 1 or not (others := _accelerators(subjects[0])) else others
         return Answer(Verdict.PASS, f"{same}{but}", about, reasons)

@@ -11,7 +11,7 @@ from wheel_checks.model import Answer, Subject, Verdict
 from wheel_checks.phrases import joined
 
 _WEAKER = {
-    "sampled": "its code was found in samples",
+    "sampled": "its code was found by sampling",
     "declared": "by what the wheels declare",
 }
 
@@ -81,7 +81,7 @@ def _words(asked: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:
         return f"{'runs' if passes else 'does not run'} on {joined(gpus)}{driver}{weaker}"
     if passes:
         driver = f" and runs with driver {asked.driver}" if asked.driver else ""
-        return f"installs on {asked.where}{driver}; no GPU was named: --gpu GB200 asks whether it runs"
+        return f"installs on {asked.where}{driver}; to check whether it runs on a GPU, add --gpu GB200"
     if not set(OF_A_DRIVER).isdisjoint(answer.decided_by):
         return f"does not run with driver {asked.driver}"
     fits = any(rule in OF_FITTING for rule in answer.decided_by)

@@ -10,7 +10,7 @@ from typing import Any
 
 @cache
 def lines(name: str) -> frozenset[str]:
-    """The lines of the list ``name`` (without ``.txt``), but those that begin with ``#``."""
+    """The lines of the list ``name`` (without ``.txt``), but those that start with ``#``."""
     text = resources.files(__name__).joinpath(f"{name}.txt").read_text(encoding="ascii")
     return frozenset(line for line in text.splitlines() if not line.startswith("#"))
 

@@ -190,7 +190,7 @@ _SCALARS: dict[Any, tuple[_Look, tuple[type, ...], str, str]] = {
 
 
 def _value_reader(look: _Look, kinds: tuple[type, ...], one: str, many: str, policy: Policy) -> _Reader:
-    """Of values of these types, exactly (True is no number), that ``look`` turns into something else than None."""
+    """Of values of these types, exactly (True is not a number), that ``look`` turns into something else than None."""
 
     def read(value: Any) -> Any:
         found = look(value) if type(value) in kinds else None
@@ -376,9 +376,7 @@ def _unknown(value: Mapping[str, Any], known: list[str]) -> Iterable[Fault]:
 
     for key in itertools.islice((key for key in value if key not in known), MOST_FAULTS):
         nearest = get_close_matches(key[:80], known, n=1)
-        yield Fault(
-            (key,), "is no key that is known here", nearest[0] if nearest else f"one of {', '.join(sorted(known))}"
-        )
+        yield Fault((key,), "is not a known key", nearest[0] if nearest else f"one of {', '.join(sorted(known))}")
 
 
 def _check_count(value: Sized, policy: Policy) -> None:

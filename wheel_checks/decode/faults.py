@@ -71,7 +71,7 @@ def _shown(value: Any, an_object: str) -> str:
     if isinstance(value, dict | list) and value:
         return an_object if isinstance(value, dict) else "a list"
     too_long = isinstance(value, int) and not -LARGEST_NUMBER < value < LARGEST_NUMBER
-    return "a number of many digits" if too_long else str(value)
+    return "a number with many digits" if too_long else str(value)
 
 
 def _text_shown(text: str) -> str:

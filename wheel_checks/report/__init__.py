@@ -33,7 +33,7 @@ def render(report: Report, stream: TextIO, format: str, **options: Any) -> None:
     people want to see and how, so every other format ignores them. Raises UsageError for an unknown format.
     """
     if format not in _MODULES:
-        raise UsageError(f"no report format is called {format!r}", expected=f"one of {', '.join(FORMATS)}")
+        raise UsageError(f"unknown report format {format!r}", expected=f"one of {', '.join(FORMATS)}")
     renderer = importlib.import_module(f"wheel_checks.report.{_MODULES[format]}")
     renderer.render(redacted(report), stream, **(options if format == "text" else {}))
 

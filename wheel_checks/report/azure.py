@@ -60,5 +60,5 @@ def _property(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A line that is no command."""
+    """A line that is not a command."""
     return wording.without_commands(shortened(neutral(text)))

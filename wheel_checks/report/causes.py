@@ -1,4 +1,4 @@
-"""Findings grouped by cause: six libraries without code for one GPU are one thing to read, and to mend."""
+"""Findings grouped by cause: six libraries without code for one GPU are one thing to read, and to fix."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cause:
 
     @property
     def is_note(self) -> bool:
-        """True for what need not be mended."""
+        """True for what need not be fixed."""
         return self.first.outcome is Outcome.FAIL and self.first.severity is Severity.NOTE
 
     @property
@@ -94,7 +94,7 @@ def causes(found: Iterable[Found]) -> list[Cause]:
     """The findings, worst first, those of one cause together; order is kept among equals.
 
     The cause is what the rule states, else the message with placeholders for the subject and the member. What follows
-    from another finding about the same subject, which weighs as much, is left out.
+    from another finding about the same subject, which weighs as much, is omitted.
     """
     pairs = list(_without_consequences(list(found)))
     ranked = {id(result): rank for rank, result in enumerate(wording.worst_first(result for _, result in pairs))}
@@ -130,7 +130,7 @@ def problems_of(report: Report, *, everything: bool = False) -> list[Found]:
 
 
 def label_of(subject: Subject) -> str:
-    """Such as ``torch 2.11.0``; the id of a subject that is no package."""
+    """Such as ``torch 2.11.0``; the id of a subject that is not a package."""
     name = wording.fact(subject, "package") or wording.fact(subject, "name")
     version = wording.fact(subject, "version")
     is_package = subject.kind in ("wheel", "package", "distribution", "sdist") and name

@@ -32,7 +32,7 @@ def render(report: Report, stream: TextIO) -> None:
         else:
             rest.append(_plain(f"{wording.label_of(result)} {result.rule} {subject.id}: {result.message}"))
     if rest:
-        lines.append(_plain(f"{plural(len(rest), 'more finding')}, which GitHub would not show as annotations:"))
+        lines.append(_plain(f"{plural(len(rest), 'more finding')}not shown as annotations because of GitHub's limit:"))
         lines += rest
     lines.append(_plain(wording.verdict_line(report)))
     wording.write(stream, "".join(f"{line}\n" for line in lines), commands=True)
@@ -64,5 +64,5 @@ def _property(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A line that is no command."""
+    """A line that is not a command."""
     return wording.without_commands(shortened(neutral(text)))

@@ -39,7 +39,7 @@ def _entry(subject: Subject, result: CheckResult, identity: str) -> dict[str, An
         "fingerprint": identity,
         "severity": _NOT_CHECKED if unchecked else _SEVERITIES[result.severity],
         "content": {"body": "\n".join(wording.detail_lines(result))},
-        # GitLab takes no path that begins with "./", and needs a line.
+        # GitLab takes no path that starts with "./", and needs a line.
         "location": {
             "path": neutral(str(PurePosixPath(relative(on_disk or subject.id)))),
             "lines": {"begin": (place.line if place and on_disk else None) or 1},

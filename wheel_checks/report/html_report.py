@@ -62,7 +62,7 @@ def render(report: Report, stream: TextIO) -> None:
         _quiet(shown),
         "<h2>Details</h2>" * bool(shown.subjects),
         *(_subject(shown, subject, number, choices) for number, subject in enumerate(shown.subjects)),
-        f"<p>{left_out:,} more are left out; the json format holds everything.</p>" * bool(left_out),
+        f"<p>{left_out:,} more are omitted; the json format has everything.</p>" * bool(left_out),
         *(f"<p>{text_of(note)}</p>" for note in overview.notes),
         "</main>",
         f"<footer>wheelproof {text_of(report.version)}, report of {text_of(report.started)}</footer>",

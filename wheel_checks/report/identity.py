@@ -20,7 +20,7 @@ def category(report: Report) -> str:
     """``wheelproof/stack/requirements.txt/cp312 aarch64/GB200``: what distinguishes two runs on one commit.
 
     The command, what was judged, for which targets, and for which GPUs. Code scanning replaces the results of a run by
-    those of the next one with the same category, so that it says nothing of versions, which a new run changes.
+    those of the next one with the same category, so that it says nothing about versions, which a new run changes.
     """
     judged = (stack.id.partition(" on ")[0] for stack in report.subjects if stack.kind == "stack")
     names = _few(judged) or _few(fact(subject, "name") for subject in report.subjects)
@@ -32,7 +32,7 @@ def category(report: Report) -> str:
 def fingerprint(subject: Subject, result: CheckResult, seen: dict[str, int]) -> str:
     """Identifies one finding across runs: who and where, not the versions, numbers and sentences that say how much.
 
-    A line is no part of it, since lines move; ``seen`` counts what is alike otherwise.
+    A line is not part of it, since lines move; ``seen`` counts what is alike otherwise.
     """
     place = result.location or Location()
     labels = [re.sub(r"\d+", "#", evidence.label) for evidence in result.evidence]
@@ -53,7 +53,7 @@ def _target(subject: Subject) -> str:
 
 
 def _gpus(subjects: Iterable[Subject]) -> list[str]:
-    """The GPUs that were asked for, as the facts of the wheels name them."""
+    """The GPUs that were requested, as the facts of the wheels name them."""
     codes = [subject.facts.get("gpu_code") for subject in subjects]
     products = [code.get("products", ()) for code in codes if isinstance(code, dict)]
     return [str(product["name"]) for asked in products for product in asked if "name" in product]

@@ -57,9 +57,9 @@ class _Document:
 
 
 def read_report(document: Any, source: str) -> Report:
-    """The report in a JSON document. Raises FormatError, naming ``source``, when it is no report of this form."""
+    """The report in a JSON document. Raises FormatError, naming ``source``, when it is not a report of this form."""
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise FormatError(f"{source} is no report of wheelproof", expected=f"a document of the schema {SCHEMA}")
+        raise FormatError(f"{source} is not a report of wheelproof", expected=f"a document of the schema {SCHEMA}")
     read = decode(_Document, document, _POLICY, source)
     return Report(
         read.command,

@@ -19,13 +19,13 @@ LIMIT = 60_000
 """Characters: an issue of GitHub takes 65,536, and a job summary 1 MiB."""
 
 _ROWS = 100
-_LAST = 300  # characters that are kept for the sentence about what was left out
+_LAST = 300  # characters that are kept for the sentence about what was omitted
 _MARKS = {Verdict.PASS: "✅ pass", Verdict.FAIL: "❌ fail", Verdict.UNDECIDED: "❔ undecided"}
 _SPECIAL = re.compile(r"([\\`*{}\[\]#|~!@]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=//)|(?<=www)\.)")
 
 
 class _Block(NamedTuple):
-    """A section that stands by itself and ends in a newline; ``holds`` is what is missing where it is left out."""
+    """A section that stands by itself and ends in a newline; ``holds`` is what is missing where it is omitted."""
 
     text: str
     holds: str = ""
@@ -35,7 +35,7 @@ class _Block(NamedTuple):
 def render(report: Report, stream: TextIO) -> None:
     """Write the verdict, what was found by its causes, a table of what was judged, and the rest folded away.
 
-    Many wheels become a table of version by architecture. What would pass ``LIMIT`` is left out and counted.
+    Many wheels become a table of version by architecture. What would pass ``LIMIT`` is omitted and counted.
     """
     size, left = 0, Counter[str]()
     for block in _blocks(report):
@@ -47,7 +47,7 @@ def render(report: Report, stream: TextIO) -> None:
         wording.write(stream, text)
     if left:
         counted = " and ".join(plural(count, what) for what, count in left.items())
-        wording.write(stream, f"\n{counted} did not fit into {LIMIT:,} characters; the json format holds everything.\n")
+        wording.write(stream, f"\n{counted} did not fit into {LIMIT:,} characters; the json format has everything.\n")
 
 
 def _blocks(report: Report) -> Iterator[_Block]:
@@ -162,7 +162,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows[:_ROWS]]
     text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     left = len(rows) - _ROWS
-    return text + (f"\n{plural(left, 'more row')} left out; the json format holds everything.\n" if left > 0 else "")
+    return text + (f"\n{plural(left, 'more row')} omitted; the json format has everything.\n" if left > 0 else "")
 
 
 def _problem(result: CheckResult) -> str:
@@ -197,7 +197,7 @@ def _folded(summary: str, body: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Prose in which nothing is markup: HTML as entities, Markdown's own characters behind a backslash."""
+    """Prose in which nothing is markup: HTML as entities, Markdown's own characters after a backslash."""
     safe = shortened(neutral(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SPECIAL.sub(r"\\\1", safe)
 

@@ -37,7 +37,7 @@ class QuietRule:
 def found_causes(report: Report) -> list[Cause]:
     """What was found and what could not be checked, worst first, each cause once.
 
-    Subjects that the report's own overview sums up are left out, unless the report answers a question.
+    Subjects that the report's own overview sums up are omitted, unless the report answers a question.
     """
     summed_up = report.overview.summed_up if report.overview and not report.answers else frozenset[str]()
     return causes(found for found in problems_of(report) if found[0].kind not in summed_up)

@@ -64,11 +64,11 @@ def _sections(report: Report, number: int) -> Iterator[str]:
             f'<div class="body">\n{sections}</div>\n</details>'
         )
     if left_out:
-        yield f"<p>{plural(left_out, 'more finding')}; the report in the json format holds everything.</p>"
+        yield f"<p>{plural(left_out, 'more finding')}; the report in the json format has everything.</p>"
 
 
 def _shown(report: Report) -> tuple[dict[int, list[CheckResult]], int]:
-    """The findings that are shown, by the place of their subject, and how many are left out."""
+    """The findings that are shown, by the place of their subject, and how many are omitted."""
     shown: dict[int, list[CheckResult]] = {}
     left, left_out = _MOST, 0
     for place, subject in enumerate(report.subjects):

@@ -75,7 +75,7 @@ def render(
 def _body(console: ReportConsole, report: Report, verbose: int) -> None:
     """Of many subjects those that do not pass come first, then the table of all, then what else is worth a word.
 
-    A report with its own overview has that behind the subjects that have findings. Where there are answers, the
+    A report with its own overview has that after the subjects that have findings. Where there are answers, the
     findings of many subjects are grouped by their causes.
     """
     shown = report.subjects

@@ -109,7 +109,7 @@ _ACCELERATORS = {"cuda": "CUDA", "rocm": "ROCm", "xpu": "XPU", "cpu": "CPU", "no
 
 
 def accelerator_label(subject: Subject) -> str:
-    """``CUDA 13.0``, ``ROCm 6.4``, ``CPU``, ``no accelerator``; "" when the accelerator is not known."""
+    """``CUDA 13.0``, ``ROCm 6.4``, ``CPU``, ``no accelerator``; "" when the accelerator is unknown."""
     accelerator = fact(subject, "accelerator")
     version = fact(subject, "accelerator_version", "cuda") if accelerator not in ("cpu", "none") else ""
     return f"{_ACCELERATORS.get(accelerator, accelerator)} {version}".strip()
@@ -125,7 +125,7 @@ _RUNS = {
 
 
 def archive_line(subject: Subject) -> str:
-    """Says of a wheel that was read from afar what of its archive was not read; "" where all was."""
+    """Says of a wheel that was read remotely what of its archive was not read; "" where all was."""
     archive = subject.facts.get("archive")
     if not isinstance(archive, dict) or archive.get("proven") is not False:
         return ""
@@ -134,7 +134,7 @@ def archive_line(subject: Subject) -> str:
 
 
 def gpu_lines(subject: Subject) -> list[str]:
-    """How the subject runs on each GPU that was asked for: ``GB300 (10.3): runs natively (sm_100)``."""
+    """How the subject runs on each GPU that was requested: ``GB300 (10.3): runs natively (sm_100)``."""
     code = subject.facts.get("gpu_code")
     asked = code.get("products", ()) if isinstance(code, Mapping) else ()
     certainty = code.get("certainty", "exact") if isinstance(code, Mapping) else "exact"
@@ -156,7 +156,7 @@ _RUN_WORDS = {
 
 
 def gpu_label(subject: Subject) -> str:
-    """How the subject runs on the GPUs that were asked for, in few words: ``native: GH200, GB200; not: T4``."""
+    """How the subject runs on the GPUs that were requested, in few words: ``native: GH200, GB200; not: T4``."""
     code = subject.facts.get("gpu_code")
     asked = code.get("products", ()) if isinstance(code, Mapping) else ()
     named = {how: [p["name"] for p in asked if _how(p) == how] for how in _RUN_WORDS}
@@ -164,13 +164,13 @@ def gpu_label(subject: Subject) -> str:
 
 
 def size_label(subject: Subject) -> str:
-    """The size of the file in human units; "" when it is not known."""
+    """The size of the file in human units; "" when it is unknown."""
     size = subject.facts.get("size")
     return human_bytes(size) if isinstance(size, int) else ""
 
 
 def machine_of(subject: Subject) -> str:
-    """The architecture that the wheel is for: ``aarch64``, ``macosx_arm64``, ``any``; "" when it is not known.
+    """The architecture that the wheel is for: ``aarch64``, ``macosx_arm64``, ``any``; "" when it is unknown.
 
     The platform tags come first (PEP 600 and its elders put the architecture last): the machine that the wheel was
     judged for is not the wheel's own, and a whole release is judged for none.
@@ -181,7 +181,7 @@ def machine_of(subject: Subject) -> str:
 
 
 def version_key(text: str) -> tuple[int, Version, str]:
-    """Sorts versions as PEP 440 does; what is no version comes last, in alphabetical order."""
+    """Sorts versions as PEP 440 does; what is not a version comes last, in alphabetical order."""
     try:
         return 0, Version(text), ""
     except InvalidVersion:
@@ -189,7 +189,7 @@ def version_key(text: str) -> tuple[int, Version, str]:
 
 
 def flat_facts(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Every fact as a ``(dotted.name, text)`` pair of safe lines; lists joined by commas, empty facts left out.
+    """Every fact as a ``(dotted.name, text)`` pair of safe lines; lists joined by commas, empty facts omitted.
 
     So are the ``CASES`` of a report of tests, which may be thousands.
     """
@@ -221,19 +221,19 @@ def worst_first(results: Iterable[CheckResult]) -> list[CheckResult]:
 def problems(subject: Subject, *, everything: bool = False) -> list[CheckResult]:
     """The failures and the checks that could not be made, worst first.
 
-    What only a publisher can mend is left out where an installer asks, unless ``everything`` is wanted.
+    What only a publisher can fix is omitted where an installer asks, unless ``everything`` is wanted.
     """
     found = (result for result in subject.results if result.outcome in (Outcome.FAIL, Outcome.ERROR))
     return worst_first(result for result in found if everything or subject.concerns_reader(result))
 
 
 def concerning(subjects: Iterable[Subject]) -> list[CheckResult]:
-    """The results of these subjects but for what only a publisher can mend where an installer asks."""
+    """The results of these subjects but for what only a publisher can fix where an installer asks."""
     return [result for subject in subjects for result in subject.results if subject.concerns_reader(result)]
 
 
 def publisher_phrase(report: Report) -> str:
-    """``14 findings for the publisher``: those that are left out; "" when none are."""
+    """``14 findings for the publisher``: those that are omitted; "" when none are."""
     count = sum(len(subject.results) for subject in report.subjects) - len(concerning(report.subjects))
     return f"{plural(count, 'finding')} for the publisher" if count else ""
 
@@ -297,7 +297,7 @@ def counts_phrase(results: Iterable[CheckResult]) -> str:
 
 
 def silenced_phrase(report: Report) -> str:
-    """``3 rules silenced by pyproject.toml``: what the file of a tree left out of this run; "" for nothing."""
+    """``3 rules silenced by pyproject.toml``: what the file of a tree omitted from this run; "" for nothing."""
     tree = report.tree
     if tree is None or not tree.silenced:
         return ""
@@ -359,15 +359,15 @@ def _obstacle(line: str) -> str:
     if len(line) > _LONGEST_COMMAND:
         return f"one has {len(line):,} characters"
     if _RUNNER_COMMAND.search(line):
-        return "an argument holds what GitHub or Azure takes for a command"
+        return "an argument contains a GitHub or Azure workflow command"
     if odd := next((character for character in line if not character.isprintable() or _UNSAFE.match(character)), ""):
         return f"an argument holds U+{ord(odd):04X}"
-    return "one begins with ::" if _COMMAND.match(line) else ""
+    return "one starts with ::" if _COMMAND.match(line) else ""
 
 
 def fix_document(fix: Fix) -> dict[str, Any]:
-    """A fix for programs: commands as quoted strings, the vector of each (None for what is no single vector), and all
-    steps as data. A fix in which a command is missing has its other steps as data only.
+    """A fix for programs: commands as quoted strings, the vector of each (None for what is not a single vector), and
+    all steps as data. A fix in which a command is missing has its other steps as data only.
     """
     complete = not any(isinstance(step, NoCommand) for step in fix.commands)
     commands = [step for step in fix.commands if complete and not isinstance(step, (Options, NoCommand))]

@@ -24,7 +24,7 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 class HttpClient:
     """Reads http, https and file URLs; one client serves many threads. Close it, or use it in a ``with`` block.
 
-    ``cache`` stays open after :meth:`close`: it belongs to who made it. ``offline`` reads from the cache alone,
+    ``cache`` stays open after :meth:`close`: it belongs to who made it. ``offline`` reads only from the cache,
     ``refresh`` asks once again for each page that the cache holds, however fresh it is.
     ``timeout`` is the seconds to wait for a connection and for bytes; ``deadline`` the seconds for everything, from now
     on. ``retries`` more attempts follow a failure that may pass, the first after about ``backoff`` seconds, each later
@@ -78,7 +78,7 @@ class HttpClient:
 
     @property
     def refresh(self) -> bool:
-        """Whether what was read in the last minutes is to be asked for once more."""
+        """Whether what was read in the last minutes is to be requested once more."""
         return self._session.options.refresh
 
     def time_left(self, at_most: float) -> float:

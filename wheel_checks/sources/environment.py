@@ -18,7 +18,7 @@ from wheel_checks.formats.elf.bytes import BytesNeeded, WholeFile
 from wheel_checks.formats.elf.header import HEAD, MAGIC, read_header
 from wheel_checks.sources.file_tree import FileTree
 
-EXPECTED = "an interpreter, a virtual environment, a folder made by --target, or the root folder of a container"
+EXPECTED = "an interpreter, a virtual environment, a folder made with --target, or the root folder of a container"
 _LARGEST_CONFIG = 64 * 1024  # bytes of pyvenv.cfg and of a .pth file; real ones have a few lines
 _LARGEST_PTH_LINES = 1_000
 _VERSION = re.compile(r"python(3)\.(\d{1,2})(t?)")
@@ -53,9 +53,9 @@ class PathEntry:
 class Environment:
     """A Python environment. Paths are those of ``tree``; ``entries`` are in the order in which imports search them.
 
-    ``kind`` is "venv", "base" or "target" (a flat folder). ``interpreter`` is "" if there isn't one; ``python`` is
+    ``kind`` is "venv", "base" or "target" (a flat folder). ``interpreter`` is "" if none exists; ``python`` is
     (major, minor) and ``machine`` as platform tags name it, None and "" when nothing says. ``found`` says how it was
-    chosen; ``notes`` are sentences about what was assumed or left out.
+    chosen; ``notes`` are sentences about what was assumed or omitted.
     """
 
     tree: FileTree
@@ -75,7 +75,7 @@ def find_environment(path: str = "", *, variables: Mapping[str, str], root: str 
     """The environment at ``path``, in the file system below ``root``.
 
     Without ``path`` the active one (VIRTUAL_ENV, CONDA_PREFIX), else that of the python3 on PATH; in another root the
-    first that holds torch, or anything. Raises NotFoundError if there isn't one, SourceError when it cannot be read.
+    first that holds torch, or anything. Raises NotFoundError if none exists, SourceError when it cannot be read.
     """
     tree = FileTree(os.path.realpath(root))
     if not tree.is_this_machine:
@@ -97,14 +97,14 @@ def _active(tree: FileTree, variables: Mapping[str, str]) -> Environment:
             return _at(tree, variables[name], variables, f"{name} names it")
     for folder in variables.get("PATH", "").split(os.pathsep):
         candidate = posixpath.join(folder, "python3")
-        # Neither what lies in the current folder, nor a script that starts another, such as a version manager's.
+        # Neither what is in the current folder, nor a script that starts another, such as a version manager's.
         if folder.startswith("/") and _machine_of(tree, candidate):
             return _at(tree, candidate, variables, "its python3 is the first on PATH")
-    raise NotFoundError("there is no active environment, and no python3 on PATH", expected=f"--python with {EXPECTED}")
+    raise NotFoundError("no active environment, and no python3 on PATH", expected=f"--python with {EXPECTED}")
 
 
 def _is_root_folder(tree: FileTree, path: str) -> bool:
-    """Whether a folder is a whole file system: it has /usr and /etc, and is no environment itself."""
+    """Whether a folder is a whole file system: it has /usr and /etc, and is not an environment itself."""
     return path != "/" and tree.is_folder(f"{path}/usr") and tree.is_folder(f"{path}/etc") and not _is_flat(tree, path)
 
 

@@ -1,4 +1,4 @@
-"""A file system to be looked at: this machine's, or one that lies below a folder, such as a container's."""
+"""A file system to be inspected: this host's, or one that is below a folder, such as a container's."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class FileTree:
 
     @property
     def is_this_machine(self) -> bool:
-        """True when nothing lies between these paths and those of this machine."""
+        """True when nothing lies between these paths and those of this host."""
         return self.root == "/"
 
     def outside(self, path: str) -> str:
-        """The path under which this machine knows the file or folder, its symbolic links followed within the tree."""
+        """The path under which this host knows the file or folder, its symbolic links followed within the tree."""
         return path if self.is_this_machine else _resolve(self.root, path)
 
     def is_file(self, path: str) -> bool:
@@ -43,7 +43,7 @@ class FileTree:
         return "\0" not in path and Path(self.outside(path)).is_dir()
 
     def size(self, path: str) -> int | None:
-        """The size of a regular file in bytes, None if there isn't one."""
+        """The size of a regular file in bytes, None if none exists."""
         try:
             status = os.stat(self.outside(path))  # called for every file: a Path takes twice the time
         except (OSError, ValueError):
@@ -57,9 +57,9 @@ class FileTree:
         return "/" + os.path.relpath(_resolve(self.root, path), self.root)
 
     def read(self, path: str, limit: int) -> bytes | None:
-        """The content of a regular file, its first ``limit`` + 1 bytes if it is longer; None if there isn't one.
+        """The content of a regular file, its first ``limit`` + 1 bytes if it is longer; None if none exists.
 
-        Raises SourceError when it is there and cannot be read.
+        Raises SourceError when it is present and cannot be read.
         """
         if not self.is_file(path):
             return None
@@ -80,7 +80,7 @@ class FileTree:
     def walk(self, folder: str) -> dict[str, int]:
         """The size in bytes of every regular file below ``folder``, by its path relative to it.
 
-        Byte code caches are left out, and folders that are symbolic links are not entered. Raises SourceError when a
+        Byte code caches are omitted, and folders that are symbolic links are not entered. Raises SourceError when a
         folder cannot be read, or there are more than MAX_FILES files.
         """
         files: dict[str, int] = {}
@@ -89,7 +89,7 @@ class FileTree:
             if size is not None:
                 files[path] = size
             if len(files) > MAX_FILES:
-                raise SourceError(f"the folder {folder} holds more than {MAX_FILES:,} files")
+                raise SourceError(f"the folder {folder} contains more than {MAX_FILES:,} files")
         return files
 
     def digests(

@@ -40,10 +40,12 @@ class CommitFiles:
         folder = real_path(near.parent)
         root = repository_of(folder)
         if root is None:
-            raise UsageError(f"{near} is in no git repository", expected="a file to compare with, or a git repository")
+            raise UsageError(
+                f"{near} is not in a git repository", expected="a file to compare with, or a git repository"
+            )
         program = find_program("git", environ)
         if program is None:
-            raise UsageError("git was not found", expected="git on PATH, or a file to compare with")
+            raise UsageError("git not found", expected="git on PATH, or a file to compare with")
         self._root, self._program, self._environ = root, program, environ
         self.reference = reference
         asked = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}", limit=4096)
@@ -54,13 +56,13 @@ class CommitFiles:
             raise UsageError(what + (f": {said}" if said else ""), expected="a file, a branch, a tag or a commit")
 
     def read(self, path: Path, limit: int) -> bytes:
-        """The file that lies at ``path`` in the working tree, as it is in the commit.
+        """The file that is at ``path`` in the working tree, as it is in the commit.
 
         Raises NotFoundError where the commit has none, and SourceError where it has more than ``limit`` bytes.
         """
         place = real_path(path.parent) / path.name
         if not place.is_relative_to(self._root):
-            raise NotFoundError(f"{path} lies outside of the repository {self._root}")
+            raise NotFoundError(f"{path} is outside of the repository {self._root}")
         inside = place.relative_to(self._root).as_posix()
         found = self._git("cat-file", "blob", f"{self._commit}:{inside}", limit=limit + 1)
         if found.status:

@@ -1,4 +1,4 @@
-"""Which indexes to ask: what the flags say, else what uv and pip are configured to use on this machine.
+"""Which indexes to ask: what the flags say, else what uv and pip are configured to use on this host.
 
 There are four settings: the index, the extra indexes, the places to find links, and whether to use no index. Each is
 taken whole from the first of these that sets it:
@@ -12,7 +12,7 @@ taken whole from the first of these that sets it:
 5. for the index: the default that uv's help names, which is pip's too.
 
 The files of uv upwards from the current folder are a tree's: an address that only they name is contacted when
-``--trust-index`` trusts it, or when it lies below one that the user has configured. Else it is ``refused``. All other
+``--trust-index`` trusts it, or when it is below one that the user has configured. Else it is ``refused``. All other
 files are the user's or the system's, the pip.conf of the active environment (VIRTUAL_ENV) included.
 
 So uv wins over pip where both say something. Nothing is merged across sources, not even what uv itself would
@@ -50,7 +50,7 @@ class IndexConfig:
 
     ``origin`` says for each URL where it was set ("--index-url", "PIP_INDEX_URL", "/etc/pip.conf"). ``strategy`` is
     "merge" (every index counts, as with pip) or "first-index" (the first one that knows the project counts, as with
-    uv); ``indexes`` stand in the order in which they are asked. ``notes`` are sentences about what was left out.
+    uv); ``indexes`` are in the order in which they are asked. ``notes`` are sentences about what was omitted.
     ``refused`` are addresses that an installer would ask here and that only a tree names; ``trust`` decides about more.
     """
 
@@ -104,8 +104,8 @@ def configured_indexes(
 
     ``trust`` is what ``--trust-index`` says.
 
-    Raises UsageError for a configuration file that cannot be read, for a place that is no URL of a known kind, and when
-    nothing names an index and uv, whose default would be used, is not installed.
+    Raises UsageError for a configuration file that cannot be read, for a place that is not a URL of a known kind, and
+    when nothing names an index and uv, whose default would be used, is not installed.
     """
     flags = _Settings(
         index=(_place(index_url, cwd, "--index-url"), "--index-url") if index_url else None,
@@ -127,7 +127,7 @@ def configured_indexes(
     configured = [url for source in sources if source.tree is None for url, _ in source.places]
     default = _default_index() if index is None and not no_index else ("", "")
     if index is not None and index.tree is not None:
-        with contextlib.suppress(UsageError):  # without uv its default is not known, and nothing else lacks it
+        with contextlib.suppress(UsageError):  # without uv its default is unknown, and nothing else lacks it
             configured.append(_default_index()[0])
     door = _Door(trust.with_places([*configured, default[0]]))
     strategy, asked = MERGE, list[tuple[str, str]]()
@@ -273,13 +273,13 @@ def _typed(values: Mapping[str, Any], key: str, kind: type, path: Path) -> Any:
 def _texts(values: Mapping[str, Any], key: str, path: Path) -> list[str]:
     listed: list[Any] = _typed(values, key, list, path) or []
     if not all(isinstance(item, str) for item in listed):
-        raise UsageError(f"{key} in {path} holds something that is no string", expected="a list of strings")
+        raise UsageError(f"{key} in {path} contains a value that is not a string", expected="a list of strings")
     return listed
 
 
 def _strategy(text: str, origin: str) -> str:
     if text not in _UV_STRATEGIES:
-        raise UsageError(f"the index strategy {text!r} ({origin}) is not known", expected=", ".join(_UV_STRATEGIES))
+        raise UsageError(f"the index strategy {text!r} ({origin}) is unknown", expected=", ".join(_UV_STRATEGIES))
     return _UV_STRATEGIES[text]
 
 
@@ -316,9 +316,9 @@ def _place(value: str, folder: Path, origin: str) -> str:
         try:
             return (folder / Path(value).expanduser()).absolute().as_uri()
         except RuntimeError as error:  # the home of a user who does not exist
-            raise UsageError(f"{origin} names the path {value!r}, whose home folder is not known") from error
+            raise UsageError(f"{origin} names the path {value!r}, whose home folder is unknown") from error
     if scheme[1].lower() not in {"http", "https", "file"}:
         raise UsageError(
-            f"{origin} names a place of the kind {scheme[1]!r}", expected="an http, https or file URL, or a path"
+            f"{origin} names a location of the kind {scheme[1]!r}", expected="an http, https or file URL, or a path"
         )
     return value

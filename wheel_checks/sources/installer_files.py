@@ -100,9 +100,7 @@ def _read_toml(path: Path) -> dict[str, Any] | None:
     try:
         return None if text is None else tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(
-            f"{path} is no valid TOML: {error}", hint="uv would refuse it too; mend or remove it"
-        ) from error
+        raise UsageError(f"{path} is not valid TOML: {error}", hint="uv rejects it, too; fix or remove it") from error
 
 
 def _read_ini(path: Path) -> Iterator[tuple[str, dict[str, tuple[str, str]]]]:
@@ -115,6 +113,8 @@ def _read_ini(path: Path) -> Iterator[tuple[str, dict[str, tuple[str, str]]]]:
     except configparser.Error as error:
         # the text of the error quotes the file, which may hold a password
         line = getattr(error, "lineno", None) or next((number for number, _ in getattr(error, "errors", ())), "?")
-        raise UsageError(f"{path} is no valid pip configuration (see line {line})", hint="mend or remove it") from error
+        raise UsageError(
+            f"{path} is not a valid pip configuration (see line {line})", hint="fix or remove it"
+        ) from error
     for section in parser.sections():
         yield section, {key.replace("_", "-"): (value, str(path)) for key, value in parser.items(section)}

@@ -90,12 +90,12 @@ class LocalFile:
 
     def _changed(self) -> ChangedFileError:
         return ChangedFileError(
-            f"{self.location} changed while it was read", hint="wait until it is written, then try again"
+            f"{self.location} changed while it was read", hint="wait until it is complete, then try again"
         )
 
 
 def check_range(location: str, offset: int, length: int, size: int) -> None:
-    """Raise SourceError unless ``length`` bytes at ``offset`` lie inside a file of ``size`` bytes."""
+    """Raise SourceError unless ``length`` bytes at ``offset`` are inside a file of ``size`` bytes."""
     if offset < 0 or length < 0 or offset + length > size:
         raise SourceError(f"{location} has {size} bytes and none at {offset} to {offset + length}")
 

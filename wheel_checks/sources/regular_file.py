@@ -1,4 +1,4 @@
-"""Opening and reading files by name without waiting: what is no regular file is refused in a sentence.
+"""Opening and reading files by name without waiting: what is not a regular file is rejected with a message.
 
 Opening a named pipe waits for its writer, and a device such as /dev/zero has no end. Every file that is read by a name
 is opened here, whoever chose the name: a test over the syntax tree holds this, with the exceptions that it lists.
@@ -93,7 +93,7 @@ def descriptor_of(path: str | os.PathLike[str], *, given: bool = False) -> int:
         _refuse_what_is_not_regular(os.stat(name), name)  # noqa: PTH116  # opening a device may already change it
         descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except ValueError:
-        raise OSError(errno.EINVAL, "its name holds a null character", name) from None
+        raise OSError(errno.EINVAL, "its name contains a null character", name) from None
     try:
         _refuse_what_is_not_regular(os.fstat(descriptor), name)  # another file may have taken the name meanwhile
     except OSError:

@@ -1,4 +1,4 @@
-"""Which repository a folder lies in: what one repository says decides nothing about what lies outside of it."""
+"""Which repository a folder is in: what one repository says decides nothing about what is outside of it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ MOST = 1000  # files
 
 
 def read_requirements_file(path: Path) -> bytes:
-    """The content of a file of requirements. Raises UsageError when it cannot be read."""
+    """The content of a requirements file. Raises UsageError when it cannot be read."""
     try:
         return read_whole(path, LARGEST)
     except OSError as error:
@@ -22,7 +22,9 @@ def read_requirements_file(path: Path) -> bytes:
 
 
 def is_built(requirement: str) -> bool:
-    """Whether pip builds what a requirement names, in spite of ``--only-binary``: a path or a URL that is no wheel."""
+    """Whether pip builds what a requirement names, in spite of ``--only-binary``: a path or a URL that is not a
+    wheel.
+    """
     try:
         place = Requirement(requirement).url
     except InvalidRequirement:

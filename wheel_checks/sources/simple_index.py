@@ -82,7 +82,7 @@ class SimpleIndex:
 
     @property
     def config(self) -> IndexConfig:
-        """The indexes that are asked for what is not pinned."""
+        """The indexes that are requested what is not pinned."""
         return self._config
 
     @property
@@ -110,7 +110,7 @@ class SimpleIndex:
             return SimpleIndex(self._client, alone).files(project, every=every)
         config.require_trusted(project)
         if not config.indexes and not config.find_links:
-            raise UsageError("there is no index to ask", hint="give --index-url or --find-links")
+            raise UsageError("no index is configured", hint="give --index-url or --find-links")
         with ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="index") as pool:
             links = [pool.submit(self._find_links, place, name) for place in config.find_links]
             asked = [index for index in config.indexes if redact(index) not in self._silent]
@@ -145,7 +145,7 @@ class SimpleIndex:
             asked = ", ".join([*listing.not_found, *map(redact, self._config.find_links)])
             raise NotFoundError(
                 f"no project {project!r} is known to {asked}",
-                hint="check the spelling; --index-url and --find-links name other places",
+                hint="check the spelling, or add other locations with --index-url and --find-links",
             )
         return listing
 

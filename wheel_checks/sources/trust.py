@@ -59,7 +59,7 @@ class UntrustedAddressError(SourceError):
 
     def __init__(self, subject: str, addresses: Sequence[Address]) -> None:
         hosts = list(dict.fromkeys(address.host for address in addresses if address.host))
-        hint = "nothing contacts it: name an index, a wheel or a requirement on the command line instead"
+        hint = "it is not contacted: name an index, a wheel or a requirement on the command line instead"
         if hosts:
             flags, listed = (" ".join(f"--trust-index {host}" for host in hosts)), ", ".join(map(_quoted, hosts))
             hint = f"add {flags} to contact it, or set trust-index = [{listed}] in ~/.config/wheelproof/wheelproof.toml"
@@ -101,7 +101,7 @@ class _Canonical:
 
 
 def _name_of(host: str) -> str:
-    """The host in lower case, in ASCII, without the root's dot; "" for what is no host."""
+    """The host in lower case, in ASCII, without the root's dot; "" for what is not a host."""
     try:
         name = host.encode("idna").decode("ascii") if not host.isascii() else host
     except UnicodeError:
@@ -156,7 +156,7 @@ class Trust:
         return cls(tuple(map(_entry, texts)))
 
     def with_places(self, urls: Iterable[str]) -> Trust:
-        """Also what lies at or below these URLs, which the user has configured. Their host alone is not trusted.
+        """Also what is at or below these URLs, which the user has configured. Their host alone is not trusted.
 
         Other paths of a host may be a stranger's, and would get the login that the user has for it.
         """
@@ -192,7 +192,7 @@ def with_url(requirement: Requirement, url: str) -> str:
 
 
 def allowed_requirement(requirement: Requirement, trust: Trust, where: str) -> str:
-    """The text of a requirement that stands at ``where``. Raises UntrustedAddressError for an untrusted direct URL."""
+    """The text of a requirement that is at ``where``. Raises UntrustedAddressError for an untrusted direct URL."""
     if not requirement.url:
         return str(requirement)
     url = trust.allowed(requirement.url)

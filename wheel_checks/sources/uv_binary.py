@@ -28,7 +28,7 @@ class Answer:
 
 
 def find_uv() -> str:
-    """The path of uv: of its Python package, else of the search path. Raises SourceError if there isn't one."""
+    """The path of uv: of its Python package, else of the search path. Raises SourceError if none exists."""
     try:
         from uv import find_uv_bin
 
@@ -36,7 +36,9 @@ def find_uv() -> str:
     except (ImportError, FileNotFoundError):
         found = find_program("uv", os.environ)
     if found is None:
-        raise SourceError("uv, which resolves requirements, is not installed", hint="python -m pip install uv")
+        raise SourceError(
+            "uv is not installed, which is needed to resolve requirements", hint="python -m pip install uv"
+        )
     return found
 
 
@@ -60,7 +62,7 @@ def run_installer(name: str, command: Sequence[str], environ: Mapping[str, str],
     if ended.timed_out:
         raise DeadlineError(f"{name} did not finish within {timeout:g} seconds", hint="see --deadline")
     if ended.status < 0:
-        what = f"{name} was ended by signal {-ended.status}"
+        what = f"{name} was killed by signal {-ended.status}"
         raise SourceError(what, hint="it may have run out of memory; try again")
     output, words = (_ANSI.sub("", said.decode(errors="replace")) for said in (ended.output, ended.errors))
     return Answer(ended.status, output, redact_text(words))

@@ -26,7 +26,7 @@ class VariantFiles:
     def read(self, file: IndexFile) -> tuple[VariantMetadata, int]:
         """What the document says, and its size in bytes.
 
-        Raises FormatError for what is no variant metadata or does not match the hash of the index, and SourceError.
+        Raises FormatError for what is not a variant metadata or does not match the hash of the index, and SourceError.
         """
         with self._lock:
             if file.url not in self._known:
@@ -48,7 +48,7 @@ class VariantFiles:
         if wanted and digest != wanted:
             raise FormatError(
                 f"{file.file_name} has the SHA-256 {digest}",
-                expected=f"{wanted}, as the index says",
-                hint="the index page must be made again when the document changes",
+                expected=f"{wanted}, as stated by the index",
+                hint="the index page must be regenerated when the document changes",
             )
         return parse_variant_metadata(body, file.file_name), len(body)

@@ -43,7 +43,7 @@ class Conditions:
     _environment: Mapping[str, str] | None = None
 
     def hold(self, marker: str) -> bool:
-        """Whether the marker holds; "" always does. Raises FormatError for what is no marker."""
+        """Whether the marker holds; "" always does. Raises FormatError for what is not a marker."""
         if not marker:
             return True
         if marker not in self._known:
@@ -62,7 +62,7 @@ class Conditions:
             return parsed.evaluate(dict(self._environment))
         except (InvalidMarker, InvalidVersion, UndefinedComparison, UndefinedEnvironmentName, RecursionError, KeyError):
             raise FormatError(
-                f"the marker {marker[:_SHOWN]!r} cannot be evaluated", expected="one as in PEP 508"
+                f"the marker {marker[:_SHOWN]!r} cannot be evaluated", expected="a marker as in PEP 508"
             ) from None
 
     def _constant(self, found: re.Match[str]) -> str:

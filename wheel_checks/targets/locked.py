@@ -56,7 +56,7 @@ class Selected:
 
 
 def validated(lock: Lock, choice: ExtrasAndGroups, name: str) -> ExtrasAndGroups:
-    """The choice with normalised names, and every extra where all are asked for.
+    """The choice with normalised names, and every extra where all are requested.
 
     Raises UsageError for an extra or a group that the lock ``name`` does not have, and for a choice that it declares to
     be in conflict.
@@ -78,7 +78,7 @@ def validated(lock: Lock, choice: ExtrasAndGroups, name: str) -> ExtrasAndGroups
     if lock.format == PDM:
         groups, extras = (*groups, *extras), ()
     if lock.format == PIXI and len(groups) > 1:
-        raise UsageError("several environments of pixi were named", expected="one --group for pixi.lock")
+        raise UsageError("several pixi environments were given", expected="one --group for pixi.lock")
     return ExtrasAndGroups(extras, tuple(dict.fromkeys(groups)))
 
 
@@ -105,7 +105,7 @@ def covered_targets(lock: Lock, targets: Iterable[Target], choice: ExtrasAndGrou
 
 
 def python_of(lock: Lock, choice: ExtrasAndGroups) -> str:
-    """The Python that an environment of pixi has, such as "3.13", "" for another format, or when it is not known."""
+    """The Python that an environment of pixi has, such as "3.13", "" for another format, or when it is unknown."""
     if lock.format != PIXI:
         return ""
     environment = lock.chosen.get(choice.groups[0] if choice.groups else lock.default_groups[0], {})
@@ -285,7 +285,7 @@ class _Walk:
         """The package that an edge leads to; several only where the lock does not distinguish them."""
         found = self.by_name.get(edge.name, [])
         if not found:
-            self.open.setdefault(f"{edge.name} is required, and the lock has no entry for it")
+            self.open.setdefault(f"{edge.name} is required, but the lock has no entry for it")
             return []
         if edge.version:
             found = [p for p in found if p.version == edge.version] or found
@@ -329,11 +329,11 @@ class _Walk:
                         demanded.setdefault(edge.name, []).append(edge.specifier)
                         front.extend(self.by_name.get(edge.name, ())[:1])
         packages = [self._of_demands(name, demanded.get(name, ())) for name in self.by_name if name in seen]
-        note = "it does not say which packages its groups ask for, so that all of them count"
+        note = "it does not say which packages its groups require, so all of them count"
         return Selected(self.target, tuple(packages), open=tuple(self.open), notes=(note,))
 
     def _of_demands(self, name: str, specifiers: Sequence[str]) -> LockedPackage:
-        """Of several versions of a package the newest that fits the Python and all demands."""
+        """Of several versions of a package the latest that fits the Python and all demands."""
         found = self.by_name[name]
         if len(found) == 1:
             return found[0]

@@ -49,7 +49,7 @@ _OTHER_SYSTEMS: tuple[tuple[re.Pattern[str], dict[str, str], dict[str | None, st
 def target_of_tags(tags: Iterable[Tag]) -> Target | None:
     """The Linux target that the tags name, None when they name none (another system, or ``any``) or several machines.
 
-    The Python is the interpreter's (``cp312``), and this machine's for tags that fit several (``abi3``, ``py3``); the
+    The Python is the interpreter's (``cp312``), and this host's for tags that fit several (``abi3``, ``py3``); the
     glibc is the oldest that the wheel accepts.
     """
     tags = list(tags)
@@ -70,7 +70,7 @@ def target_of_tags(tags: Iterable[Tag]) -> Target | None:
 
 
 def newest_machines(tags: Iterable[Tag], python: Target) -> tuple[Target, ...]:
-    """The newest machine of each kind that a wheel with these tags installs on, with the Python of ``python``.
+    """The latest machine of each kind that a wheel with these tags installs on, with the Python of ``python``.
 
     What the wheel requires may need a newer system than its own tag. For a wheel of any platform it is ``python``.
     None at all where a tag names a kind that no target describes.

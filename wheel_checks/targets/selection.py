@@ -64,8 +64,8 @@ class Choice:
     """What an installer would take.
 
     ``chosen`` is the wheel, or None; ``sdist`` the source archive that an installer would build instead, when the
-    newest version that it may take has no wheel for the target. ``version`` is that of whichever it is.
-    ``newest_release`` is the newest version that the requirement allows, for whatever platform. ``applies`` is False
+    latest version that it may take has no wheel for the target. ``version`` is that of whichever it is.
+    ``newest_release`` is the latest version that the requirement allows, for whatever platform. ``applies`` is False
     when the requirement's own marker does not hold on the target: then nothing is installed. ``notes`` are sentences
     that a user should know although a file was chosen; ``explanation`` says why no wheel was.
     """
@@ -166,9 +166,9 @@ def choose(
 
 
 def release_wheels(requirement: Requirement, files: Sequence[IndexFile], *, pre: bool = False) -> tuple[IndexFile, ...]:
-    """Every wheel, for whatever target, of the releases that the requirement matches; of the newest when it names none.
+    """Every wheel, for whatever target, of the releases that the requirement matches; of the latest when it names none.
 
-    ``torch>=2.9,<2.12`` gives the wheels of every release in that range, ``torch`` those of the newest. Pre-releases
+    ``torch>=2.9,<2.12`` gives the wheels of every release in that range, ``torch`` those of the latest. Pre-releases
     and yanked files count as for :func:`choose`; variant wheels (PEP 825) are among the wheels. Ordered by version,
     then file name.
     """
@@ -195,7 +195,7 @@ def _applies(requirement: Requirement, target: Target) -> bool:
     except (UndefinedComparison, UndefinedEnvironmentName) as error:
         raise UsageError(
             f"the marker of {requirement.name} cannot be evaluated: {error}",
-            hint="see the dependency specifiers, PEP 508",
+            hint="see the specification of dependency specifiers, PEP 508",
         ) from error
 
 
@@ -206,7 +206,7 @@ def _parse_all(
     candidates, rejected = [], []
     for file in files:
         if not is_file_of(file.file_name, requirement.name):
-            sentence = f"{file.file_name} is no wheel or source archive of {requirement.name}"
+            sentence = f"{file.file_name} is not a wheel or source archive of {requirement.name}"
             rejected.append(Rejection(file, Reason.NO_CANDIDATE, sentence))
             continue
         try:
@@ -312,10 +312,10 @@ def _explain(
     """One sentence that says why there is nothing to take."""
     name = requirement.name
     if not candidates:
-        return f"the URL leads to no file of {name}" if requirement.url else f"there is no file of {name}"
+        return f"the URL does not point to a file of {name}" if requirement.url else f"there is no file of {name}"
     if not matching:
         return (
-            f"no version of {name} matches {requirement.specifier}; the newest is {max(c.version for c in candidates)}"
+            f"no version of {name} matches {requirement.specifier}; the latest is {max(c.version for c in candidates)}"
         )
     if newest is None:
         return f"every file of {name} that matches is yanked"

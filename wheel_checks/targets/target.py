@@ -16,7 +16,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
 from wheel_checks.errors import UsageError
 
 # What plain "x86_64" and "aarch64" mean, as of November 2026: glibc 2.39, which RHEL 10 and Ubuntu 24.04 ship (their
-# glibc packages), and DGX OS 7, which is built on Ubuntu 24.04. Debian 13 has 2.41. An older server is asked for by its
+# glibc packages), and DGX OS 7, which is built on Ubuntu 24.04. Debian 13 has 2.41. An older server is requested by its
 # own policy: manylinux_2_34_aarch64 for RHEL 9. uv's plain "aarch64-unknown-linux-gnu" means manylinux_2_28.
 DEFAULT_GLIBC = (2, 39)
 
@@ -51,17 +51,17 @@ _PYTHON = re.compile(r"(?:cp)?3\.?(?P<minor>\d{1,2})(?:\.(?P<patch>\d{1,2}))?(?P
 
 KNOWN_PLATFORMS = "x86_64 (or amd64), aarch64 (or arm64), all, manylinux_2_<minor>_<machine>, manylinux2014_<machine>"
 OTHER_PLATFORMS = "win_amd64, win_arm64, macosx_<major>_<minor>_arm64, macosx_<major>_<minor>_x86_64"
-KNOWN_PYTHONS = "3.8 or newer, written 3.12, 3.12.4, cp312 or 312, with a t for the free-threaded build from 3.13 on"
+KNOWN_PYTHONS = "3.8 or newer, written as 3.12, 3.12.4, cp312 or 312, with t for free-threaded builds since 3.13"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """``python`` is (major, minor), ``free_threaded`` the "t" builds; ``machine`` is "x86_64" or "aarch64", and "i686"
     on Windows where a wheel says so;
-    ``glibc`` the newest glibc (major, minor) whose manylinux wheels the target accepts, (0, 0) on another ``system``;
+    ``glibc`` the latest glibc (major, minor) whose manylinux wheels the target accepts, (0, 0) on another ``system``;
     ``macos`` is the version of macOS, ``musl`` that of musl where it is the C library of Linux, (0, 0) elsewhere.
 
-    ``patch`` is 0 unless it was asked for: the meaning that pip and uv give to ``--python-version 3.12``.
+    ``patch`` is 0 unless it was requested: the meaning that pip and uv give to ``--python-version 3.12``.
     """
 
     python: tuple[int, int]
@@ -80,7 +80,7 @@ class Target:
 
     @property
     def platform(self) -> str:
-        """The newest platform tag that the target accepts: ``manylinux_2_39_aarch64``, ``win_amd64``."""
+        """The latest platform tag that the target accepts: ``manylinux_2_39_aarch64``, ``win_amd64``."""
         if self.system == WINDOWS:
             return "win32" if self.machine == "i686" else f"win_{_WINDOWS_NAMES[self.machine].lower()}"
         if self.system == MACOS:
@@ -119,14 +119,14 @@ class Target:
         """Every tag that an installer accepts there, with its rank: 0 is preferred most.
 
         The order is packaging's, and so pip's on such a machine: CPython's own ABI, the stable ABI, no ABI, pure
-        Python; within each the platforms from ``linux_<machine>`` and the newest glibc downwards (PEP 425, PEP 600).
+        Python; within each the platforms from ``linux_<machine>`` and the latest glibc downwards (PEP 425, PEP 600).
         """
         return _ranked_tags(self)
 
     def markers(self) -> dict[str, str]:
-        """The environment of PEP 508 markers on this target; complete, so that nothing of this machine shows through.
+        """The environment of PEP 508 markers on this target; complete, so that nothing of this host shows through.
 
-        What cannot be known from afar (``platform_release``, ``platform_version``) is empty.
+        What cannot be known remotely (``platform_release``, ``platform_version``) is empty.
         """
         names = {WINDOWS: _WINDOWS_NAMES, MACOS: _MACOS_NAMES}.get(self.system, {})
         return {
@@ -146,7 +146,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class ThisMachine:
-    """The target that describes this machine and Python; ``note`` says what was assumed ("" when nothing was)."""
+    """The target that describes this host and Python; ``note`` says what was assumed ("" when nothing was)."""
 
     target: Target
     note: str = ""
@@ -154,7 +154,7 @@ class ThisMachine:
 
 @functools.cache
 def this_machine() -> ThisMachine:
-    """The target of this machine and this Python, or the nearest one that wheelproof knows, with a note about it."""
+    """The target of this host and this Python, or the nearest one that wheelproof knows, with a note about it."""
     notes = []
     machine = _ALIASES.get(platform.machine().lower(), platform.machine().lower())
     library, version = platform.libc_ver()
@@ -162,11 +162,13 @@ def this_machine() -> ThisMachine:
     if sys.platform != "linux" or machine not in OLDEST_GLIBC or found is None:
         machine = machine if machine in OLDEST_GLIBC else "x86_64"
         glibc = DEFAULT_GLIBC
-        notes.append(f"this is no glibc Linux on x86_64 or aarch64: judging for {machine} Linux (see --platform)")
+        notes.append(
+            f"this host is not glibc Linux on x86_64 or aarch64: checking for {machine} Linux (see --platform)"
+        )
     else:
         glibc = (2, int(found[1]))
     if sys.implementation.name != "cpython":
-        notes.append(f"this Python is {sys.implementation.name}: judging for CPython (see --python)")
+        notes.append(f"this Python is {sys.implementation.name}: checking for CPython (see --python)")
     python = (sys.version_info[0], sys.version_info[1])
     threads = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     return ThisMachine(Target(python, machine, glibc, threads, sys.version_info[2]), "; ".join(notes))
@@ -180,7 +182,7 @@ def parse_platform(text: str) -> tuple[tuple[str, tuple[int, int]], ...]:
     matched = _PLATFORM.fullmatch(name)
     machine = _ALIASES.get(matched["machine"], matched["machine"]) if matched else ""
     if matched is None or machine not in OLDEST_GLIBC:
-        raise UsageError(f"the platform {text!r} is not known", expected=f"one of {KNOWN_PLATFORMS}")
+        raise UsageError(f"the platform {text!r} is unknown", expected=f"one of {KNOWN_PLATFORMS}")
     policy = matched["policy"]
     if policy is None or policy == "linux":
         return ((machine, DEFAULT_GLIBC),)
@@ -199,14 +201,14 @@ def parse_python(text: str) -> tuple[tuple[int, int], int, bool]:
     python = (3, int(matched["minor"])) if matched else (0, 0)
     free_threaded = bool(matched and matched["threads"])
     if matched is None or python < (OLDEST_FREE_THREADED if free_threaded else OLDEST_PYTHON):
-        raise UsageError(f"the Python {text!r} is not known", expected=f"CPython {KNOWN_PYTHONS}")
+        raise UsageError(f"the Python {text!r} is unknown", expected=f"CPython {KNOWN_PYTHONS}")
     return python, int(matched["patch"] or 0), free_threaded
 
 
 def parse_targets(
     platforms: Sequence[str] = (), pythons: Sequence[str] = (), *, systems: bool = False
 ) -> tuple[Target, ...]:
-    """Every combination of ``--platform`` and ``--python``, each once; this machine and Python for what is not given.
+    """Every combination of ``--platform`` and ``--python``, each once; this host and Python for what is not given.
 
     ``systems`` takes platforms of Windows and macOS, too. Raises UsageError, which lists what is known, for a name that
     is not.
@@ -237,7 +239,7 @@ def other_system(platform_name: str, here: Target) -> Target | None:
         oldest = OLDEST_MACOS[machine]
         if version < oldest:
             known = f"macOS {oldest[0]}.{oldest[1]} or newer"
-            raise UsageError(f"there are no Pythons for the platform {platform_name!r}", expected=known)
+            raise UsageError(f"no Python versions are known for the platform {platform_name!r}", expected=known)
         return replace(here, machine=machine, glibc=(0, 0), system=MACOS, macos=version)
     return None
 

@@ -68,7 +68,7 @@ ReadMetadata = Callable[[Version], VariantMetadata | Unavailable]
 class VariantOrder:
     """The labels that a machine supports, the most preferred first, and why it does not support the others.
 
-    ``unknown`` are the namespaces that the variants use and that are not known here, in their order. ``answers`` are
+    ``unknown`` are the namespaces that the variants use and that are unknown here, in their order. ``answers`` are
     what the machine supports of each namespace that is ordered.
     """
 
@@ -96,9 +96,9 @@ class VariantOrder:
 class MachineChoice:
     """What a machine gets. ``choice`` is that of an installer that knows variants, ``plain`` that of one that does not.
 
-    ``label`` is that of the chosen wheel, "" when it has none. ``release`` is the one whose variants were looked at:
-    that of the choice, or else the newest; None when none has any. ``order`` and ``metadata`` are its own, Unavailable
-    when they could not be read. ``newer`` is the same seen from the newest release, when the choice is of an older one.
+    ``label`` is that of the chosen wheel, "" when it has none. ``release`` is the one whose variants were inspected:
+    that of the choice, or else the latest; None when none has any. ``order`` and ``metadata`` are its own, Unavailable
+    when they could not be read. ``newer`` is the same seen from the latest release, when the choice is of an older one.
     """
 
     machine: Machine
@@ -153,7 +153,7 @@ _OF_THE_TARGET = frozenset({Reason.VARIANT, Reason.LESS_PREFERRED, Reason.YANKED
 def order_for(metadata: VariantMetadata, machine: Machine, target: Target | None = None) -> VariantOrder:
     """The variants of a release in the order in which ``machine`` prefers them; ``target`` may disable providers."""
     if metadata.revision is None:  # PEP 825, "Variant metadata": such wheels must be taken as unsupported
-        reason = f"its metadata is of a revision that is not known: {metadata.schema[:200]}"
+        reason = f"its metadata has an unknown revision: {metadata.schema[:200]}"
         return VariantOrder((), dict.fromkeys(metadata.variants, reason))
 
     def supported(namespace: str) -> Features | Why:
@@ -229,7 +229,7 @@ def _reason(lack: Lack, metadata: VariantMetadata, on: str) -> str:
     tails = {
         Why.UNORDERED: f"and default-priorities does not order {lack.namespace}",
         Why.UNKNOWN: f"and only the provider of {lack.namespace} can say what supports it",
-        Why.OPTIONAL: f"and the provider of {lack.namespace} is optional: installers ask it only when asked to",
+        Why.OPTIONAL: f"and the provider of {lack.namespace} is optional: installers use it only on request",
         Why.DISABLED: f"and the provider of {lack.namespace} is disabled: {marker} does not hold",
         Why.UNSUPPORTED: f"which {on} does not support",
     }
@@ -276,7 +276,7 @@ def _choose(
         ranks[version] = {label: rank for rank, label in enumerate(order.preferred)}
 
     def rank(version: Version, label: str) -> int | str:
-        if version not in known:  # 0: if its release is chosen, it is looked at, and chosen from again
+        if version not in known:  # 0: if its release is chosen, it is inspected, and chosen from again
             return 0 if len(known) < MOST_RELEASES else "is a variant of a release that was not looked at"
         metadata, order = known[version]
         if isinstance(metadata, Unavailable):
@@ -303,7 +303,7 @@ def _of_release(
     label: str,
     known: Mapping[Version, tuple[VariantMetadata | Unavailable, VariantOrder]],
 ) -> MachineChoice:
-    """The choice with the release that it is of. ``known`` are those that were looked at, the newest first."""
+    """The choice with the release that it is of. ``known`` are those that were inspected, the newest first."""
     if not known:
         return MachineChoice(machine, choice, plain, label, Unavailable("the release has no variants"), VariantOrder())
     newest = next(iter(known))

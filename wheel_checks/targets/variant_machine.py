@@ -27,7 +27,7 @@ class Machine:
     """A machine that is described and not asked. ``machine`` is "x86_64" or "aarch64", ``cpu`` a row of the table.
 
     ``gpu`` is the product's name, "" for a machine without a GPU, and ``sm`` its compute capability as in sm_100, 0 for
-    none. ``cuda`` is the newest CUDA that its ``driver`` supports, "13.0"; both are "" without a driver.
+    none. ``cuda`` is the latest CUDA that its ``driver`` supports, "13.0"; both are "" without a driver.
     """
 
     machine: str
@@ -45,7 +45,7 @@ class Machine:
         return f"{self.gpu} ({f'driver {self.driver}' if self.driver else 'no driver'}, {self.machine})"
 
     def features(self, namespace: str) -> Features | None:
-        """What it supports of a namespace, {} for nothing; None for a namespace that is not known here."""
+        """What it supports of a namespace, {} for nothing; None for a namespace that is unknown here."""
         if namespace == NVIDIA:
             return _nvidia(self.sm, self.cuda)
         rows = {row["name"]: row["feature"] for row in load("variant_machines")["cpu_namespace"]}
@@ -73,7 +73,7 @@ def parse_cpu(text: str) -> tuple[str, str]:
         if key in (_key(row["name"]), _key(row.get("level", row["name"]))):
             return row["name"], row["namespace"]
     known = ", ".join(row["name"] for row in load("variant_machines")["cpu"])
-    raise UsageError(f"the CPU {text[:100]!r} is not known", expected=f"one of {known}")
+    raise UsageError(f"the CPU {text[:100]!r} is unknown", expected=f"one of {known}")
 
 
 def cpu_of(product: str, machine: str) -> str:
@@ -122,7 +122,7 @@ def _nvidia(sm: int, cuda: str) -> Features:
 
 
 def _versions(oldest: int, newest: int, minors: int) -> Iterator[str]:
-    """From the newest down: 15.20, ..., 15.0, 15, 14.20, ..., 11."""
+    """From the latest down: 15.20, ..., 15.0, 15, 14.20, ..., 11."""
     for major in range(newest, oldest - 1, -1):
         yield from (f"{major}.{minor}" for minor in range(minors, -1, -1))
         yield str(major)

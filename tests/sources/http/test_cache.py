@@ -302,7 +302,7 @@ def test_a_locked_cache_is_waited_for_once(
             other.execute("BEGIN EXCLUSIVE")
         use(cache)
         cache.close()
-    assert messages_of(caplog) == [f"the cache {path} is not used: other processes keep it locked"]
+    assert messages_of(caplog) == [f"the cache {path} is not used: other processes hold its lock"]
     assert 1 <= len(slept) <= 11  # of 300 calls
 
 
@@ -316,7 +316,7 @@ def test_a_cache_that_is_locked_while_it_is_made_is_waited_for_once(
         cache = ByteCache(path)
         use(cache)
         cache.close()
-    assert messages_of(caplog) == [f"the cache {path} is not used: other processes keep it locked"]
+    assert messages_of(caplog) == [f"the cache {path} is not used: other processes hold its lock"]
 
 
 def test_a_lock_that_is_given_back_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

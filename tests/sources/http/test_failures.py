@@ -64,8 +64,10 @@ def test_an_unknown_host(client: HttpClient, monkeypatch: pytest.MonkeyPatch) ->
     def no_such_host(*arguments: object, **options: object) -> object:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    monkeypatch.setattr(socket, "getaddrinfo", no_such_host)  # asking a name server would leave this machine
-    assert "the host name of nowhere.example.test is not known" in message_of(client, "http://nowhere.example.test/x")
+    monkeypatch.setattr(socket, "getaddrinfo", no_such_host)  # asking a name server would leave this host
+    assert "the host name nowhere.example.test cannot be resolved" in message_of(
+        client, "http://nowhere.example.test/x"
+    )
 
 
 def test_no_encryption_where_some_is_expected(client: HttpClient) -> None:

@@ -55,7 +55,7 @@ def test_a_page_may_come_compressed(client: HttpClient) -> None:
     ("resource", "message"),
     [
         (Resource(PAGE, headers={"Content-Encoding": "gzip"}), "does not unpack as gzip"),
-        (Resource(gzip.compress(PAGE)[:-9], headers={"Content-Encoding": "gzip"}), "in the middle of its gzip"),
+        (Resource(gzip.compress(PAGE)[:-9], headers={"Content-Encoding": "gzip"}), "inside its gzip"),
         (Resource(PAGE, headers={"Content-Encoding": "br"}), "encoded as 'br'"),
         (Resource(behave=[endless()]), "is too large; expected at most 100,000 bytes"),
         (

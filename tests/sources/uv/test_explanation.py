@@ -79,7 +79,7 @@ def test_what_makes_a_package_unusable(because: str, unusable: str) -> None:
 
 def test_a_version_that_does_not_exist_is_a_matter_of_versions() -> None:
     explanation = explain(
-        "error: No solution found when resolving dependencies\n  cause: Because there is no version of torch==2.99 "
+        "error: No solution found when resolving dependencies\n  cause: Because there is no torch version==2.99 "
         "and you require torch==2.99, we can conclude that your requirements are unsatisfiable."
     )
     assert explanation is not None

@@ -192,7 +192,7 @@ def test_a_requirement_that_is_none(text: str) -> None:
 
 
 def test_nothing_to_resolve() -> None:
-    with pytest.raises(UsageError, match="there is nothing to resolve"):
+    with pytest.raises(UsageError, match="nothing to resolve"):
         resolve([], AARCH64, IndexConfig(()))
 
 
@@ -265,8 +265,8 @@ def test_a_resolver_that_hangs_is_ended_with_its_children(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("kill -9 $$", "uv was ended by signal 9"),
-        ("exit 4", "uv ended with status 4 and said nothing"),
+        ("kill -9 $$", "uv was killed by signal 9"),
+        ("exit 4", "uv exited with status 4 without output"),
         ("echo 'thread main panicked' >&2; exit 101", "uv could not resolve the requirements: thread main panicked"),
     ],
 )

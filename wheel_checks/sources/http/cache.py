@@ -126,14 +126,14 @@ class ByteCache:
         self._lock = threading.Lock()
 
     def identity(self, url: str, expected_hash: str = "") -> FileIdentity | None:
-        """The newest state known of the file at ``url`` with this hash ("sha256=...", or "" if none is known)."""
+        """The latest state known of the file at ``url`` with this hash ("sha256=...", or "" if none is known)."""
         rows = self._database.query(
             "SELECT size, etag, last_modified FROM file WHERE url = ? AND hash = ?", (name_of(url), expected_hash)
         )
         return FileIdentity(*rows[0]) if rows else None
 
     def remember(self, url: str, expected_hash: str, identity: FileIdentity) -> None:
-        """Make ``identity`` the newest state known of the file."""
+        """Make ``identity`` the latest state known of the file."""
         values = (time.time(), name_of(url), expected_hash, identity.size, identity.etag, identity.last_modified)
         self._database.write([("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", values)])
 
@@ -169,7 +169,7 @@ class ByteCache:
         )
 
     def page(self, url: str, accept: str) -> CachedPage | None:
-        """The page that was stored for ``url`` when it was asked for with this Accept header."""
+        """The page that was stored for ``url`` when it was requested with this Accept header."""
         rows = self._database.query(
             "SELECT id, checksum, data, content_type, final_url, etag, last_modified, fresh_until, fetched"
             " FROM page WHERE url = ? AND accept = ?",
@@ -254,7 +254,7 @@ class ByteCache:
 
 
 def name_of(url: str) -> str:
-    """The name of ``url`` in the cache, which holds no secret and is the same whatever the signature of a URL is."""
+    """The name of ``url`` in the cache, which contains no secret and is the same whatever the signature of a URL is."""
     shown = redact(url)
     _, mark, query = url.partition("?")
     if not mark:

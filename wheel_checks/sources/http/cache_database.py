@@ -1,8 +1,8 @@
-"""The sqlite file under the byte cache. It never raises: a cache that cannot be used is a cache that holds nothing.
+"""The sqlite file under the byte cache. It never raises: a cache that cannot be used is a cache that contains nothing.
 
 Several processes may use one file. WAL lets readers and a writer work side by side; opening, creating and rebuilding
 happen under a lock file, so that no process removes what another has just made or is opening. Waiting for other
-processes is bounded for the whole run. A folder that another user may write to is not used: what stands in it could be
+processes is bounded for the whole run. A folder that another user may write to is not used: what is in it could be
 anything.
 """
 
@@ -108,7 +108,7 @@ class CacheDatabase:
     def _wait(self) -> bool:
         """Wait a moment for other processes; False, with a warning, when the run has waited long enough."""
         if self._waited >= _PATIENCE:
-            _log.warning("the cache %s is not used: other processes keep it locked", self._path)
+            _log.warning("the cache %s is not used: other processes hold its lock", self._path)
             return False
         started = time.monotonic()
         time.sleep(_PAUSE)
@@ -141,7 +141,7 @@ class CacheDatabase:
             return connection if connection is not None else self._create()
 
     def _connect(self) -> sqlite3.Connection | None:
-        """The database if it is ours and complete, None if there isn't one. Raises sqlite3.DatabaseError."""
+        """The database if it is ours and complete, None if none exists. Raises sqlite3.DatabaseError."""
         import sqlite3
 
         if not self._path.is_file() or self._path.stat().st_size == 0:
@@ -150,7 +150,7 @@ class CacheDatabase:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if (application, version) != (_APPLICATION, self._version):
-                raise sqlite3.DatabaseError("it is not a cache of this version")
+                raise sqlite3.DatabaseError("it is a cache of another version")
         return connection
 
     @contextlib.contextmanager
@@ -191,7 +191,7 @@ class CacheDatabase:
         return True
 
     def _remove(self, reason: str) -> None:
-        _log.warning("the cache %s is made again: %s", self._path, reason)
+        _log.warning("the cache %s is recreated: %s", self._path, reason)
         for suffix in ("", "-wal", "-shm"):
             Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-HINT = "credentials are looked for in the URL, in netrc ($NETRC, ~/.netrc) and with the keyring command"
+HINT = "credentials are read from the URL, netrc ($NETRC, ~/.netrc) and the keyring command"
 
 _log = logging.getLogger(__name__)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -34,7 +34,7 @@ class Login:
 
 
 def split_login(url: str) -> tuple[str, Login | None]:
-    """``url`` without user and password, and these (None without any). Raises ValueError when it is no URL."""
+    """``url`` without user and password, and these (None without any). Raises ValueError when it is not a URL."""
     parts = urlsplit(url)
     userinfo, at, host = parts.netloc.rpartition("@")
     if not at:
@@ -82,7 +82,8 @@ class Credentials:
     def ask_keyring(self, url: str, seconds: float) -> Login | None:
         """What the ``keyring`` command knows for ``url`` or its host, within ``seconds``; asked once per origin.
 
-        As pip's subprocess provider, it asks for the user in the URL, or for ``__token__``. ``url`` holds no password.
+        As pip's subprocess provider, it asks for the user in the URL, or for ``__token__``. ``url`` contains no
+        password.
         """
         origin = origin_of(url)
         with self._lock:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wheel_checks.sources.http.transport import Response
 
 LARGEST_DOWNLOAD = 6_000_000_000
-"""Bytes that one download may have without ``--max-download``. The largest wheels of torch have 4 to 5 GB."""
+"""Bytes that one download may have without ``--max-download``. The largest torch wheels have 4 to 5 GB."""
 
 _SPARE = 256 << 20  # bytes that stay free in the folder of temporary files: other programs write there
 _LOOK_EVERY = 64 << 20  # bytes between two looks at the free space
@@ -81,7 +81,7 @@ class _Spool:
                 hasher.update(chunk)
         self._check_listed(received)
         if hasher is not None and digest and not algorithm.startswith("shake") and hasher.hexdigest() != digest.lower():
-            raise ChangedFileError(f"{self._where} does not have the hash that the index gives", expected=expected_hash)
+            raise ChangedFileError(f"{self._where} does not match the hash on the index", expected=expected_hash)
 
     def _check_listed(self, size: int) -> None:
         if self._listed is not None and size != self._listed:
@@ -90,9 +90,9 @@ class _Spool:
     def _check_received(self, received: int) -> None:
         if self._listed is not None and received > self._listed:
             what = f"{self._where} sends more than the {self._listed} bytes that the index lists"
-            raise ChangedFileError(what, hint="the file was replaced, or the server is at fault")
+            raise ChangedFileError(what, hint="the file was replaced, or the server is faulty")
         if received > self._largest:
-            what = f"{self._where} sends more than {human_bytes(self._largest)} and does not say how much"
+            what = f"{self._where} sends more than {human_bytes(self._largest)} without stating the size"
             raise SourceError(what, expected=f"at most {human_bytes(self._largest)} to download", hint=_MORE)
 
     def _check_space(self, needed: int) -> None:
@@ -100,8 +100,8 @@ class _Spool:
         free = shutil.disk_usage(folder).free
         if needed + _SPARE > free:
             what = f"{self._where} cannot be stored in {folder}, which has {human_bytes(free)} free"
-            expected = f"{human_bytes(needed)} for the file and {human_bytes(_SPARE)} to spare"
-            raise SourceError(what, expected=expected, hint="name a folder with room in $TMPDIR")
+            expected = f"{human_bytes(needed)} for the file, plus {human_bytes(_SPARE)}"
+            raise SourceError(what, expected=expected, hint="set $TMPDIR to a folder with enough space")
 
     def _write(self, chunk: bytes) -> None:
         try:
@@ -109,4 +109,4 @@ class _Spool:
             self._file.flush()
         except OSError as error:
             what = f"{self._where} cannot be stored in {tempfile.gettempdir()}: {error.strerror}"
-            raise SourceError(what, hint="name a folder with room in $TMPDIR") from error
+            raise SourceError(what, hint="set $TMPDIR to a folder with enough space") from error

@@ -26,7 +26,7 @@ WIRE_ERRORS = (wire.HTTPError, http.client.HTTPException, OSError, ValueError)
 
 # http.client raises its base class for too many headers
 _TOO_LONG = (HeadTooLongError, http.client.LineTooLong, http.client.HTTPException)
-_SLOW = "try again later, or give a longer timeout"
+_SLOW = "try again later, or increase the timeout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,14 @@ class _Failure:
 _FAILURES = (
     _Failure((wire.ProxyError,), "the proxy of the environment does not connect to {host}", "check $https_proxy", 1),
     _Failure(
-        (ssl.SSLError, wire.SSLError), "no encrypted connection to {host} could be made", "does it speak https?", 1
+        (ssl.SSLError, wire.SSLError),
+        "no encrypted connection to {host} could be established",
+        "does it speak https?",
+        1,
     ),
     _Failure(
         (wire.NameResolutionError, socket.gaierror),
-        "the host name of {host} is not known",
+        "the host name {host} cannot be resolved",
         "check its spelling, and the network",
         1,
     ),
@@ -59,7 +62,7 @@ _FAILURES = (
         _SLOW,
     ),
     _Failure((wire.NewConnectionError,), "{host} cannot be reached", "check the network", 1),
-    _Failure((BaseException,), "the connection to {host} broke while {url} was read"),
+    _Failure((BaseException,), "the connection to {host} was lost while reading {url}"),
 )
 
 
@@ -74,13 +77,13 @@ def exchange_error(error: Exception, url: str) -> TransientError | SourceError:
             return TransientError(SourceError(f"{redact(url)} {cause}", hint=_SLOW))
         if type(cause) in _TOO_LONG:
             return SourceError(
-                f"{redact(url)} is answered with too long a head, or with lines that are too long",
+                f"{redact(url)} returned headers or lines that are too long",
                 expected=f"at most {LARGEST_HEAD} bytes",
             )
         if isinstance(cause, ssl.SSLCertVerificationError):
             return SourceError(
                 f"the certificate of {host} is not trusted: {cause.verify_message or 'it could not be verified'}",
-                hint="add its authority to the system's trust store, or name a bundle in $SSL_CERT_FILE",
+                hint="add its certificate authority to the system trust store, or set $SSL_CERT_FILE to a bundle",
             )
     failure = next(row for row in _FAILURES if any(isinstance(cause, row.kinds) for cause in causes))
     what = failure.what.format(host=host, url=redact(url))
@@ -97,7 +100,7 @@ def status_error(status: int, headers: Mapping[str, str], url: str) -> Transient
     try:
         phrase = http.HTTPStatus(status).phrase
     except ValueError:
-        phrase = "a status that no specification knows"
+        phrase = "an unassigned status code"
     error = SourceError(f"{where} answers HTTP {status}, {phrase}", hint="try again later" if status >= 429 else "")
     if status in (429, 502, 503, 504):
         return TransientError(error, wait=_retry_after(headers.get("Retry-After", "")))

@@ -67,7 +67,7 @@ class HttpFile:
 
     @property
     def etag(self) -> str:
-        """The strong validator of the state that is read, or was read by an earlier run; "" when that is not known."""
+        """The strong validator of the state that is read, or was read by an earlier run; "" when that is unknown."""
         cache = self._session.cache
         known = self._identity or (cache.identity(self._url, self._hash) if cache is not None and self._hash else None)
         return known.strong_etag if known else ""
@@ -123,7 +123,7 @@ class HttpFile:
             self._local.close()
 
     def _identify(self, tail: int) -> FileIdentity:
-        """The state of the file that is read, asked for with its last ``tail`` bytes when it is not known yet."""
+        """The state of the file that is read, asked for with its last ``tail`` bytes when it is unknown yet."""
         with self._lock:
             if self._identity is None:
                 cache = self._session.cache
@@ -169,7 +169,7 @@ class HttpFile:
         """Learn the state of the file from its first byte, for servers that refuse suffix ranges."""
 
         def read(response: Response) -> FileIdentity | None:
-            if response.status == 416:  # no byte can be had: the file is empty
+            if response.status == 416:  # no byte is available: the file is empty
                 return identity_of(response.headers, 0)
             if response.status != 206:
                 return None
@@ -273,13 +273,13 @@ class HttpFile:
             raise SourceError(f"{self.location} is sent compressed", expected="ranges of the file as it is")
         found = parse_content_range(response.headers.get("Content-Range", ""))
         if found is None:
-            raise self._wrong_range(response, "the range that was asked for")
+            raise self._wrong_range(response, "the requested range")
         return found
 
     def _wrong_range(self, response: Response, expected: str) -> SourceError:
         sent = response.headers.get("Content-Range", "")
-        what = f"{self.location} answers a range request with the wrong Content-Range {sent[:100]!r}"
-        return SourceError(what, expected=expected, hint="a proxy or the server is at fault")
+        what = f"{self.location} answered a range request with the wrong Content-Range {sent[:100]!r}"
+        return SourceError(what, expected=expected, hint="a proxy or the server is faulty")
 
     def _changed(self) -> ChangedFileError:
         return ChangedFileError(f"{self.location} changed while it was read", hint="run again")
@@ -287,5 +287,5 @@ class HttpFile:
     def _no_ranges(self) -> RangesUnsupportedError:
         return RangesUnsupportedError(
             f"{self.location} cannot be read in ranges: the server sends the whole file",
-            hint="--allow-download reads it whole into a temporary file",
+            hint="add --allow-download to download it to a temporary file",
         )

@@ -27,7 +27,7 @@ LARGEST_PAGE = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document. ``final_url`` is where redirects led (relative links start there); it holds no credentials.
+    """A document. ``final_url`` is where redirects led (relative links start there); it contains no credentials.
 
     ``from_cache`` is True when the body was not transferred now; ``cost`` is what it took to know that.
     """
@@ -136,5 +136,5 @@ def _body(response: Response, largest: int) -> bytes:
         if len(body) > largest:
             raise SourceError(f"{redact(response.url)} is too large", expected=f"at most {largest:,} bytes")
     if unpacker is not None and not unpacker.eof:
-        raise TransientError(SourceError(f"{redact(response.url)} ended in the middle of its gzip stream"))
+        raise TransientError(SourceError(f"{redact(response.url)} ended inside its gzip stream"))
     return bytes(body)

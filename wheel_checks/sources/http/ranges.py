@@ -30,7 +30,7 @@ def cut_out(pieces: Sequence[tuple[tuple[int, int], bytes]], offset: int, length
     for (start, size), data in pieces:
         if start <= offset and offset + length <= start + size:
             return data[offset - start : offset - start + length]
-    raise ValueError(f"no piece holds bytes {offset} to {offset + length}")
+    raise ValueError(f"no piece contains bytes {offset} to {offset + length}")
 
 
 def range_headers(identity: FileIdentity, offset: int, length: int) -> dict[str, str]:

@@ -78,7 +78,7 @@ class RetryPolicy:
                 failures += 1
 
     def pause(self, failure: TransientError, failures: int, deadline: Deadline) -> None:
-        """Wait before the next attempt (``failures`` failed earlier), or raise ``failure.error`` if there isn't one."""
+        """Wait before the next attempt (``failures`` failed earlier), or raise ``failure.error`` if none exists."""
         allowed = self.retries if failure.retries is None else min(self.retries, failure.retries)
         if failures >= allowed or (failure.wait or 0) > _LONGEST_WAIT:
             raise failure.error from failure

@@ -43,7 +43,9 @@ class Session:
         self._asked: set[tuple[str, str]] = set()
 
     def adopt(self, url: str) -> str:
-        """``url`` without its credentials, which are kept for its origin. Raises SourceError when it is no http URL."""
+        """``url`` without its credentials, which are kept for its origin. Raises SourceError when it is not an http
+        URL.
+        """
         try:
             clean, login = split_login(url)
             scheme, host, _ = origin_of(clean)
@@ -60,7 +62,7 @@ class Session:
         return self._credentials.find(url) is not None
 
     def must_ask(self, url: str, accept: str) -> bool:
-        """True when a page that the cache holds is to be asked for again: once in a run that refreshes."""
+        """True when a page that the cache holds is to be requested again: once in a run that refreshes."""
         with self._lock:
             first = (url, accept) not in self._asked
             self._asked.add((url, accept))
@@ -95,7 +97,7 @@ class Session:
     ) -> AbstractContextManager[Response]:
         """One GET without a second try and outside the places; see :meth:`Transport.exchange`. Raises OfflineError."""
         if self.options.offline:
-            raise OfflineError(f"{redact(url)} is needed and not in the cache", hint="run once without --offline")
+            raise OfflineError(f"{redact(url)} is needed, but not in the cache", hint="run once without --offline")
         return self._connected().exchange(url, headers, meter, accept)
 
     def in_parallel(self, function: Callable[[S], T], items: Sequence[S]) -> list[T]:

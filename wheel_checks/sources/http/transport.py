@@ -104,7 +104,7 @@ class Transport:
     def exchange(
         self, url: str, headers: Mapping[str, str], meter: Meter, accept: Set[int] = frozenset()
     ) -> Iterator[Response]:
-        """GET ``url``, which holds no credentials, following redirects: an answer with a 2xx or an accepted status.
+        """GET ``url``, which contains no credentials, following redirects: an answer with a 2xx or an accepted status.
 
         Raises TransientError for what may pass, SourceError and its subclasses for what will not.
         """
@@ -157,7 +157,7 @@ class Transport:
             sent["Authorization"] = login.header
         chain = chain_end - time.monotonic()
         if chain <= 0:
-            raise SourceError(f"{redact(url)} is at the end of redirects that took too long", hint="try again later")
+            raise SourceError(f"{redact(url)} was not reached: its redirects took too long", hint="try again later")
         timeout = self.deadline.remaining(min(self.options.timeout, chain))
         pool = self._pool(url)
         meter.add(requests=1)

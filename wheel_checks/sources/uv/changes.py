@@ -45,7 +45,9 @@ def parse_changes(words: str) -> Changes:
         if sign in "+~":
             installed[normalized] = version or (_version_of(url) if url else "")
     if not installed and not removed and not _DONE.search(words):
-        raise FormatError("what uv says cannot be read", expected='"Would install ..." or "Would make no changes"')
+        raise FormatError(
+            "the output of uv cannot be parsed", expected='"Would install ..." or "Would make no changes"'
+        )
     return Changes(installed, removed, urls)
 
 

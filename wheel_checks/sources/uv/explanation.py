@@ -1,4 +1,5 @@
-"""Reads what uv says when it finds no solution: the essential sentences, who demands what, which files do not fit.
+"""Reads what uv says when it finds no solution: the essential sentences, which package requires what, which files do
+not fit.
 
 uv derives its explanation with PubGrub: "Because A and B, we can conclude that C. And because C and D, ...". The
 premises are facts about packages, the conclusions only logic: premises are kept. The frame around it changed with uv's
@@ -31,7 +32,7 @@ _MOST_SENTENCES = 12
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Who demands what: ``vllm==0.19.0`` and ``torch==2.10.0``; ``by`` is "" for what the user asked for."""
+    """Who demands what: ``vllm==0.19.0`` and ``torch==2.10.0``; ``by`` is "" for what the user requested."""
 
     by: str
     what: str

@@ -1,7 +1,7 @@
 """Keeps a resolution for as long as index pages are used again: what it follows from is not asked for again either.
 
 It follows from the requirements, the target, the configuration and uv itself, which are in its name, from METADATA,
-which does not change, from the files of indexes on this machine, whose times are in its name too, and from index pages.
+which does not change, from the files of indexes on this host, whose times are in its name too, and from index pages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from wheel_checks.sources.uv_binary import find_uv
 REUSED = 600.0  # seconds; as long as an index page, see wheel_checks.sources.simple_index
 _PART = "resolution"
 _LARGEST = 1 << 27  # bytes, unpacked
-_MOST_FILES = 20_000  # of an index on this machine; the resolution from a larger one is not kept
+_MOST_FILES = 20_000  # of an index on this host; the resolution from a larger one is not kept
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Keeping:
     ) -> T:
         """What ``make`` returns, a ``kind`` of dataclass, or returned within the last ``reused`` seconds for the same.
 
-        ``words`` are all that it follows from, ``places`` the indexes and folders that are asked. One that holds a
+        ``words`` are all that it follows from, ``places`` the indexes and folders that are asked. One that contains a
         secret, such as a token in an address, is not kept, nor what is not ``is_sound``. Secrets are sought in what is
         left ``without_pages``: without entries of index pages, which the cache holds anyway. Raises what ``make``
         raises, which is not kept.
@@ -84,9 +84,9 @@ class Keeping:
                 return None
             made = decode(kind, held["made"], Policy())
         except (ValueError, KeyError, TypeError, zlib.error, FormatError) as error:
-            _log.info("a resolution that was kept is made again: %s", error)
+            _log.info("a cached resolution is redone: %s", error)
             return None
-        _log.info("what was resolved %d s ago is used; --refresh resolves again", age)
+        _log.info("using the resolution from %d s ago; --refresh resolves again", age)
         return made
 
 
@@ -100,7 +100,7 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def _name(words: Iterable[str], places: Iterable[str]) -> str:
-    """A digest of all that the resolution follows from, "" where that is not known."""
+    """A digest of all that the resolution follows from, "" where that is unknown."""
     digest = hashlib.blake2b(digest_size=20)
     try:
         uv = Path(find_uv())

@@ -56,7 +56,7 @@ def configuration(config: IndexConfig, environ: Mapping[str, str]) -> str:
         values["find-links"] = list(config.find_links)
     if not config.indexes:
         values["no-index"] = True
-    # uv asks its default index last; when the first index that knows a project wins, ours stand in the order to ask.
+    # uv asks its default index last; when the first index that knows a project wins, ours are in the order to ask.
     default = len(config.indexes) - 1 if config.strategy == FIRST_INDEX else 0
     values["index"] = [{"url": url, "default": number == default} for number, url in enumerate(config.indexes)]
     return toml_text(values)

@@ -1,4 +1,4 @@
-"""Resolves requirements for a target, from anywhere: uv evaluates every marker for the target and not for this machine.
+"""Resolves requirements for a target, from anywhere: uv evaluates every marker for the target and not for this host.
 
 (``pip install --dry-run --platform`` does not: pypa/pip issues 11664 and 10050.) Nothing is built, so no code of a
 package runs: wheels alone are considered, as with ``--only-binary :all:``.
@@ -45,7 +45,7 @@ _MACOS_VERSION = (
     "MACOSX_DEPLOYMENT_TARGET"  # what uv takes the target's version from (uv's reference, --python-platform)
 )
 _TRIPLES = {"Windows": "pc-windows-msvc", "macOS": "apple-darwin"}
-MOST_UNUSABLE = 16  # packages without a file for the target that are left out before giving up
+MOST_UNUSABLE = 16  # packages without a file for the target that are omitted before giving up
 DEFAULT_TIMEOUT = 300.0  # seconds; a cold resolution of 200 packages takes 20
 
 _BAD_INPUT = re.compile(
@@ -80,7 +80,7 @@ class Platform(Protocol):
 
     @property
     def glibc(self) -> tuple[int, int]:
-        """The newest glibc whose wheels the target accepts."""
+        """The latest glibc whose wheels the target accepts."""
 
     @property
     def musl(self) -> tuple[int, int]:
@@ -105,9 +105,9 @@ class NoSolutionError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A package that was left out since no wheel of it fits the target; ``explanation`` says so in uv's words.
+    """A package that was omitted since no wheel of it fits the target; ``explanation`` says so in uv's words.
 
-    What such a package requires in turn is not known and not resolved.
+    What such a package requires in turn is unknown and not resolved.
     """
 
     name: str
@@ -116,21 +116,22 @@ class Unusable:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The packages that uv would install, each with the files that fit the target, by name; and those left out."""
+    """The packages that uv would install, each with the files that fit the target, by name; and those omitted."""
 
     packages: tuple[LockedPackage, ...]
     unusable: tuple[Unusable, ...] = ()
 
 
 def python_platform(target: Platform) -> str:
-    """The target as uv's ``--python-platform`` names it: the newest glibc that uv knows and the target has.
+    """The target as uv's ``--python-platform`` names it: the latest glibc that uv knows and the target has.
 
     Raises UsageError for a target that is older than all that uv knows, and for a free-threaded Python: uv resolves
     for one only where that interpreter is installed.
     """
     if target.free_threaded:
-        what = f"uv cannot resolve for the free-threaded Python {target.python[0]}.{target.python[1]} from afar"
-        raise UsageError(what, expected="a Python without the t, as 3.13")
+        python = ".".join(map(str, target.python))
+        what = f"uv cannot resolve for the free-threaded Python {python} without that interpreter"
+        raise UsageError(what, expected="a Python version without t, such as 3.13")
     if any(target.musl):
         return f"{target.machine}-unknown-linux-musl"
     if target.system != "Linux":
@@ -160,8 +161,8 @@ def resolve(
     """What uv would install of ``requirements`` (PEP 508), which come from the indexes of ``config``.
 
     ``pinned`` maps names of packages to the one index that each comes from, ``left_out`` names packages that no
-    resolution may hold. ``leave_out_unusable`` goes on without a package that has no wheel for the target, and names it
-    in the result. ``timeout`` is in seconds, for all runs of uv. Credentials reach uv in a file of mode 0600.
+    resolution may hold. ``leave_out_unusable`` continues without a package that has no wheel for the target, and names
+    it in the result. ``timeout`` is in seconds, for all runs of uv. Credentials reach uv in a file of mode 0600.
     ``keeping`` keeps the result for ten minutes.
 
     Raises UsageError for requirements that do not parse, NoSolutionError, WrongMetadataError, OfflineError when
@@ -169,7 +170,7 @@ def resolve(
     that only a tree names, and SourceError when uv or an index does not answer.
     """
     if not requirements:
-        raise UsageError("there is nothing to resolve", expected="a requirement, or a file of them")
+        raise UsageError("nothing to resolve", expected="a requirement, or a requirements file")
     _parsed(requirements)
     config.require_trusted("what is resolved")
     gone = frozenset(map(canonicalize_name, left_out))
@@ -260,7 +261,7 @@ def _options(target: Platform, *, pre: bool) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Runs uv until what it cannot use is left out."""
+    """Runs uv until what it cannot use is omitted."""
 
     arguments: Sequence[str]
     folder: Path
@@ -303,7 +304,7 @@ def _failure(answer: Answer, folder: Path) -> SourceError | UsageError:
         name = unquote(urlsplit(mismatch["url"]).path.rpartition("/")[2]).removesuffix(".metadata")
         return WrongMetadataError(WrongHash(name, *(mismatch[of].replace(":", "=") for of in ("stated", "found"))))
     if not text:
-        return SourceError(f"uv ended with status {answer.status} and said nothing")
+        return SourceError(f"uv exited with status {answer.status} without output")
     if not _NETWORK.search(text) and _BAD_INPUT.search(text):
         return UsageError(f"the requirements cannot be read: {text}", hint=hint)
     kind = NetworkError if is_network_failure(text) else SourceError
