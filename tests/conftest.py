@@ -1,7 +1,7 @@
 """What holds for every test: no network but loopback, a clean environment, and lanes that say so when they did not run.
 
 Markers open lanes that not every machine has. ``online`` tests talk to the configured package index, and are
-skipped when it does not answer. ``browser`` tests need Chromium, and are skipped if there isn't one. ``kernels`` tests
+skipped when it does not answer. ``browser`` tests need Chromium, and are skipped if none exists. ``kernels`` tests
 need the environment with torch and triton that ``ci/develop.py test`` makes. A skipped lane is named in red at the end
 of the run, since a run without it has proven less.
 """
@@ -38,7 +38,7 @@ LANES = {
     "emulation": "no Docker engine runs our image for the other architecture",
     "shells": "bash, zsh, fish, mandoc or man is not installed",
 }
-# A loaded machine is no bug. In CI Hypothesis starts from its profile "ci", of which everything else is kept.
+# A loaded machine is not a bug. In CI Hypothesis starts from its profile "ci", of which everything else is kept.
 settings.register_profile("any load", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any load")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -66,7 +66,7 @@ def kernels_python() -> str | None:
 
 @functools.cache
 def index_answers() -> bool:
-    """True when the package index that this machine is configured to use answers."""
+    """True when the package index that this host is configured to use answers."""
     resolve = [sys.executable, "-m", "uv", "pip", "compile", "-", "--no-deps", "--no-cache", "--quiet"]
     try:
         answer = subprocess.run(resolve, input=b"packaging", capture_output=True, check=False, timeout=30)
@@ -76,7 +76,7 @@ def index_answers() -> bool:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip the tests of a lane that this machine does not have."""
+    """Skip the tests of a lane that this host does not have."""
     available: dict[str, Callable[[], object]] = {
         "online": index_answers,
         "browser": find_chromium,
@@ -102,7 +102,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def _clean_environment(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No configuration of this machine or its user reaches a test; only an online test keeps its installers' own."""
+    """No configuration of this host or its user reaches a test; only an online test keeps its installers' own."""
     prefixes: tuple[str, ...] = ("WHEELPROOF_", "XDG_")
     if request.node.get_closest_marker("online") is None:
         prefixes += ("PIP_", "UV_", "NETRC")
@@ -143,7 +143,7 @@ def _pipes_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _only_loopback(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that is not marked online fails when it looks up a host or connects to anything but this machine."""
+    """A test that is not marked online fails when it looks up a host or connects to anything but this host."""
     if request.node.get_closest_marker("online"):
         return
 
@@ -165,7 +165,7 @@ def _only_loopback(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 
 def is_loopback(host: object) -> bool:
-    """True for this machine's own addresses and names, and for None, which stands for them."""
+    """True for this host's own addresses and names, and for None, which stands for them."""
     name = host.decode() if isinstance(host, bytes) else host
     if name in {None, "", "localhost"}:
         return True

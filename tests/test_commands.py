@@ -157,16 +157,16 @@ def test_words_that_are_made_of_values(made: Command | NoCommand, argv: tuple[st
 @pytest.mark.parametrize(
     ("word", "why"),
     [
-        (commands.path(""), "the path is not known"),
-        (commands.option("-i", "-x"), "'-x' begins with a dash, and -i cannot be given such a value"),
+        (commands.path(""), "the path is unknown"),
+        (commands.option("-i", "-x"), "'-x' starts with a dash, and -i cannot be given such a value"),
         (commands.package("a b"), "'a b' is not the name of a package"),
         (commands.package("x @ https://e/x.whl"), "'x @ https://e/x.whl' is not the name of a package"),
         (commands.package("-r"), "'-r' is not the name of a package"),
-        (commands.package("x", "1 e"), "'1 e', the version of x, is not one that an installer could be asked for"),
-        (commands.requirement("x @ file:/x"), "'x @ file:/x' names an address, which only you can choose to trust"),
+        (commands.package("x", "1 e"), "'1 e', the version of x, is not one that an installer could be requested"),
+        (commands.requirement("x @ file:/x"), "'x @ file:/x' names a URL, which only the user can choose to trust"),
         (commands.requirement("-r x"), "'-r x' is not a requirement"),
-        ("a\0", "a NUL cannot be an argument's"),
-        ("\udcff", "'\\udcff' is not text in UTF-8, and cannot be written down exactly"),
+        ("a\0", "an argument cannot contain NUL"),
+        ("\udcff", "'\\udcff' is not text in UTF-8, and cannot be shown exactly"),
     ],
 )
 def test_values_for_which_there_is_no_command(word: Word, why: str) -> None:
@@ -175,7 +175,7 @@ def test_values_for_which_there_is_no_command(word: Word, why: str) -> None:
 
 
 def test_a_program_without_two_dashes_gets_no_such_operand() -> None:
-    why = "'-x' begins with a dash, and patchelf would take it for an option"
+    why = "'-x' starts with a dash, and patchelf would take it for an option"
     assert run("patchelf", "--print-rpath", operands=["-x"]) == NoCommand(why)
 
 

@@ -32,7 +32,7 @@ class Colour(StrEnum):
 
 def _number(text: str) -> int:
     if not text.isdecimal():
-        raise UsageError(f"{text!r} is no number", expected="digits")
+        raise UsageError(f"{text!r} is not a number", expected="digits")
     return int(text)
 
 
@@ -101,7 +101,7 @@ def test_a_value_becomes_what_the_annotations_say(value: dict[str, Any], expecte
         ({"text": 3}, "text is 3; expected a string"),
         ({"flag": 1}, "flag is 1; expected true or false"),
         ({"number": True}, "number is true; expected a number"),
-        ({"number": 10**400}, "number is a number of many digits; expected a number"),
+        ({"number": 10**400}, "number is a number with many digits; expected a number"),
         ({"colour": "green"}, "colour is 'green'; expected one of red, blue"),
         ({"colour": []}, "colour is []; expected one of red, blue"),
         ({"parts": [{"name": "a"}, {"name": 3}]}, "parts[1].name is 3; expected a string"),
@@ -116,9 +116,9 @@ def test_a_value_becomes_what_the_annotations_say(value: dict[str, Any], expecte
         ({"mixed": [1.5]}, "mixed[0] is 1.5; expected a string or a whole number or an object"),
         ({"by_name": {"a b": 3}}, "by_name.'a b' is 3; expected an object"),
         ({"by_colour": {"blue": 1}}, "by_colour.blue is 'blue'; expected red"),
-        ({"digits": "x"}, "digits is wrong: 'x' is no number; expected digits"),
-        ({"txet": "a"}, "txet is no key that is known here; expected text"),
-        ({"x" * 200: 1}, f"'{'x' * 80}...' is no key that is known here; expected one of by_colour, by_name"),
+        ({"digits": "x"}, "digits is wrong: 'x' is not a number; expected digits"),
+        ({"txet": "a"}, "txet is not a known key; expected text"),
+        ({"x" * 200: 1}, f"'{'x' * 80}...' is not a known key; expected one of by_colour, by_name"),
         ({"text": 3, "flag": 1}, "2 faults: text is 3; expected a string; flag is 1; expected true or false"),
     ],
 )
@@ -297,7 +297,7 @@ def test_without_defaults_what_has_its_default_is_left_out() -> None:
         ("counts", {"sm_90": 1}, "counts is an object; expected a list of lists"),
         ("order", "middle", "order is 'middle'; expected one of little, big"),
         ("bits", 64.0, "bits is 64.0; expected one of 32, 64"),
-        ("found", {"ranges": [], "versions": []}, "found.ranges is no key that is known here"),
+        ("found", {"ranges": [], "versions": []}, "found.ranges is not a known key"),
     ],
 )
 def test_what_is_kept_is_checked_like_any_document(key: str, value: Any, message: str) -> None:

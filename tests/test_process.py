@@ -27,7 +27,7 @@ from wheel_checks.process_tree import family
 ROOT = Path(__file__).resolve().parents[1]
 
 # Says which process it is, and neither listens nor ends; so does a process that it starts, in its own session when
-# that is asked for.
+# that is requested.
 STUBBORN = """
 import os, signal, subprocess, sys, time
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -40,7 +40,7 @@ os.write(1, f"{os.getpid()}\\n".encode())
 time.sleep(600)
 """
 
-# Runs a stubborn child and writes its processes to a file, as a program of ours does that is ended from outside.
+# Runs a stubborn child and writes its processes to a file, as our own program does that is ended from outside.
 PROGRAM = """
 import sys, threading
 from wheel_checks.process import run

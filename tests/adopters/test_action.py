@@ -256,4 +256,4 @@ def test_a_version_that_is_not_there(runner: Runner) -> None:
     assert run.commands[-1].startswith("::error title=wheelproof::`")
     assert "the input `version` is one requirement or file for pip" in run.commands[-1]
     again = uses(runner, "verify", "dist", version="-r requirements.txt")
-    assert again.status == 3, "an option of pip is no requirement"
+    assert again.status == 3, "an option of pip is not a requirement"

@@ -81,7 +81,7 @@ def test_the_hooks_in_another_repository(tmp_path: Path) -> None:
     assert "no requirement may replace the installed torch" in refused.stdout
     assert "requirements.txt" in refused.stdout
     assert "torch==2.10.0" in refused.stdout
-    assert "take torch out" not in refused.stdout, "the hook that rewrites runs only when it is asked for"
+    assert "take torch out" not in refused.stdout, "the hook that rewrites runs only when it is requested"
 
     rewritten = pre_commit("--hook-stage", "manual", "wheelproof-pins-rewrite")
     assert "files were modified by this hook" in rewritten.stdout

@@ -17,7 +17,7 @@ NEAR = 3.0
 
 @pytest.fixture(scope="module")
 def graph() -> Graph:
-    """That of this repository; an unpacked sdist, which has no git, holds nothing but the repository's files."""
+    """That of this repository; an unpacked sdist, which has no git, contains nothing but the repository's files."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     if (ROOT / ".git").exists():
         names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")

@@ -1,13 +1,13 @@
 """The fenced blocks of a page, the commands in them, and whether an output is the one that is shown.
 
-A block of language ``console`` is run: lines that begin with ``$ `` are commands, ``> `` continues one, and what
+A block of language ``console`` is run: lines that start with ``$ `` are commands, ``> `` continues one, and what
 follows is the output. In it ``...`` stands for any text within a line, and alone on a line for any number of lines;
 seconds, and what a run read from the network, may differ. A comment before the block says more:
 
     <!-- lane: online -->             it runs where the tests of that marker run (``tests/conftest.py``)
     <!-- not run: needs a GPU -->     it is not run, and why
 
-A block with a title is a file, which is there when the commands of its page run.
+A block with a title is a file, which is present when the commands of its page run.
 """
 
 from __future__ import annotations

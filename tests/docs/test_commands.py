@@ -104,7 +104,7 @@ def test_what_is_not_run_says_why(page: Path) -> None:
         assert not block.lane or block.lane in LANES, f"{where}: no test has the marker {block.lane}"
         if block.language in LANGUAGES and not block.reason:
             assert block.language == "console", f"{where}: a console block, or <!-- not run: why -->"
-            assert block.commands, f"{where}: no line begins with '$ '"
+            assert block.commands, f"{where}: no line starts with '$ '"
 
 
 def written_commands() -> list[tuple[Path, str]]:
@@ -130,7 +130,7 @@ def test_every_command_line_of_the_documentation_is_understood() -> None:
 
 
 def fault_of(call: str) -> str:
-    """What the parser of the command says against a call; arguments may be left out."""
+    """What the parser of the command says against a call; arguments may be omitted."""
     name, *words = shlex.split(re.split(r" [|>] ", call)[0], comments=True)[1:]
     if name not in COMMANDS:
         return "no such command"

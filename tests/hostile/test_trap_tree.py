@@ -71,7 +71,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def run_in(site: Site, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in the tree, where the user's search paths begin with the current folder."""
+    """Run a command in the tree, where the user's search paths start with the current folder."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("WHEELPROOF_", "XDG_"))}
     cache = str(site.home / ".cache")
     ours = {"HOME": str(site.home), "PATH": f".:bin:{os.environ['PATH']}", "XDG_CACHE_HOME": cache, **variables}

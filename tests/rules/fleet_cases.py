@@ -91,7 +91,7 @@ CASES = [
         severity=WARNING,
         evidence=("none",),
     ),
-    Case("MTX208", "a tray whose domain is not known", lambda: racks(rack1_tray2=None)),
+    Case("MTX208", "a tray whose domain is unknown", lambda: racks(rack1_tray2=None)),
     Case("MTX208", "each rack is a domain", racks),
     Case(
         "MTX208",
@@ -159,7 +159,7 @@ CASES = [
         evidence=("1.88e+12, the median is 4.23e+12, 78 standard deviations away",),
     ),
     Case("MTX207", "rates that differ as those of healthy nodes do", lambda: timed(4.25, 4.27, 4.22, 4.26)),
-    Case("MTX207", "what is no number", lambda: timed(4, 4, 4, "nan")),
+    Case("MTX207", "what is not a number", lambda: timed(4, 4, 4, "nan")),
     Case("MTX201", "rates, which differ everywhere", lambda: timed(4.25, 4.27, 1.88, 4.21)),
     Case(
         "MTX201",
@@ -230,7 +230,7 @@ CASES = [
         severity=NOTE,
         evidence=("40 hosts a; 32 hosts b",),
     ),
-    Case("MTX202", "one host that deviates is no kind", lambda: FleetFacts(hosts(a=71, b=1))),
+    Case("MTX202", "one host that deviates is not a kind", lambda: FleetFacts(hosts(a=71, b=1))),
     Case(
         "MTX203",
         "a host that no one expected",
@@ -258,9 +258,11 @@ CASES = [
     Case("MTX205", "two commands about one host", lambda: FleetFacts(hosts(a=2))),
     Case(
         "MTX206",
-        "a report with too many findings, all that is left out being notes",
-        lambda: FleetFacts((cut_short(LeftOut("2,000 findings, of which the gravest 1,000 are kept", Severity.NOTE)),)),
-        ("n0: the report of `wheelproof doctor` has 2,000 findings, of which the gravest 1,000 are kept",),
+        "a report with too many findings, all that is omitted being notes",
+        lambda: FleetFacts(
+            (cut_short(LeftOut("2,000 findings, of which the 1,000 most severe are kept", Severity.NOTE)),)
+        ),
+        ("n0: the report of `wheelproof doctor` has 2,000 findings, of which the 1,000 most severe are kept",),
         severity=NOTE,
     ),
     Case("MTX206", "reports that were taken in whole", lambda: FleetFacts(hosts(a=2))),

@@ -120,7 +120,7 @@ CASES = [
         partial(cell, imported=Unavailable("no"), import_error="OSError: libcudart.so.13"),
         ("torch cannot be imported: OSError: libcudart.so.13",),
     ),
-    Case("MTX103", "another patch release of Python", partial(cell, imported=proof(python="3.12.9"))),
+    Case("MTX103", "another patch Python release", partial(cell, imported=proof(python="3.12.9"))),
     Case(
         "MTX104",
         "no code for a GPU",
@@ -208,19 +208,19 @@ CASES = [
         "MTX108",
         "the command fails",
         partial(
-            cell, command=Tried(("pytest",), "it ended with status 1"), steps=(Step("command", log="/w/command.log"),)
+            cell, command=Tried(("pytest",), "it exited with status 1"), steps=(Step("command", log="/w/command.log"),)
         ),
-        ("the command failed: it ended with status 1",),
+        ("the command failed: it exited with status 1",),
         evidence=("/w/command.log",),
     ),
     Case("MTX108", "the command succeeds", partial(cell, command=Tried(("pytest",)))),
     Case(
         "MTX108",
         "tests fail",
-        partial(ran, GOOD, BAD, BROKEN, error="it ended with status 1\nFAILED"),
+        partial(ran, GOOD, BAD, BROKEN, error="it exited with status 1\nFAILED"),
         (
             "the command failed: 2 of 3 tests failed: tests.test_norm::test_rows, tests.test_norm::test_columns; "
-            "it ended with status 1\nFAILED",
+            "it exited with status 1\nFAILED",
         ),
         evidence=("assert 1 == 2", "error", "/w/command-1.xml", "/w/command.log"),
     ),
@@ -255,8 +255,8 @@ CASES = [
     Case(
         "MTX108",
         "the report cannot be read",
-        partial(ran, GOOD, fault="it is no XML: line 1"),
-        ("the command succeeded, and report.xml cannot be read: it is no XML: line 1",),
+        partial(ran, GOOD, fault="it is not XML: line 1"),
+        ("the command succeeded, and report.xml cannot be read: it is not XML: line 1",),
         undecided=True,
     ),
     Case(

@@ -29,7 +29,7 @@ from wheel_checks.model import Unavailable
 from wheelproof.testing.facts import AARCH64, facts_of
 from wheelproof.testing.wheels import WheelBuilder, gpu_library, torch_like
 
-REASON = "a GPU is wanted (GB200)"
+REASON = "a GPU is required (GB200)"
 VLLM = (Demand("", Requirement("vllm==0.19.0")), Demand("vllm 0.19.0", Requirement("torch==2.10.0")))
 X86 = Sibling("demo-1.0-cp312-cp312-manylinux_2_28_x86_64.whl", "x86_64", "cuda", "12.8", "exact", "read in this run")
 
@@ -144,7 +144,7 @@ CASES = [
         "a torch for the CPU that another package pins",
         lambda: torch("cpu", "2.10.0", demands=VLLM),
         (
-            "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, though a GPU is wanted (GB200); "
+            "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, though a GPU is required (GB200); "
             "vllm 0.19.0 pins torch==2.10.0",
         ),
         evidence=("you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0",),
@@ -153,7 +153,7 @@ CASES = [
         "STK101",
         "a CPU build whose release has a CUDA build for another machine",
         lambda: package("demo", accelerator="cpu", siblings=(X86,)),
-        ("demo 1.0 is a CPU build on aarch64, though a GPU is wanted (GB200)",),
+        ("demo 1.0 is a CPU build on aarch64, though a GPU is required (GB200)",),
         evidence=(f"{X86.file_name}: CUDA 12.8",),
         expectations={"of_torch": parse_expectation("cuda")},
     ),
@@ -341,7 +341,7 @@ CASES = [
     ),
     Case(
         "STK104",
-        "a library for each CUDA, of which the wrong one was asked for",
+        "a library for each CUDA, of which the wrong one was requested",
         lambda: for_both_cudas(asked=True),
         ("nixl-cu12 1.5.1 is built for CUDA 12.0; the stack is for CUDA 13",),
     ),
@@ -409,7 +409,7 @@ CASES = [
     ),
     Case(
         "STK106",
-        "a torchaudio for another minor version of CUDA, which its import compares",
+        "a torchaudio for another minor CUDA version, which its import compares",
         lambda: beside_torch("torchaudio", "2.11.0", "cuda", "13.2"),
         (
             "torchaudio 2.11.0 is built for CUDA 13.2, torch 2.11.0 for CUDA 13.0; its import compares the two and "
@@ -418,7 +418,7 @@ CASES = [
     ),
     Case(
         "STK106",
-        "a torchvision for another minor version of CUDA",
+        "a torchvision for another minor CUDA version",
         lambda: beside_torch("torchvision", "0.26.0", "cuda", "13.2"),
     ),
     Case("STK106", "a torchaudio for the same CUDA", lambda: beside_torch("torchaudio", "2.11.0", "cuda", "13.0")),
@@ -443,10 +443,10 @@ CASES = [
         lambda: replace(
             stack(package("vllm")), refused=(Refused("vllm", "2.0", "1.0", "vllm==2.0 depends on certifi>9000"),)
         ),
-        ("vllm 2.0 is newer than 1.0, and was refused: vllm==2.0 depends on certifi>9000",),
+        ("vllm 2.0 is newer than 1.0, and was rejected: vllm==2.0 depends on certifi>9000",),
         NOTE,
     ),
-    Case("STK108", "the newest releases", lambda: stack(package("vllm"))),
+    Case("STK108", "the latest releases", lambda: stack(package("vllm"))),
     Case(
         "STK109",
         "a pre-release that uv alone takes",

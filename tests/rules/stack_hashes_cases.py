@@ -73,7 +73,7 @@ CASES = [
         "STK123",
         "a new release that could not be read",
         lambda: changed(ON_CUDA, PackageSide("2.12.0", WHEEL, is_open=True)),
-        ("torch on aarch64: 2.11.0 (CUDA 13.0) -> 2.12.0 (not known), of which not all could be checked",),
+        ("torch on aarch64: 2.11.0 (CUDA 13.0) -> 2.12.0 (not known), not all of which could be checked",),
         WARNING,
         undecided=True,
     ),

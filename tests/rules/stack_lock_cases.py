@@ -75,7 +75,7 @@ CASES = [
         lambda: stack(lock=LockFacts("pixi.lock", "pixi", "its environment default is for linux-64")),
         ("cp312 aarch64 is outside what pixi.lock covers: its environment default is for linux-64",),
     ),
-    Case("STK111", "a lock for this machine", lambda: stack(locked(ENTRY), lock=LockFacts("uv.lock", "uv"))),
+    Case("STK111", "a lock for this host", lambda: stack(locked(ENTRY), lock=LockFacts("uv.lock", "uv"))),
     Case("STK111", "no lock", stack),
     Case(
         "STK112",

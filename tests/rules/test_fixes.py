@@ -30,7 +30,7 @@ def backend(name: str) -> str:
         ("2.10.0", "cuda", ["pip install torch==2.11.0", backend("cu128")]),
         ("2.10.0+cpu", "cuda", ["pip install torch==2.11.0", backend("cu128")]),
         ("2.10.0", "cuda==13.0", ["pip install torch==2.11.0", backend("cu130")]),
-        # never on the index for this machine
+        # never on the index for this host
         ("2.10.0", "cuda==12.8", [backend("cu128")]),
         ("2.6.0", "cuda==99.0", []),
     ],

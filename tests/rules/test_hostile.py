@@ -76,7 +76,7 @@ def _shown_wrongly(fix: Fix) -> Iterator[str]:
 
 
 def _obeyed(report: Report, name: str) -> Iterator[str]:
-    """What a terminal, a page or a runner of GitHub would obey in this format."""
+    """What a terminal, a page or a runner of GitHub would execute in this format."""
     text = rendered(report, name, verbose=2)
     if "##[" in text or ACTING.search(text):
         yield f"{name} holds what acts: {text!r}"

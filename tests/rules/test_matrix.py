@@ -12,11 +12,11 @@ from wheelproof.testing.facts import judged
 def test_a_step_that_was_not_carried_out_is_undecided_with_its_log() -> None:
     done = Step("resolve", "2026-11-20T09:00:00Z", 2.0)
     hung = Step(
-        "import", failure=Unavailable("the 900 s of the cell were over", "--deadline gives it more"), log="/w/log"
+        "import", failure=Unavailable("the cell timed out after 900 s", "--deadline gives it more"), log="/w/log"
     )
     (result,) = judged("MTX001", cell(steps=(done, hung)))
 
-    assert (result.outcome, result.message) == (Outcome.ERROR, "import: the 900 s of the cell were over")
+    assert (result.outcome, result.message) == (Outcome.ERROR, "import: the cell timed out after 900 s")
     assert (result.evidence, result.fix) == ((Evidence("log", "/w/log"),), Fix("--deadline gives it more"))
 
 
@@ -37,8 +37,8 @@ def test_what_there_was_nothing_of_is_skipped_with_its_reason() -> None:
         ("MTX104", cell(CPU), "torch is CPU only (2.11.0+cpu)"),
         ("MTX104", cell(targets=("gfx942",)), "the cell names no NVIDIA GPU"),
         ("MTX105", cell(), "the cell asks for no smoke test, or it was not reached"),
-        ("MTX107", cell(), "the cell asks for none, or it was not reached"),
-        ("MTX108", cell(), "the cell asks for none, or it was not reached"),
+        ("MTX107", cell(), "not requested by the cell, or not reached"),
+        ("MTX108", cell(), "not requested by the cell, or not reached"),
         ("MTX106", cell(), "no kernels were compiled"),
         ("MTX106", cell(smoke={"compile": made(("mm", "aa"))}), "no other cell compiles the same kernels"),
         ("MTX106", other_gpus, "x86_64-cell compiles for other GPUs: sm_103, sm_90"),
@@ -66,4 +66,4 @@ def test_code_is_compared_function_by_function_whatever_the_order() -> None:
 def test_what_was_not_compiled_has_no_machine_code() -> None:
     nothing: SmokeDocument = made()
 
-    assert machine_code(nothing) == Unavailable("the smoke test made no machine code")
+    assert machine_code(nothing) == Unavailable("the smoke test produced no machine code")

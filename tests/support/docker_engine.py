@@ -1,4 +1,4 @@
-"""The Docker engine of this machine, for tests marked ``docker`` and ``emulation``, and the cells that they run."""
+"""The Docker engine of this host, for tests marked ``docker`` and ``emulation``, and the cells that they run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EMULATED = Cell("emulated", ELSEWHERE, "3.11", "2.11.0")
 
 @functools.cache
 def runs_natively() -> bool:
-    """True when containers of this machine's architecture can run, from our image."""
+    """True when containers of this host's architecture can run, from our image."""
     return DockerExecutor().obstacle(NATIVE) is None
 
 

@@ -1,4 +1,4 @@
-"""ELF files to try the readers on: real ones of this machine, and built ones of several machines."""
+"""ELF files to try the readers on: real ones of this host, and built ones of several machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An environment that holds torch 2.7.0+cu128, and a folder of wheels in which only other builds of torch are found.
+"""An environment that holds torch 2.7.0+cu128, and a folder of wheels in which only other torch builds are found.
 
 world = World.create(tmp_path)          # a venv of a few milliseconds, offline by its variables
 world.shell("uv pip install torch==2.8.0"); world.torch == "2.8.0"
@@ -84,7 +84,7 @@ def extension(name: str = "extension", computed: str = "") -> bytes:
 
 
 def fill_index(folder: Path) -> None:
-    """A simple index as files (PEP 503): CPU builds of torch without a local version, and packages that ask for one."""
+    """A simple index as files (PEP 503): CPU torch builds without a local version, and packages that ask for one."""
     wheels = folder / "files"
     wheels.mkdir(parents=True)
     requiring = {
@@ -123,7 +123,7 @@ class World:
 
     @classmethod
     def create(cls, root: Path, installed: str = INSTALLED) -> World:
-        """A fresh environment below ``root``; nothing of this machine's configuration or caches is used."""
+        """A fresh environment below ``root``; nothing of this host's configuration or caches is used."""
         world = cls(root)
         fill_index(world.index)
         world.project.mkdir()
@@ -132,7 +132,7 @@ class World:
         torch(installed).write(own)
         world.variables = {
             "HOME": str(root / "home"),
-            "XDG_CONFIG_DIRS": str(root / "no-configuration"),  # this machine's pip.conf may hold constraints
+            "XDG_CONFIG_DIRS": str(root / "no-configuration"),  # this host's pip.conf may hold constraints
             "PATH": os.pathsep.join(
                 [str(Path(find_uv_bin()).parent), str(Path(sys.executable).parent), os.environ["PATH"]]
             ),
@@ -194,14 +194,14 @@ class World:
         return self.run("sh", "-c", f". {guard}/guard.sh; {command}" if guard else command)
 
     def version(self, name: str) -> str:
-        """The installed version of a distribution, "" if there isn't one."""
+        """The installed version of a distribution, "" if none exists."""
         folders = list(self.venv.glob(f"lib/python3*/site-packages/{name}-*.dist-info"))
         assert len(folders) < 2, folders
         return folders[0].name.removesuffix(".dist-info").partition("-")[2] if folders else ""
 
     @property
     def torch(self) -> str:
-        """The installed version of torch."""
+        """The installed torch version."""
         return self.version("torch")
 
     @property

@@ -4,7 +4,7 @@ index = Index.create(folder)                      # once: small wheels, and pip 
 world = GuardedWorld.create(folder, index)        # an environment of a second
 world.install_guard(); world.shell("python -m pip install torch==2.8.0"); world.is_intact
 
-Nothing of this machine's configuration or caches is used. What is intact is asked of the files, never of the guard.
+Nothing of this host's configuration or caches is used. What is intact is asked of the files, never of the guard.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def with_texts(facts: Any, change: Callable[[str], str]) -> Any:
 
 
 def planted(facts: Any, text: str, hostile: str, how: str) -> Any:
-    """The facts with ``hostile`` in the place of ``text`` ("replaced"), behind it ("appended") or, wherever it is a
-    part of a string, behind that part ("inside").
+    """The facts with ``hostile`` in place of ``text`` ("replaced"), after it ("appended") or, wherever it is a
+    part of a string, after that part ("inside").
     """
     if how == "inside":
         return with_texts(facts, lambda found: found.replace(text, text + hostile))

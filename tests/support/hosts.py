@@ -173,7 +173,7 @@ def with_variables(facts: HostFacts, **variables: str) -> HostFacts:
 def with_torch(
     facts: HostFacts, version: str, *, cuda: str = "13.0", architectures: tuple[str, ...] | None = None, **fields: Any
 ) -> HostFacts:
-    """The same with another build of torch on disk; ``fields`` are those of :class:`TorchFiles`.
+    """The same with another torch build on disk; ``fields`` are those of :class:`TorchFiles`.
 
     What the probes reported stays as it was: combine with :func:`cuda_fails` or replace ``torch``.
     """

@@ -1,4 +1,4 @@
-"""A package index with a small torch that can be imported, and matrices of it that run on this machine.
+"""A package index with a small torch that can be imported, and matrices of it that run on this host.
 
 with RangeServer(simple_index(torch_wheel("cpu"))) as server:
     world = MatrixWorld.create(tmp_path, server)

@@ -1,4 +1,4 @@
-"""The package index that this machine is configured to use, for tests marked ``online``."""
+"""The package index that this host is configured to use, for tests marked ``online``."""
 
 from __future__ import annotations
 

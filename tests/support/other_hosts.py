@@ -2,7 +2,7 @@
 
 instinct()                               # x86_64, two MI300X, torch 2.11.0+rocm7.2, ROCm's own amdgpu
 arc()                                    # x86_64, an Arc B580, torch 2.11.0+xpu, Level Zero
-unseen(instinct())                       # torch is there, and sees no GPU
+unseen(instinct())                       # torch is present, and sees no GPU
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def wait_until(happened: Callable[[], T], what: str = "what was waited for") -> T:
-    """The first true answer of ``happened``. Raises AssertionError if there isn't one within PATIENCE."""
+    """The first true answer of ``happened``. Raises AssertionError if none exists within PATIENCE."""
     end = time.monotonic() + PATIENCE
     while not (answer := happened()):
         assert time.monotonic() < end, f"{what} did not happen"

@@ -1,4 +1,4 @@
-"""Real environments with a small torch for CUDA, to be looked at by the whole doctor.
+"""Real environments with a small torch for CUDA, to be inspected by the whole doctor.
 
 patient = Patient.make(tmp_path / "venv")                  # a venv: torch 2.11.0+cu130, NCCL, triton, all of them tiny
 patient.installed.remove("nvidia/nccl/lib/libnccl.so.2")   # and something that breaks it

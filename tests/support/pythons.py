@@ -1,4 +1,4 @@
-"""Other Pythons of this machine: those on PATH, of pyenv and of uv, by their (major, minor)."""
+"""Other Pythons of this host: those on PATH, of pyenv and of uv, by their (major, minor)."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def workflow_commands(text: str) -> list[tuple[str, dict[str, str], str]]:
         if not line.lstrip().startswith("::"):
             continue
         head, separator, data = line.lstrip()[2:].partition("::")
-        assert separator, f"{line!r} is no command"
+        assert separator, f"{line!r} is not a command"
         name, _, listed = head.partition(" ")
         properties = {}
         for item in filter(None, listed.split(",")):

@@ -83,7 +83,7 @@ def torch(version: str = "2.11.0", cuda: str = "13.0", *requires: str) -> WheelB
 
 
 def companion(name: str, version: str, of: str, cuda: str = "13.0") -> WheelBuilder:
-    """torchvision or torchaudio for a release of torch."""
+    """torchvision or torchaudio for a torch release."""
     build_of = f"cu{cuda.replace('.', '')}" if cuda else "cpu"
     wheel = WheelBuilder(name, version, PLATFORM).metadata(requires=[f"torch=={of}"])
     said = f"__version__ = '{version.partition('+')[0]}+{build_of}'\ncuda = {cuda or None!r}\n"
@@ -114,7 +114,7 @@ def packages() -> list[WheelBuilder]:
 
 
 def builds() -> list[WheelBuilder]:
-    """The builds of torch on a configured index, which has several of one release as PyTorch's own has them."""
+    """The torch builds on a configured index, which has several of one release as PyTorch's own has them."""
     return [
         torch("2.11.0"),
         torch("2.11.0+cu128", "12.8"),
@@ -140,7 +140,7 @@ class World:
         self.environment: RealEnvironment | None = None
 
     def make(self) -> RealEnvironment:
-        """An empty environment; the indexes lie next to it."""
+        """An empty environment; the indexes are next to it."""
         made = RealEnvironment(self.root)
         self.base = made.index("base", *packages(), *(one for one in builds() if "+" not in one.version))
         self.good = made.index("good", *packages(), *builds())
@@ -166,7 +166,7 @@ class World:
         )
 
     def variables(self, **changed: str) -> dict[str, str]:
-        """The variables of a user: nothing of this machine's own configuration."""
+        """The variables of a user: nothing of this host's own configuration."""
         kept = {
             name: value
             for name, value in variables(self.driver).items()
@@ -179,7 +179,7 @@ class World:
 
 @dataclass(frozen=True)
 class Broken:
-    """A broken environment: the rule that is its cause, and versions that are installed when it is mended."""
+    """A broken environment: the rule that is its cause, and versions that are installed when it is fixed."""
 
     rule: str
     breaks: Callable[[World, RealEnvironment], None]

@@ -7,7 +7,7 @@
 
 Without "base", "facts" are complete: the file of `wheelproof doctor --save-facts`. In a difference, an object that
 stands where the base has a list of objects changes those that it names (by name, path, index, ...), adds what the list
-does not have, and leaves out what it lists under "-". Anything else that is no object replaces what the base has.
+does not have, and omits what it lists under "-". Anything else that is not an object replaces what the base has.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ IDENTITIES = ("index", "address", "path", "name", "variable", "rule")  # fields 
 
 @dataclass(frozen=True)
 class Expected:
-    """``root`` is None if there isn't one; ``silent`` are rules that must say nothing, ``others`` those next to it."""
+    """``root`` is None if none exists; ``silent`` are rules that must say nothing, ``others`` those next to it."""
 
     root: str | None
     confidence: str = ""

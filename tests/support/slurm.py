@@ -1,4 +1,4 @@
-"""A real Slurm on this machine: one controller, and a slurmd for each simulated node.
+"""A real Slurm on this host: one controller, and a slurmd for each simulated node.
 
 with cluster(tmp_path, nodes=4) as slurm:
     job = slurm.run("sbatch", "--parsable", "--nodes=4", "job.sbatch").stdout.strip()

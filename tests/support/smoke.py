@@ -108,7 +108,7 @@ def parsed(values: dict[str, Any]) -> SmokeDocument:
 
 def fake_interpreter(folder: Path, script: str) -> str:
     """An executable that is called as an interpreter is, and runs ``script``: ``output`` is where the report goes,
-    ``options`` is what the suite was asked for.
+    ``options`` is what the suite was requested.
     """
     path = folder / "python-of-the-test"
     prelude = f"""\

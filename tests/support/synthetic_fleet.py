@@ -23,7 +23,7 @@ from tests.support.hosts import grace
 from wheel_checks.facts.fleet.host_list import expand
 from wheel_checks.facts.fleet.rates import noise_of
 
-RACK, LEAF = 18, 6  # trays of a rack; racks behind a leaf switch
+RACK, LEAF = 18, 6  # trays of a rack; racks after a leaf switch
 GPUS = 4
 USUAL = {"copy": 7.2e12, "bf16": 1.9e15, "fp8": 3.7e15, "host to device": 180e9, "device to host": 180e9}
 ALL_REDUCE = 650e9

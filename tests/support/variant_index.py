@@ -99,7 +99,7 @@ def make_release(folder: Path, *made: Made, plain: bool = True, version: str = "
 
 
 def variant_pages(release: Path, *, without: str = "") -> dict[str, bytes | Resource]:
-    """The folder as a simple index (PEP 503), for :class:`RangeServer`; ``without`` names a file to leave out."""
+    """The folder as a simple index (PEP 503), for :class:`RangeServer`; ``without`` names a file to omit."""
     files: dict[str, bytes | Resource] = {}
     links = []
     for path in sorted(release.iterdir()):

@@ -221,7 +221,7 @@ CASES = [
     ),
     Case(
         "DOC513",
-        "64 MB, and torch died of a signal",
+        "64 MB, and torch was killed by a signal",
         lambda: bus_error(in_container(healthy(limits=Limits(64 << 20, None)))),
         ("shared memory has 67 MB; what needs more dies of a bus error",),
         WARNING,

@@ -93,7 +93,7 @@ CASES = [
         "DOC406",
         "a manager without switches",
         lambda: replaced(healthy(), "services", fabric_manager=DRIVER),
-        ("harmless: the fabric manager is installed and does not run; this machine has no NVSwitch to manage",),
+        ("harmless: the fabric manager is installed and does not run; this host has no NVSwitch to manage",),
         NOTE,
     ),
     Case("DOC406", "a manager that manages", hgx),

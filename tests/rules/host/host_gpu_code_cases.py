@@ -122,7 +122,7 @@ CASES = [
         "GB300, and the ptxas of CUDA 12.8",
         lambda: gb300(OLD),
         ("the ptxas of Triton 3.5.1 (12.8.93) does not know sm_103a; torch itself runs there",),
-        evidence=("NVIDIA GB300 (10.3)", "12.8.93, newest sm_120a"),
+        evidence=("NVIDIA GB300 (10.3)", "12.8.93, latest sm_120a"),
     ),
     Case("DOC704", "GB300, and a ptxas-blackwell that knows it", lambda: gb300(OLD, NEW, blackwell_from=100)),
     Case(
@@ -137,7 +137,7 @@ CASES = [
         ("the ptxas of Triton 3.5.1 (12.8.93) does not know sm_103a; torch itself runs there",),
         severity=NOTE,
     ),
-    Case("DOC704", "a kernel runs all the same", lambda: replace(gb300(OLD), kernel=healthy().kernel)),
+    Case("DOC704", "a kernel runs anyway", lambda: replace(gb300(OLD), kernel=healthy().kernel)),
     Case("DOC704", "another GPU, and the old ptxas", lambda: triton(grace(), "3.5.1", 0, OLD)),
     Case("DOC704", "a ptxas that does not run", lambda: gb300(Ptxas("/opt/ptxas", "ptxas", "", (), "not executable"))),
     Case(
@@ -145,7 +145,7 @@ CASES = [
         "Rubin, and the ptxas of CUDA 13.1",
         lambda: rubin(OLD, ptxas("13.1.80", "sm_103a", "sm_121a", role="ptxas-blackwell")),
         ("the ptxas of Triton 3.7.1 (13.1.80) does not know sm_107a; torch itself runs there",),
-        evidence=("13.1.80, newest sm_121a",),
+        evidence=("13.1.80, latest sm_121a",),
     ),
     Case("DOC705", "Rubin, and a ptxas that knows it", lambda: rubin(OLD, NEWEST)),
     Case("DOC705", "no Rubin", lambda: gb300(OLD)),

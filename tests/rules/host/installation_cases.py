@@ -64,7 +64,7 @@ def found(facts: HostFacts, *findings: FileFinding, missing: tuple[MissingLibrar
 
 
 def lost(name: str, *files: str, present: int = 0) -> FileFinding:
-    """Files of a distribution that are gone; ``files`` lie in the folder of imports."""
+    """Files of a distribution that are gone; ``files`` are in the folder of imports."""
     paths = tuple(f"{SITE_PACKAGES}/{file}" for file in files)
     evidence = (("missing", ", ".join(files)), ("present", str(present)))
     return FileFinding("WHL702", name, "error", f"{len(files)} files", evidence, "", paths, (name,), len(paths))
@@ -97,7 +97,7 @@ def unmet(requirement: str) -> FileFinding:
 
 
 def drifted(facts: HostFacts, *, version: str = "2.27.5") -> HostFacts:
-    """NCCL of another release than torch requires; "" for none."""
+    """NCCL of another release than torch requires; "" if none."""
     name = "nvidia-nccl-cu13"
     facts = with_packages(facts, package(name, version)) if version else with_packages(facts, without=(name,))
     return replaced(facts, "installed", findings=(unmet(f'{name}==2.28.9; platform_system == "Linux"'),))
@@ -254,8 +254,8 @@ CASES = [
     Case(
         "DOC200",
         "PYTHONHOME of another Python",
-        lambda: not_started("it ended with exit code 1: No module named 'encodings'", PYTHONHOME="/opt/python3.9"),
-        (f"{PYTHON} cannot be started: it ended with exit code 1: No module named 'encodings'",),
+        lambda: not_started("it exited with exit code 1: No module named 'encodings'", PYTHONHOME="/opt/python3.9"),
+        (f"{PYTHON} cannot be started: it exited with exit code 1: No module named 'encodings'",),
         evidence=("/opt/python3.9",),
     ),
     Case(
@@ -272,7 +272,7 @@ CASES = [
     ),
     Case("DOC200", "it ran", healthy),
     Case("DOC200", "a Python for another machine", lambda: not_started("exit code 127: [Errno 8] Exec format error")),
-    Case("DOC200", "a preloaded jemalloc", lambda: not_started(f"it was ended by SIGABRT: {PAGES}")),
+    Case("DOC200", "a preloaded jemalloc", lambda: not_started(f"it was killed by SIGABRT: {PAGES}")),
     # B01
     Case(
         "DOC201",
@@ -619,7 +619,7 @@ CASES = [
         lambda: refused(without_gpu(healthy())),
         ("libtorch_cpu.so needs GLIBCXX_3.4.32, which /lib64/libstdc++.so.6 does not have",),
     ),
-    Case("DOC216", "torch was imported all the same", lambda: refused(healthy())),
+    Case("DOC216", "torch was imported anyway", lambda: refused(healthy())),
     # B17
     Case(
         "DOC217",

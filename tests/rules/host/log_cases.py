@@ -1,4 +1,4 @@
-"""DOC901: logs of which nothing is known; and the causes that are known from logs alone, each by its own example."""
+"""DOC901: logs of which nothing is known; and the causes that are known only from logs, each by its own example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AMD's and Intel's GPUs: the driver, its nodes, variables, builds of torch, and targets."""
+"""AMD's and Intel's GPUs: the driver, its nodes, variables, torch builds, and targets."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ CASES = [
     ),
     Case(
         "DOC302",
-        "no module holds an Arc B-Series on an old kernel",
+        "no module contains an Arc B-Series on an old kernel",
         lambda: kernel(unbound(arc()), "6.8.0-63-generic"),
         ("no driver holds the Intel GPU: it takes i915 or xe",),
     ),
@@ -264,7 +264,7 @@ CASES = [
     ),
     Case(
         "DOC609",
-        "a value that is no version",
+        "a value that is not a version",
         lambda: with_variables(failing(instinct()), **{OVERRIDE: "gfx942"}),
         ("HSA_OVERRIDE_GFX_VERSION is 'gfx942', which is no version such as 11.0.0",),
     ),
@@ -275,7 +275,7 @@ CASES = [
         ("HSA_OVERRIDE_GFX_VERSION makes the GPU gfx1201 run code for gfx1151",),
     ),
     Case("DOC609", "the GPU's own target", lambda: with_variables(failing(instinct()), **{OVERRIDE: "9.4.2"})),
-    Case("DOC609", "it computes all the same", lambda: with_variables(instinct(), **{OVERRIDE: "9.0.10"})),
+    Case("DOC609", "it computes anyway", lambda: with_variables(instinct(), **{OVERRIDE: "9.0.10"})),
     Case(
         "DOC515",
         "500 in WSL",

@@ -130,7 +130,9 @@ CASES = [
         "DOC602",
         "a GPU is there twice",
         lambda: hides("0,0"),
-        says=('CUDA_VISIBLE_DEVICES is "0,0", which selects no GPU: "0" is there twice, which makes the list invalid',),
+        says=(
+            'CUDA_VISIBLE_DEVICES is "0,0", which selects no GPU: "0" is listed twice, which makes the list invalid',
+        ),
     ),
     Case(
         "DOC602",
@@ -142,7 +144,7 @@ CASES = [
         "DOC602",
         "the name means nothing to CUDA",
         lambda: hides("cuda:0"),
-        says=('CUDA_VISIBLE_DEVICES is "cuda:0", which selects no GPU: "cuda:0" is no number of a GPU, and no UUID',),
+        says=('CUDA_VISIBLE_DEVICES is "cuda:0", which selects no GPU: "cuda:0" is neither a GPU number nor a UUID',),
     ),
     Case(
         "DOC602",
@@ -158,7 +160,7 @@ CASES = [
     ),
     Case("DOC602", "the beginning of a UUID is enough", lambda: with_variables(healthy(), **{VISIBLE: "GPU-0e1f"})),
     Case("DOC602", "it is empty, which is another matter", lambda: hides("")),
-    Case("DOC602", "it is right, and CUDA fails all the same", lambda: hides("0", (100, 0))),
+    Case("DOC602", "it is right, and CUDA fails anyway", lambda: hides("0", (100, 0))),
     Case(
         "DOC603",
         "the only GPU",

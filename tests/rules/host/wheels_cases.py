@@ -81,7 +81,7 @@ def replaced_by(*requires: str, installed: float = INSTALLED) -> HostFacts:
 
 
 def for_another_cuda() -> HostFacts:
-    """torch 2.12 for CUDA 13, which xformers brought, in the place of one for CUDA 12.8 that the driver can run."""
+    """torch 2.12 for CUDA 13, which xformers brought, in place of one for CUDA 12.8 that the driver can run."""
     facts = behind(with_torch(healthy(), "2.12.0+cu130"))
     user = package("xformers", "0.0.34", requested=True, requires=("torch==2.12.0",))
     return left_behind(with_packages(facts, package("torch", "2.12.0", build="cu130"), user))
@@ -197,7 +197,7 @@ CASES = [
         lambda: left_behind(replaced_by("torch==2.8.0", "numpy>=2")),
         (
             "torch 2.8.0+cpu, which was installed 2026-09-21 14:13:20 UTC together with whisperx 3.7.4 (torch==2.8.0), "
-            "has replaced another build; it is a build for the CPU alone",
+            "has replaced another build; it is a CPU build",
         ),
         evidence=(
             "9: nvidia-cublas-cu12, nvidia-cuda-cupti-cu12, nvidia-cuda-nvrtc-cu12, nvidia-cuda-runtime-cu12, "
@@ -213,7 +213,7 @@ CASES = [
         ),
         (
             "torch 2.8.0+cpu, which was installed 2026-09-21 14:13:20 UTC, has replaced another build; "
-            "it is a build for the CPU alone",
+            "it is a CPU build",
         ),
         evidence=("0.23.0 is built for cu128",),
     ),
@@ -314,20 +314,20 @@ CASES = [
     ),
     Case("DOC107", "a Python with wheels", lambda: without_torch(healthy())),
     Case("DOC107", "a Python with wheels of old releases", lambda: without_torch(healthy(), version="3.9.25")),
-    Case("DOC107", "torch is there all the same", lambda: replaced(healthy(), "interpreter", version="3.17.0")),
+    Case("DOC107", "torch is there anyway", lambda: replaced(healthy(), "interpreter", version="3.17.0")),
     Case("DOC107", "no GPU", lambda: without_gpu(without_torch(healthy(), version="3.17.0"))),
     Case(
         "DOC108",
         "an old glibc, and no torch",
         lambda: without_torch(healthy(), libc=("glibc", "2.26")),
-        ("glibc 2.26 is too old for the wheels of torch, which need 2.28",),
+        ("glibc 2.26 is too old for the torch wheels, which need 2.28",),
         evidence=("2.26", "torch 2.6.0"),
     ),
     Case(
         "DOC108",
         "an old glibc, and a torch that cannot be loaded for it",
         lambda: torch_import_fails(replaced(grace(), "interpreter", libc=("glibc", "2.26")), GLIBC),
-        ("glibc 2.26 is too old for the wheels of torch, which need 2.28",),
+        ("glibc 2.26 is too old for the torch wheels, which need 2.28",),
         evidence=(GLIBC, "torch 2.5.1"),
     ),
     Case("DOC108", "the glibc that is needed", lambda: without_torch(healthy(), libc=("glibc", "2.28"))),
@@ -404,7 +404,7 @@ CASES = [
         "DOC114",
         "conda's build string says cpu",
         lambda: of_conda("cpu_generic_py312_h6d5a3c8_1"),
-        ("conda has installed a build of torch 2.10.0 for the CPU; a CUDA build was expected",),
+        ("conda has installed a torch 2.10.0 build for the CPU; a CUDA build was expected",),
         evidence=("cpu_generic_py312_h6d5a3c8_1",),
     ),
     Case("DOC114", "conda's build string says cuda", lambda: of_conda("cuda129_generic_py312_h2f3a7c1_200")),

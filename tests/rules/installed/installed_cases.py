@@ -365,7 +365,7 @@ CASES = [
     ),
     Case(
         "WHL722",
-        "a library for another machine in the place of a needed one",
+        "a library for another machine in place of a needed one",
         env(
             lambda e: e.install(user()).install(
                 wheel("nccl").add(NCCL.replace("nccl/lib", "other"), library("libnccl.so.2", machine="x86_64"))
@@ -378,7 +378,7 @@ CASES = [
         "a module that is cut off",
         env(lambda e: e.install(user()).install(nccl()).write(NCCL, library("libnccl.so.2")[:40])),
         (
-            f"{NCCL}: the ELF header lies at bytes 0x10 to 0x40; expected a place inside the file of 0x28 bytes "
+            f"{NCCL}: the ELF header is at bytes 0x10 to 0x40; expected a place inside the file of 0x28 bytes "
             "(the ELF file is cut off or damaged)",
         ),
     ),

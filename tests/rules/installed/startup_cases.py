@@ -1,4 +1,4 @@
-"""SEC013 and SEC014: what an environment runs when Python starts, and what stands in place of pip and uv."""
+"""SEC013 and SEC014: what an environment runs when Python starts, and what is in place of pip and uv."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ SLOW = "200.0 us instead of at most 151.3: 1.60 times the floor (125.0 us), wher
 
 # Rule: its own probe, and what it says when it fails.
 PROBES = (
-    ("KRN101", "torch", "torch 2.10.0+cpu is built for the CPU alone"),
+    ("KRN101", "torch", "torch 2.10.0+cpu is built only for the CPU"),
     ("KRN102", "triton", "torch 2.11.0 requires triton 3.6.0, and 3.3.0 is installed"),
     ("KRN103", "driver", "the driver does not match its library: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)"),
     ("KRN103", "cuda_init", "torch cannot start CUDA"),

@@ -28,7 +28,7 @@ def only(rule: str, facts: Any) -> CheckResult:
     [
         ("KRN101", installation(probe("torch", "error", "torch is missing")), "torch is missing"),
         ("KRN199", installation(probe("calibration", "error", "no memory is free")), "no memory is free"),
-        ("KRN001", installation(probe("suite", "error", "it ended with exit code 1")), "it ended with exit code 1"),
+        ("KRN001", installation(probe("suite", "error", "it exited with exit code 1")), "it exited with exit code 1"),
         (
             "KRN001",
             installation(probe("torch"), verdict="undecided", message="nothing was checked"),
@@ -67,10 +67,10 @@ def test_a_gpu_of_which_too_little_is_known_is_not_judged(rule: str, facts: Any,
 
 
 def test_a_suite_without_a_report_is_undecided_with_its_last_words() -> None:
-    outcome = NoDocument("the suite ended by SIGSEGV, without a report", "one\ntwo\n", "Look there.")
+    outcome = NoDocument("the suite killed by SIGSEGV, without a report", "one\ntwo\n", "Look there.")
     result = only("KRN001", InstallationFacts(PYTHON, outcome))
 
-    assert (result.outcome, result.message) == (Outcome.ERROR, "the suite ended by SIGSEGV, without a report")
+    assert (result.outcome, result.message) == (Outcome.ERROR, "the suite killed by SIGSEGV, without a report")
     assert result.evidence == (
         Evidence("interpreter", PYTHON),
         Evidence("last words", "one"),

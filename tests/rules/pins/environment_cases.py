@@ -56,7 +56,7 @@ CASES = [
         "PIN212",
         "a guard without its record",
         lambda: replace(facts(guard()), unknown=("torch 2.7.0+cu128",)),
-        ("how torch 2.7.0+cu128 was when it was guarded is not known: the record of the guard is missing or broken",),
+        ("how torch 2.7.0+cu128 was when it was guarded is unknown: the record of the guard is missing or broken",),
         undecided=True,
     ),
     Case("PIN212", "the torch that is held", lambda: facts(guard())),

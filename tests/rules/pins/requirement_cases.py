@@ -1,4 +1,4 @@
-"""PIN1xx: files of requirements, each with one thing that could cost someone the torch that works."""
+"""PIN1xx: requirements files, each with one thing that could cost someone the torch that works."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CASES = [
         "PIN103",
         "a bare torchvision where none is installed",
         pin("torchvision", kept=True),
-        ("torchvision takes the newest release, and the torch that it requires",),
+        ("torchvision takes the latest release, and the torch that it requires",),
         WARNING,
     ),
     Case("PIN103", "a bare torchvision that is installed", pin("torchvision", kept=True, installed="0.22.0+cu128")),

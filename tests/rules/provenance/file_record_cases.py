@@ -51,13 +51,13 @@ CASES = [
     changed("another hash on the index", stated(A), stated(B), f"{IS_ANOTHER}: sha256 {A} then, {B} now"),
     changed("another size", stated(A), stated(A, size=8), f"{IS_ANOTHER}: 7 bytes then, 8 bytes now"),
     changed(
-        "other bytes behind the same statement",
+        "other bytes after the same statement",
         stated(A, sha256=A),
         stated(A, sha256=B),
         f"{IS_ANOTHER}: sha256 {A} then, {B} now",
     ),
     changed(
-        "a weak hash that differs behind a strong one",
+        "a weak hash that differs after a strong one",
         file(hashes={"sha512": A, "md5": "0" * 32}),
         file(hashes={"sha512": A, "md5": "1" * 32}),
         f"{IS_ANOTHER}: md5 {'0' * 32} then, {'1' * 32} now",

@@ -46,7 +46,7 @@ def several(count: int) -> IndexUse:
 
 def refused(*urls: str) -> IndexUse:
     """An index with a page that leads there."""
-    links = tuple(Refused(url.rpartition("/")[2], url, "is a file of this machine", FIRST) for url in urls)
+    links = tuple(Refused(url.rpartition("/")[2], url, "is a file of this host", FIRST) for url in urls)
     return use(place(FIRST, "1.0", refused=links))
 
 
@@ -128,10 +128,10 @@ CASES = [
     confusion("one index", use(place(FIRST, "1.0", "2.0"))),
     Case(
         "WHL404",
-        "a file of this machine",
+        "a file of this host",
         lambda: refused(f"file:///tmp/{NAME}", "file:///tmp/demo-2.0.tar.gz"),
         (f"{FIRST} leads where no server may lead: {NAME}, demo-2.0.tar.gz",),
-        evidence=(f"file:///tmp/{NAME} is a file of this machine",),
+        evidence=(f"file:///tmp/{NAME} is a file of this host",),
     ),
     Case(
         "WHL404",

@@ -39,7 +39,7 @@ def serving(made: MachineChoice, variant: str = "") -> ReleaseFacts:
 
 
 def installed(*conflicts: tuple[str, str]) -> ReleaseFacts:
-    """A release whose requirements were resolved for Python 3.12, with a conflict ("" for none) by platform."""
+    """A release whose requirements were resolved for Python 3.12, with a conflict ("" if none) by platform."""
     found = tuple(Installation(Cell(platform, "3.12"), conflict) for platform, conflict in conflicts)
     return replace(release(X86, ARM), installations=found)
 
@@ -360,7 +360,7 @@ CASES = [
     ),
     Case(
         "REL112",
-        "a GPU, and variants for CPUs alone",
+        "a GPU, and variants only for CPUs",
         lambda: serving(gets(H100, CPU_VARIANT)),
         ("H100 (driver 580, x86_64) gets the variant cpu: the release has none for a GPU (cp312)",),
     ),

@@ -122,7 +122,7 @@ CASES = [
         "a name with capitals and a dot",
         lambda: upload(WheelBuilder("Demo.Pkg", dist_info="demo_pkg-1.0.dist-info")),
         (
-            "the file name begins with Demo.Pkg, the index expects demo_pkg",
+            "the file name starts with Demo.Pkg, the index expects demo_pkg",
             "the wheel has no folder Demo.Pkg-1.0.dist-info",
         ),
     ),
@@ -130,7 +130,7 @@ CASES = [
         "REL302",
         "such a name from before the rule",
         lambda: uploaded(WheelBuilder("Demo"), "2025-10-22"),
-        ("the file name begins with Demo, the index expects demo",),
+        ("the file name starts with Demo, the index expects demo",),
         WARNING,
     ),
     Case(

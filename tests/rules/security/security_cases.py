@@ -70,7 +70,7 @@ CASES = [
     ),
     Case(
         "SEC001",
-        "code behind a screen of spaces",
+        "code after a screen of spaces",
         lambda: demo("demo.pth", "import os;" + " " * 60 + "os.getcwd()\n"),
         ("demo.pth runs code whenever Python starts, with 40 spaces in a row",),
     ),
@@ -110,8 +110,8 @@ CASES = [
         "a .pth file that is too large",
         lambda: demo("demo.pth", b"#" * (MAX_SIZE + 1)),
         (
-            f"whether demo.pth runs code is not known: 'demo.pth' claims {MAX_SIZE + 1:,} bytes, at most "
-            f"{MAX_SIZE:,} are read",
+            f"whether demo.pth runs code is unknown: 'demo.pth' claims {MAX_SIZE + 1:,} bytes; the limit "
+            f"is {MAX_SIZE:,}",
         ),
         undecided=True,
         severity=WARNING,
@@ -120,7 +120,7 @@ CASES = [
         "SEC001",
         "more .pth files than are read",
         lambda: facts_of(_many(MOST_FILES + 1)),
-        (f"whether p{MOST_FILES:02}.pth runs code is not known: at most {MOST_FILES} files are read",),
+        (f"whether p{MOST_FILES:02}.pth runs code is unknown: at most {MOST_FILES} files are read",),
         undecided=True,
         severity=WARNING,
     ),
@@ -304,7 +304,7 @@ CASES = [
         "more entry points than are read",
         lambda: points("[console_scripts]\n" + "a = demo:main\n" * (MAX_ENTRIES + 1)),
         (
-            "which entry points the wheel has is not known: entry_points.txt has too many lines; expected at most "
+            "which entry points the wheel has is unknown: entry_points.txt has too many lines; expected at most "
             f"{MAX_ENTRIES:,} entry points",
         ),
         undecided=True,
@@ -363,7 +363,7 @@ CASES = [
     ),
     Case("SEC010", "a library", lambda: full("demo/lib.so.1.2", LIBRARY)),
     Case("SEC010", "GPU code, which is ELF for no processor", lambda: full("demo/k.cubin", _cubin())),
-    Case("SEC010", "a text that begins with MZ", lambda: full("demo/a.txt", b"MZ " + bytes(80))),
+    Case("SEC010", "a text that starts with MZ", lambda: full("demo/a.txt", b"MZ " + bytes(80))),
     Case(
         "SEC010",
         "a Java class, which begins as Mach-O does",

@@ -68,7 +68,7 @@ CASES = [
     ),
     Case(
         "WHL851",
-        "a Grace machine, and CUDA variants for x86_64 alone",
+        "a Grace machine, and CUDA variants only for x86_64",
         lambda: gets(GH200, CU126, built_for=["x86_64"]),
         ("GH200 (driver 580, aarch64) falls through to a wheel without a variant: it can take no variant for a GPU",),
         WARNING,
@@ -88,7 +88,7 @@ CASES = [
         "WHL853",
         "a namespace that no one here knows",
         lambda: gets(PLAIN, CPU | {"fast": ["intel :: device_ip :: 12.60.7"]}),
-        ("the namespace intel is not known: an installer with its provider may choose otherwise",),
+        ("the namespace intel is unknown: an installer with its provider may choose otherwise",),
         NOTE,
         evidence=("fast",),
     ),

@@ -168,7 +168,7 @@ WAYS = [
         (H100, Release({"cu126": [f"{LOWER} :: 13.0", f"{SM} :: 90_real"]})),
     ),
     Way(
-        "a lower bound that is no version",
+        "a lower bound that is not a version",
         H100,
         Release({"cu126": [f"{LOWER} :: cu126", f"{SM} :: 90_real"]}),
         f"falls through to a wheel without a variant: {NOTHING}",
@@ -350,7 +350,7 @@ WAYS = [
         "a namespace that no one here knows: the machine may get its variant",
         H100,
         Release({"cu130": [*CU130["cu130"], "abi_dependency :: torch :: 2.9"], **CPU}),
-        "gets the variant cpu: whether it could take cu130 is not known",
+        "gets the variant cpu: whether it could take cu130 is unknown",
         "Install on such a machine to see what the provider of abi_dependency says.",
         (H100, Release({**CU130, **CPU})),
         Outcome.ERROR,

@@ -139,7 +139,7 @@ CASES = [
         "a revision that no one knows yet",
         lambda: described("cu13", document({"cu13": [CU13]}, schema="https://example.org/v9.json", more=1)),
         (
-            "$schema is 'https://example.org/v9.json', a revision that is not known; known are "
+            "$schema is 'https://example.org/v9.json', a revision that is unknown; known are "
             "https://variants-schema.wheelnext.dev/v0.2.0.json, "
             "https://variants-schema.wheelnext.dev/peps/850/v0.2.0.json, "
             "https://variants-schema.wheelnext.dev/peps/825/v0.1.1.json, "
@@ -196,7 +196,7 @@ CASES = [
         lambda: described("cu13", document({"cu13": [CU13]}, namespaces=["x86_64"])),
         (
             "default-priorities.namespace lacks 'nvidia', which variants use",
-            "there is no provider for 'nvidia': nothing can say what supports it",
+            "there is no provider for 'nvidia': so support cannot be determined",
         ),
     ),
     Case(
@@ -268,12 +268,12 @@ CASES = [
         (f"{INDEX} lists no {DOCUMENT}",),
         evidence=(INDEX,),
     ),
-    Case("WHL811", "a document that is no JSON", lambda: index(b"<html>"), (f"{DOCUMENT} is not valid JSON",)),
+    Case("WHL811", "a document that is not JSON", lambda: index(b"<html>"), (f"{DOCUMENT} is not valid JSON",)),
     Case(
         "WHL811",
         "a document without providers",
         lambda: index(document({"cu13": [CU13]}, providers=None)),
-        ("there is no provider for 'nvidia': nothing can say what supports it",),
+        ("there is no provider for 'nvidia': so support cannot be determined",),
     ),
     Case("WHL811", "a sound document", lambda: index(document({"cu13": [CU13], "null": []}), cu13=1)),
     Case(
@@ -332,7 +332,7 @@ CASES = [
     ),
     Case(
         "WHL821",
-        "a bound that is no version",
+        "a bound that is not a version",
         lambda: holding(["nvidia :: cuda_version_lower_bound :: thirteen"]),
         ("nvidia :: cuda_version_lower_bound :: thirteen names no version of CUDA",),
     ),
@@ -345,7 +345,7 @@ CASES = [
     ),
     Case(
         "WHL821",
-        "a name with a number that is no version of CUDA",
+        "a name with a number that is not a CUDA version",
         lambda: holding([CU13], needed=[f"libcudart.so.{'9' * 5_000}", "libcublas.so.13"]),
     ),
     Case("WHL821", "CUDA 13.0 for CUDA 13", lambda: torch_variant("cuda", CU13)),
@@ -364,7 +364,7 @@ CASES = [
         "PTX is claimed, and there is machine code alone",
         lambda: holding(["nvidia :: sm_arch :: 90_virtual"], "sm_90"),
         ("the variant claims 90_virtual, demo/_C.so has sm_90",),
-        evidence=("there is no GPU code that could run on sm_90 (9.0)",),
+        evidence=("no GPU code can run on sm_90 (9.0)",),
     ),
     Case(
         "WHL822",
@@ -376,7 +376,7 @@ CASES = [
         "WHL822",
         "no GPU code at all",
         lambda: holding([SM_90]),
-        ("the variant claims 90_real, and holds no GPU code",),
+        ("the variant claims 90_real, and contains no GPU code",),
         WARNING,
     ),
     Case(

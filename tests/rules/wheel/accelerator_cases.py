@@ -41,7 +41,7 @@ def sampled(wheel: WheelBuilder) -> WheelFacts:
     """A wheel of which not every library was read."""
     facts = facts_of(wheel)
     assert not isinstance(facts.accelerator, Unavailable)
-    return replace(facts, accelerator=replace(facts.accelerator, certainty="sampled", unread="3 of 4 are not known"))
+    return replace(facts, accelerator=replace(facts.accelerator, certainty="sampled", unread="3 of 4 are unknown"))
 
 
 CASES = [
@@ -113,7 +113,7 @@ CASES = [
             "the signals disagree: content says CUDA (torch/lib/libtorch_cuda.so has .nv_fatbin), version.py says CPU "
             "only (__version__ = '2.11.0+cpu', cuda = hip = rocm = xpu = None)",
         ),
-        evidence=("cuda: torch/lib/libtorch_cuda.so has .nv_fatbin", "nothing: none brings an accelerator's libraries"),
+        evidence=("cuda: torch/lib/libtorch_cuda.so has .nv_fatbin", "nothing: none provides accelerator libraries"),
     ),
     Case(
         "WHL202",

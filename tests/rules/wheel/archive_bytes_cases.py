@@ -49,27 +49,27 @@ CASES = [
         "WHL009",
         "bytes before the first member",
         lambda: demo(before=b"#!/bin/sh\n"),
-        ("10 bytes lie before the first member",),
+        ("10 bytes precede the first member",),
         evidence=("install it",),
     ),
     Case(
         "WHL009",
         "a member that no entry lists",
         lambda: facts_of(WheelBuilder().add("demo/a.py", CODE).add("demo/c.py", before=HIDDEN)),
-        ("a member that the directory does not list lies behind demo/a.py",),
+        ("a member that the directory does not list is behind demo/a.py",),
         member="demo/a.py",
     ),
     Case(
         "WHL009",
         "bytes before the directory",
         lambda: facts_of(WheelBuilder().build(before_directory=bytes(7))),
-        ("7 bytes of nothing lie behind demo-1.0.dist-info/RECORD",),
+        ("7 unused bytes are behind demo-1.0.dist-info/RECORD",),
     ),
     Case(
         "WHL009",
-        "more bytes than headers have, from afar",
+        "more bytes than headers have, remotely",
         lambda: facts_of(WheelBuilder().add("demo/a.py").add("demo/b.py", before=bytes(70_000)), remote=True),
-        ("70,000 bytes lie behind demo/a.py, more than headers have",),
+        ("70,000 bytes follow demo/a.py, more than headers need",),
         member="demo/a.py",
     ),
     Case(
@@ -79,7 +79,7 @@ CASES = [
         "WHL014",
         "no descriptor where one is announced",
         lambda: piped(b""),
-        ("no data descriptor follows demo/a.py, whose header announces one",),
+        ("no data descriptor follows demo/a.py, whose header declares one",),
         member="demo/a.py",
     ),
     Case(
@@ -95,13 +95,13 @@ CASES = [
         "WHL014",
         "sizes of eight bytes without a zip64 field",
         lambda: piped(struct.pack("<IQQ", zlib.crc32(CODE), len(PIPED.compressed()), len(CODE))),
-        ("the data descriptor of demo/a.py has sizes of eight bytes, its header says otherwise",),
+        ("the data descriptor of demo/a.py has sizes of eight bytes, its header differs",),
     ),
     Case(
         "WHL014",
         "a descriptor that no header announces",
         lambda: demo(descriptor=b"PK\7\x08" + RIGHT),
-        ("a data descriptor follows demo/a.py, whose header announces none",),
+        ("a data descriptor follows demo/a.py, whose header declares none",),
     ),
     Case("WHL014", "a descriptor without a signature", lambda: piped(RIGHT)),
     Case(
@@ -156,7 +156,7 @@ CASES = [
         "WHL016",
         "a control character in the comment of the archive",
         lambda: facts_of(WheelBuilder().build(comment=b"\3")),
-        ("the comment of the archive holds control characters, as archives do",),
+        ("the comment of the archive contains control characters",),
     ),
     Case("WHL016", "lines of text", lambda: facts_of(WheelBuilder().build(comment=b"built\r\n\tby hand"))),
     Case(
@@ -233,7 +233,7 @@ CASES = [
         "WHL019",
         "a byte behind extra fields",
         lambda: demo(local={"extra": b"\0"}),
-        ("'demo/a.py' has 1 byte behind its extra fields (in its local header)",),
+        ("'demo/a.py' has 1 byte after its extra fields (in its local header)",),
         WARNING,
     ),
     Case("WHL019", "a comment of the archive", lambda: facts_of(WheelBuilder().build(comment=b"text"))),
@@ -241,7 +241,10 @@ CASES = [
         "WHL125",
         "a comment after a semicolon",
         lambda: points("[console_scripts]\n; tools\na = demo:main\n"),
-        ("entry_points.txt, line 2: '; tools' has no value; pip takes each line for an entry point, but # comments",),
+        (
+            "entry_points.txt, line 2: '; tools' has no value; pip reads every line as an entry point, except # "
+            "comments",
+        ),
         member="entry_points.txt",
         line=2,
     ),
@@ -252,7 +255,7 @@ CASES = [
         (
             "entry_points.txt, line 1: the line is in no group",
             "entry_points.txt, line 3: the group [x] begins a second time",
-            "entry_points.txt, line 4: '[]' is no group",
+            "entry_points.txt, line 4: '[]' is not a group",
         ),
     ),
     Case(

@@ -46,7 +46,7 @@ CASES = [
         "WHL001",
         "a text file named .whl",
         lambda: facts_of(b"not found\n"),
-        ("this is no readable wheel: the file has no zip end record; it looks like text",),
+        ("this is not a readable wheel: the file has no zip end record; it looks like text",),
         evidence=("10 bytes",),
     ),
     Case("WHL001", "an archive with a comment", lambda: facts_of(WheelBuilder().build(comment=b"built by hand"))),
@@ -54,13 +54,13 @@ CASES = [
         "WHL002",
         "an end record that counts one more",
         lambda: facts_of(WheelBuilder().build(end={"entries": 4})),
-        ("the end record promises 4 entries, the central directory has 3",),
+        ("the end record declares 4 entries, the central directory has 3",),
     ),
     Case(
         "WHL002",
         "a stored member of two sizes",
         lambda: demo("demo/a.bin", b"four", method=0, directory={"size": 4_000_000_000}),
-        ("'demo/a.bin' is stored as 4 bytes and claims 4,000,000,000",),
+        ("'demo/a.bin' is stored as 4 bytes but claims 4,000,000,000",),
         member="demo/a.bin",
     ),
     Case(
@@ -179,7 +179,7 @@ CASES = [
         "WHL010",
         "backslashes",
         lambda: demo("demo\\a.py"),
-        (r"the member name 'demo\\a.py' holds a backslash, which Windows takes for a separator",),
+        (r"the member name 'demo\\a.py' contains a backslash, which Windows takes for a separator",),
     ),
     Case(
         "WHL010",
@@ -197,7 +197,7 @@ CASES = [
         "WHL010",
         "a NUL",
         lambda: demo(b"demo/a.py\0.txt"),
-        (r"the member name 'demo/a.py\x00.txt' holds a NUL, at which some readers cut the name",),
+        (r"the member name 'demo/a.py\x00.txt' contains a NUL, at which some readers cut the name",),
     ),
     Case(
         "WHL010",

@@ -78,7 +78,7 @@ CASES = [
         "a pointer of git-lfs instead of the library",
         lambda: grace({"demo/libdemo.so.1": LFS_POINTER}),
         (
-            "demo/libdemo.so.1 cannot be read as an ELF file: e_ident begins with 76 65 72 73; "
+            "demo/libdemo.so.1 cannot be read as an ELF file: e_ident starts with 76 65 72 73; "
             "expected 7f 45 4c 46 as in every ELF file",
         ),
         member="demo/libdemo.so.1",
@@ -385,7 +385,7 @@ CASES = [
     Case("WHL510", "position independent code", lambda: grace({MODULE: GRACE})),
     Case(
         "WHL511",
-        "a library too big to find its dynamic section from afar",
+        "a library too big to find its dynamic section remotely",
         read_in_part,
         ("1 file not read far enough to judge",),
         NOTE,

@@ -172,7 +172,7 @@ CASES = [
         "a library whose code is corrupt",
         lambda: unreadable_beside(["sm_100"]),
         (
-            "it is not proven that this runs on GB200 (10.0): the GPU code of torch/lib/libbroken.so is not known: it "
+            "it is not proven that this runs on GB200 (10.0): the GPU code of torch/lib/libbroken.so is unknown: it "
             "cannot be read: the fat binary at byte 0 of its section has magic 0x72726F63; expected 0xBA55ED50, or "
             "zeros to the end of the section",
         ),
@@ -206,7 +206,7 @@ CASES = [
     ),
     Case(
         "WHL602",
-        "PTX alone for the newest GPU",
+        "PTX alone for the latest GPU",
         lambda: torch(["sm_80", "sm_90", "compute_90"], libkernels=library(["compute_80"])),
         (
             f"{MAIN} runs on GB200 (10.0), GB10 (12.1) only by compiling compute_90 at first use",

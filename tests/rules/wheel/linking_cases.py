@@ -60,7 +60,7 @@ def extension(soname: str, *, opens: str = "") -> WheelFacts:
 
 
 def unread(wheel: WheelFacts, path: str) -> WheelFacts:
-    """The same wheel, when it is not known what the file at ``path`` needs."""
+    """The same wheel, when it is unknown what the file at ``path`` needs."""
     links = need(wheel.links)
     return replace(wheel, links=replace(links, closure=replace(links.closure, unread=(path,))))
 

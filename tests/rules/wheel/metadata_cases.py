@@ -77,7 +77,7 @@ CASES = [
         lambda: facts_of(WheelBuilder().metadata(requires=["numpy ()", "torch===foo", "scipy>=1,"])),
         (
             "uv refuses the requirement 'numpy ()': the brackets of its versions are empty",
-            "uv refuses the requirement 'torch===foo': foo is no version",
+            "uv refuses the requirement 'torch===foo': foo is not a version",
         ),
     ),
     Case(

@@ -1,4 +1,4 @@
-"""What only a publisher can mend, since the wheel loads where it is installed all the same."""
+"""What only a publisher can fix, since the wheel loads where it is installed anyway."""
 
 from __future__ import annotations
 

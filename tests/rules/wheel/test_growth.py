@@ -21,7 +21,7 @@ MOST_TOLD = 400_000  # characters of all results together, of which some quote n
 
 
 def with_members(name: Callable[[int], str], **options: Any) -> Callable[[int], WheelBuilder]:
-    """A maker of wheels with as many members as it is asked for."""
+    """A maker of wheels with as many members as it is requested."""
 
     def make(count: int) -> WheelBuilder:
         wheel = WheelBuilder()

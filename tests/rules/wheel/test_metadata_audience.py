@@ -1,4 +1,4 @@
-"""Which faults of METADATA keep an installer from taking a wheel, and which only its publisher can mend."""
+"""Which faults of METADATA keep an installer from taking a wheel, and which only its publisher can fix."""
 
 from __future__ import annotations
 

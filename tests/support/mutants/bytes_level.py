@@ -94,7 +94,7 @@ def _fields(base: str, data: bytes, part: Part, chance: random.Random) -> Iterat
 
 
 def _bytes(base: str, data: bytes, place: int, kind: str, chance: random.Random) -> Iterator[Mutant]:
-    """Bytes put in before a header, once with all offsets behind them moved and once not."""
+    """Bytes put in before a header, once with all offsets after them moved and once not."""
     for name, more in PUT_IN.items():
         where = f"{name} before byte {place} of {base}"
         yield Mutant(f"put in before: {kind}", where, _moved(data, place, more))
@@ -103,7 +103,7 @@ def _bytes(base: str, data: bytes, place: int, kind: str, chance: random.Random)
 
 
 def _moved(data: bytes, place: int, more: bytes) -> bytes:
-    """With ``more`` at ``place``, and the offsets in directory and end records that lie behind it moved."""
+    """With ``more`` at ``place``, and the offsets in directory and end records that lie after it moved."""
     changed = bytearray(data)
     for part in parts(data):
         position = part.start + 4

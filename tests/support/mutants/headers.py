@@ -80,8 +80,8 @@ def _methods() -> Iterator[Mutant]:
         )
     packed = ZipEntry(CODE, FILES[CODE]).compressed()
     for what, payload in {
-        "bytes behind the stream": packed + b"more",
-        "a zero behind the stream": packed + b"\0",
+        "bytes after the stream": packed + b"more",
+        "a zero after the stream": packed + b"\0",
         "a stream cut off": packed[:-3],
         "two streams": packed + packed,
         "nothing": b"",

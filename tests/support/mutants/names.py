@@ -267,7 +267,7 @@ def _dist_infos() -> Iterator[Mutant]:
         small = [replace(e, name=f"{INFO}/{name.lower()}") if e.name == f"{INFO}/{name}" else e for e in entries()]
         yield archive(f"{kind}: files", f"{name} in small letters", small)
         backslash = [replace(e, name=f"{INFO}\\{name}") if e.name == f"{INFO}/{name}" else e for e in entries()]
-        yield archive(f"{kind}: files", f"{name} behind a backslash", backslash)
+        yield archive(f"{kind}: files", f"{name} after a backslash", backslash)
         yield archive(
             f"{kind}: files", f"{name} twice", [*entries(), *(e for e in entries() if e.name == f"{INFO}/{name}")]
         )
