@@ -8,7 +8,7 @@
 #   sh FILE merge    the merge alone
 #
 # A cell whose report is in wheelproof-records already, complete and of the same inputs, is not run again: so the script
-# goes on where it was stopped, here or where the folder was copied to. wheelproof is on PATH.
+# continues where it was stopped, here or where the folder was copied to. wheelproof is on PATH.
 set -u
 
 run() {

@@ -7,7 +7,7 @@
 # Made by `wheelproof matrix plan --to slurm --runner gpu=partition=gpu`.
 # After a change of the matrix, make it again.
 #
-#   sh FILE       submits an array of the cells for each kind of machine, and the merge, which begins behind the last
+#   sh FILE       submits an array of the cells for each kind of machine, and the merge, which begins after the last
 #   sbatch FILE   submits one array of all cells, for a cluster whose nodes are all of one kind
 #   sh FILE merge the merge alone
 #
