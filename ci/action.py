@@ -33,11 +33,11 @@ COULD_NOT_CHECK, WRONG_USAGE = 3, 2
 
 
 class StepError(Exception):
-    """The step cannot go on; the message says what to do."""
+    """The step cannot continue; the message says what to do."""
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run the step that is named; the exit code is wheelproof's, and 2 or 3 when the step itself cannot go on."""
+    """Run the step that is named; the exit code is wheelproof's, and 2 or 3 when the step itself cannot continue."""
     steps = {"name": name, "install": install, "run": run}
     if len(arguments) != 1 or arguments[0] not in steps:
         print(f"usage: action.py {'|'.join(steps)}", file=sys.stderr)

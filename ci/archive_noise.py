@@ -1,7 +1,7 @@
 """Count what the rules about archives say of real wheels: ``python ci/archive_noise.py [--full BYTES]``.
 
-The newest wheel of each package that the project names, and of all that these require, is read by ranges at depth
-quick; the newest and the oldest of at most ``--full`` bytes are read whole, since what writes wheels has changed over
+The latest wheel of each package that the project names, and of all that these require, is read by ranges at depth
+quick; the latest and the oldest of at most ``--full`` bytes are read whole, since what writes wheels has changed over
 the years. The findings of each wheel and rule are printed in a line, with who is to read them: each is a false alarm
 until someone has looked at it. Exits with 1 for an error that an installer reads, as ``wheelproof verify`` would.
 """
@@ -39,7 +39,7 @@ RULES = [f"WHL{number:03}" for number in (*range(1, 8), *range(9, 21), 101, 106,
 
 
 def smallest_read_whole(names: Sequence[str], most: int, jobs: int = 6) -> Iterator[WheelFacts]:
-    """The newest and the oldest wheel of at most ``most`` bytes of each package, read at depth full."""
+    """The latest and the oldest wheel of at most ``most`` bytes of each package, read at depth full."""
     with HttpClient(None) as client, ThreadPoolExecutor(jobs) as pool:
         index = SimpleIndex(client, configured_indexes(os.environ, Path.cwd()))
 
@@ -97,7 +97,7 @@ def main() -> int:
 
 
 def findings(subject: Subject) -> dict[tuple[str, str, str], list[str]]:
-    """The messages by reader, severity and rule; what concerns installers, too, stands with them alone."""
+    """The messages by reader, severity and rule; what concerns installers, too, stands only with them."""
     found: dict[tuple[str, str, str], list[str]] = {}
     as_installer, as_publisher = subject.read_by(Audience.INSTALLER), subject.read_by(Audience.PUBLISHER)
     for mine, theirs in zip(as_installer.results, as_publisher.results, strict=True):

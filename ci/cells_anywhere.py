@@ -5,13 +5,13 @@
 
 It needs Slurm (slurm-wlm) and root, a Docker engine with our images of Python 3.11 for both architectures (`wheelproof
 matrix image --platform x86_64,aarch64 --python 3.11`), qemu registered for aarch64, and Debian 12, whose own Python is
-that of the images. The packages are a small torch on an index on this machine.
+that of the images. The packages are a small torch on an index on this host.
 
 1. One machine runs all cells in containers.
 2. The files of `wheelproof matrix plan` run them apart: six by the script for a shell, two at a time; six as an array
-   of a real Slurm; six as the pods of an indexed Job, whose scripts run by hand with the paths of this machine, since
+   of a real Slurm; six as the pods of an indexed Job, whose scripts run by hand with the paths of this host, since
    there is no cluster; and the six for aarch64 in emulated containers. Three of the pods are killed in their last step.
-3. What is missing is named. Another machine, with a copy of the records and nothing else, goes on: it runs the three.
+3. What is missing is named. Another machine, with a copy of the records and nothing else, continues: it runs the three.
 4. The merged report is compared with that of the one machine.
 """
 
@@ -37,10 +37,10 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.support.matrix import torch_wheel, without_times  # noqa: E402  # behind the path
-from tests.support.slurm import Slurm, cluster  # noqa: E402  # behind the path
-from wheelproof.testing.index import simple_index  # noqa: E402  # behind the path
-from wheelproof.testing.range_server import RangeServer  # noqa: E402  # behind the path
+from tests.support.matrix import torch_wheel, without_times  # noqa: E402  # after the path
+from tests.support.slurm import Slurm, cluster  # noqa: E402  # after the path
+from wheelproof.testing.index import simple_index  # noqa: E402  # after the path
+from wheelproof.testing.range_server import RangeServer  # noqa: E402  # after the path
 
 PYTHON = "3.11"
 KILLED = tuple(f"x86_64-py3.11-torch2.11.0-k{number}" for number in (4, 5, 6))
@@ -116,7 +116,7 @@ class Machine:
         )
         if done.returncode not in expected:
             raise SystemExit(
-                f"{command} ended with status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+                f"{command} exited with status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
             )
         return done.stdout
 
@@ -156,13 +156,13 @@ def by_slurm(machine: Machine, slurm: Slurm) -> None:
     )
     print("  ", tested.stderr.strip())
     told = machine.run("sh", ".bin/cells.sbatch", more=environ)
-    slurm.wait(told.split()[-1])  # the merge, which begins behind the last cell
+    slurm.wait(told.split()[-1])  # the merge, which begins after the last cell
     (log,) = machine.folder.glob("wheelproof-merge-*.log")
     print("   the merge said:", next(line for line in log.read_text().splitlines() if "cells pass" in line).strip())
 
 
 def by_kubernetes(machine: Machine) -> None:
-    """The pods of the Job, by hand: their own scripts with the paths of this machine. Three are killed at the end."""
+    """The pods of the Job, by hand: their own scripts with the paths of this host. Three are killed at the end."""
     documents = [*yaml.safe_load_all(machine.plan("kubernetes", KUBERNETES))]
     (held,) = [each["data"]["matrix.json"] for each in documents if each["kind"] == "ConfigMap"]
     (machine.folder / ".bin" / "cells.json").write_text(held)
@@ -176,12 +176,12 @@ def by_kubernetes(machine: Machine) -> None:
         for index, pod in enumerate(pods):
             if index >= len(pods) - len(KILLED):
                 os.killpg(pod.pid, signal.SIGKILL)
-            print(f"   pod {index} ended with status {pod.wait(PATIENCE)}")
+            print(f"   pod {index} exited with status {pod.wait(PATIENCE)}")
     (machine.folder / ".hang").unlink()
 
 
 def here(script: str, machine: Machine) -> str:
-    """The script of a pod on this machine: wheelproof is installed, and volumes are folders."""
+    """The script of a pod on this host: wheelproof is installed, and volumes are folders."""
     lines = [line for line in script.splitlines() if "-m venv" not in line and "bin/pip" not in line]
     paths = {
         "/tmp/wheelproof/bin/wheelproof": "wheelproof",  # noqa: S108  # of the container

@@ -2,8 +2,8 @@
 
 usage: python ci/check_startup_code.py [NAME...]     (default: all; NAME is a table, such as code or program)
 
-A line of [[code]] stands in that member of the wheel; the template of a [[namespace]] is the one in setuptools; the
-text that a row `holds` stands in the member that its source names; a [[guest]] has that member; each of the `projects`
+A line of [[code]] is in that member of the wheel; the template of a [[namespace]] is the one in setuptools; the
+text that a row `holds` is in the member that its source names; a [[guest]] has that member; each of the `projects`
 of a [[program]] installs one of these; a [[namesake]] has that wheel. Wheels are read by ranges. Exits 1 for a row that
 does not fit, 3 for one whose wheel cannot be read.
 """
@@ -50,7 +50,7 @@ class Wheel:
         self.members = [member.name for member in self._archive.members]
 
     def text(self, member: str) -> str:
-        """The content of a member, "" if there isn't one."""
+        """The content of a member, "" if none exists."""
         content = read_members(self._source, self._archive, {member: LARGEST}).contents.get(member, b"")
         return content.decode() if isinstance(content, bytes) else ""
 

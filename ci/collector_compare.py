@@ -1,4 +1,4 @@
-"""The collector against the doctor on this machine: the same causes from its file, in how much time.
+"""The collector against the doctor on this host: the same causes from its file, in how much time.
 
     python ci/collector_compare.py --python /opt/env                       # the environment that has torch
     python ci/collector_compare.py --python /opt/env --by /usr/bin/python3 --by python3.8
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 STATES: Mapping[str, Mapping[str, str]] = {
     "as it is": {},
     "all GPUs hidden": {"CUDA_VISIBLE_DEVICES": ""},
-    "a GPU that is not there": {"CUDA_VISIBLE_DEVICES": "99"},
+    "a GPU that is not present": {"CUDA_VISIBLE_DEVICES": "99"},
     "a cache that cannot be written": {"TRITON_CACHE_DIR": "/proc/cache"},
     "no C compiler": {"CC": "/nowhere/cc"},
     "another Python's home": {"PYTHONHOME": "/nowhere"},
@@ -77,7 +77,7 @@ def _diagnosis(options: list[str], variables: Mapping[str, str]) -> tuple[dict[s
 
 
 def _run(command: list[str], variables: Mapping[str, str], *, clean: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run a command with these variables; PYTHONHOME keeps a Python from starting, and is given to -E alone."""
+    """Run a command with these variables; PYTHONHOME keeps a Python from starting, and is given only to -E."""
     if "PYTHONHOME" in variables:
         command = [command[0], "-E", *command[1:]]
     kept = {name: value for name, value in os.environ.items() if not clean or not name.startswith("PYTHON")}

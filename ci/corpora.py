@@ -81,7 +81,7 @@ def _of_tables() -> Iterator[str]:
 
 
 def newest_of_any_machine(requirements: Sequence[str]) -> Iterator[WheelFacts]:
-    """A wheel of the newest release that fits each of these requirements, for whatever machine and Python."""
+    """A wheel of the latest release that fits each of these requirements, for whatever machine and Python."""
     with HttpClient(None) as client:
         index = SimpleIndex(client, configured_indexes(os.environ, Path.cwd()))
         for name in requirements:
@@ -103,11 +103,11 @@ def newest_of_any_machine(requirements: Sequence[str]) -> Iterator[WheelFacts]:
 def newest_wheels(
     machines: Sequence[str], depth: Depth = Depth.QUICK, jobs: int = 6, largest: int = 0
 ) -> Iterator[WheelFacts]:
-    """The newest wheel of each package for each machine and Python 3.12, and of all that these require.
+    """The latest wheel of each package for each machine and Python 3.12, and of all that these require.
 
     Of a wheel of more than ``largest`` bytes, unless that is 0, depth quick is read.
 
-    Packages without such a wheel are left out; one that is the same for all machines comes once.
+    Packages without such a wheel are omitted; one that is the same for all machines comes once.
     """
     targets = [Target((3, 12), machine, DEFAULT_GLIBC) for machine in machines]
     seen, files = set(packages()), set[str]()

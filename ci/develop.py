@@ -12,7 +12,7 @@ The environment is ``.venv``. What goes into it is pinned by version and hash (`
 ``extra-index-url`` or ``find-links`` in someone's pip.conf can change it. It is set up once, and again when the pins
 or pyproject.toml change. The kernels are tested in their own environment, ``.venv-kernels``, which holds torch
 and triton (``ci/kernels-requirements.txt``): there pip is left as it is configured, so that an index which offers CPU
-builds of torch can spare you the CUDA libraries. Only the standard library is imported here.
+torch builds can spare you the CUDA libraries. Only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _compile() -> None:
 
 
 def set_up_kernels() -> None:
-    """Make ``.venv-kernels`` hold torch, triton and pytest: some 200 MB with a CPU build of torch, else gigabytes.
+    """Make ``.venv-kernels`` hold torch, triton and pytest: some 200 MB with a CPU torch build, else gigabytes.
 
     Nothing is made where WHEELPROOF_KERNELS_PYTHON names a Python that has them.
     """
@@ -181,7 +181,7 @@ def verify(arguments: Sequence[str]) -> int:
 
 
 def main() -> int:
-    """Run the command that was asked for; 1 when a lane fails, 3 when the environment cannot be made."""
+    """Run the command that was requested; 1 when a lane fails, 3 when the environment cannot be made."""
     if sys.version_info < (3, 11):  # noqa: UP036  # the one file that meets an older Python before pip could refuse it
         print(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}", file=sys.stderr)
         return 3

@@ -1,10 +1,10 @@
 """Feeds the readers of bytes with what a coverage-guided fuzzer invents: no crash, no hang, bounded memory.
 
-usage: python ci/fuzz.py [--seconds N] [READER ...]     (atheris must be installed; it is no dependency of ours)
+usage: python ci/fuzz.py [--seconds N] [READER ...]     (atheris must be installed; it is not a dependency of ours)
 
 Each reader runs in its own process for N seconds (default 60), with a limit of 10 s for one input and of 600 MB of
 memory, the interpreter included. Anything but FormatError is a failure; its input is kept in the current folder. Real
-files of this machine and of tests/data are the seeds. Prints the number of inputs for each reader.
+files of this host and of tests/data are the seeds. Prints the number of inputs for each reader.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def reader(name: str) -> Callable[[bytes], object]:
 
 
 def seeds(name: str) -> list[bytes]:
-    """Real inputs to begin with."""
+    """Real inputs to start with."""
     libraries = [
         path.read_bytes() for path in Path("/usr/lib").rglob("*.so*") if path.is_file() and path.stat().st_size < 80_000
     ]

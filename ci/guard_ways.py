@@ -93,7 +93,7 @@ def lock_of_pep_751(*requirements: str) -> Prepare:
 
 
 def wheels(world: GuardedWorld) -> None:
-    """Put the wheel of torch 2.8.0 into the project."""
+    """Put the torch 2.8.0 wheel into the project."""
     (wheel,) = world.index.files.glob("torch-2.8.0-*.whl")
     world.project.joinpath(wheel.name).write_bytes(wheel.read_bytes())
 
@@ -122,11 +122,11 @@ PIP_WAYS = (
     Way("a reinstall", "pip install --force-reinstall torch"),
     Way("ignoring what is installed", "pip install -I torch"),
     Way("without dependencies", "pip install --no-deps torch==2.8.0"),
-    Way("a companion's newest release", "pip install -U torchvision"),
+    Way("a companion's latest release", "pip install -U torchvision"),
     Way("a companion that is not installed", "pip install torchaudio==2.8.0"),
     Way("a wheel by its path", "pip install ./torch-2.8.0-py3-none-any.whl", wheels),
     Way("a wheel by its URL", "pip install file://$PWD/torch-2.8.0-py3-none-any.whl", wheels),
-    Way("a file of requirements", "pip install -r torch.txt", OTHER),
+    Way("a requirements file", "pip install -r torch.txt", OTHER),
     Way("the project in this folder", "pip install --no-build-isolation .", project("torch==2.8.0", build=True)),
     Way("an editable project", "pip install --no-build-isolation -e .", project("torch==2.8.0", build=True)),
     Way("pip3", "pip3 install torch==2.8.0"),
@@ -196,7 +196,7 @@ UV_WAYS = (
     Way("uv, another triton", "uv pip install needs-triton"),
     Way("uv, cuDNN written over", "uv pip install needs-cu13"),
     Way("uv, torch written over", "uv pip install impostor"),
-    Way("uv, a companion's newest release", "uv pip install -U torchvision"),
+    Way("uv, a companion's latest release", "uv pip install -U torchvision"),
     Way("uv, by --python", "cd / && uv pip install --python $VIRTUAL_ENV/bin/python torch==2.8.0"),
     Way("uv, not activated", "env -u VIRTUAL_ENV uv pip install torch==2.8.0"),
     Way("env -i uv", "env -i .venv/bin/uv pip install --default-index $UV_DEFAULT_INDEX torch==2.8.0", uv_inside=True),
@@ -265,7 +265,7 @@ def succeeds(_: GuardedWorld, __: Done) -> bool:
 
 
 def hashed(world: GuardedWorld) -> None:
-    """A file of requirements with hashes, made by uv."""
+    """A requirements file with hashes, made by uv."""
     world.write("in.txt", "six==1.17\nneeds-any==1.0\n")
     world.check(str(world.uv), "pip", "compile", "-q", "--generate-hashes", "--no-deps", "in.txt", "-o", "hashed.txt")
 
@@ -492,7 +492,7 @@ def main() -> int:
     """Try, and count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="every N-th only")
-    parser.add_argument("--only", default="", metavar="TEXT", help="those whose name holds a text")
+    parser.add_argument("--only", default="", metavar="TEXT", help="those whose name contains a text")
     parser.add_argument("--kind", choices=("ways", "builds", "open"), action="append", default=[])
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results")

@@ -19,7 +19,7 @@ from tests.rules.test_hostile import FAILING, attacks, check
 
 
 def main(prefix: str = "", most: str = "5000") -> int:
-    """Attack the rules whose ids begin with ``prefix``, each case up to ``most`` times; print the counts and faults."""
+    """Attack the rules whose ids start with ``prefix``, each case up to ``most`` times; print the counts and faults."""
     begun, seen = time.monotonic(), Counter[str]()
     reached: dict[str, bool] = {}
     advised: dict[str, bool] = {}

@@ -37,7 +37,7 @@ AT_ONCE = ("-n", "3", "--dist", "worksteal")
 
 @dataclass(frozen=True)
 class NotRun:
-    """What a lane gives that this machine does not have: not failed, and not passed either."""
+    """What a lane gives that this host does not have: not failed, and not passed either."""
 
     reason: str
 
@@ -152,7 +152,7 @@ def mutation_lanes() -> list[Lane]:
 
 
 def sdist_lanes() -> list[Lane]:
-    """The source distribution: the unit tests run in what it unpacks to, so that it holds all that they need."""
+    """The source distribution: the unit tests run in what it unpacks to, so that it contains all that they need."""
     return [("sdist", build_sdist), ("unit tests of the sdist", check_sdist)]
 
 
@@ -236,7 +236,7 @@ def run_matrix(engine_obstacle: str) -> bool | NotRun:
     if not index_answers():
         return NotRun("the package index does not answer")
     if not tool("wheelproof", "matrix", "image"):
-        return False  # an engine and a network are there: this is a fault of ours, said above
+        return False  # an engine and a network are there: this is our own fault, said above
     cells = ("aarch64-*-torch2.10.0", "aarch64-*-torch2.11.0", "x86_64-*-torch2.11.0")
     at_once = f"--jobs={len(cells)}"  # an import uses one processor, and a download none
     return tool("wheelproof", "matrix", "run", "--executor=docker", at_once, *(f"--only={cell}" for cell in cells))

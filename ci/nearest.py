@@ -76,7 +76,7 @@ class Nearest:
         self.late += getattr(node, "workeroutput", {}).get("late", 0)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say what was left out: a run that is over in time has proven less."""
+        """Say what was omitted: a run that is over in time has proven less."""
         if self.late:
             line = f"{self.late} tests that are further away were NOT begun within {self.seconds:g} s; --all runs them"
             terminalreporter.write_line(line, yellow=True)

@@ -1,4 +1,4 @@
-"""The unit tests on the Python of another release of Debian, where no other Python can be installed. Needs root.
+"""The unit tests on the Python of another Debian release, where no other Python can be installed. Needs root.
 
     python3 ci/other_python.py trixie          # Python 3.13
     python3 ci/other_python.py forky           # Python 3.14
@@ -50,7 +50,7 @@ def make_root(suite: str, folder: Path) -> None:
 
 
 def inside(folder: Path, script: str, binds: list[str], *, user: int = 0) -> int:
-    """Run a script of bash in ``folder``, which sees /proc and /dev and nothing else of this machine but ``binds``."""
+    """Run a script of bash in ``folder``, which sees /proc and /dev and nothing else of this host but ``binds``."""
     configured = [value for name, value in os.environ.items() if name.startswith("PIP_") and value.startswith("/")]
     mounts = ["/proc", "/dev", "/sys", "/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", *configured, *binds]
     lines = ["set -e"]
@@ -70,7 +70,7 @@ def inside(folder: Path, script: str, binds: list[str], *, user: int = 0) -> int
 def main() -> int:
     """Make the root when it is missing, then run the tests: pytest's exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", help="a release of Debian")
+    parser.add_argument("suite", help="a Debian release")
     parser.add_argument("--bind", action="append", default=[], metavar="PATH", help="also there, inside")
     options, arguments = parser.parse_known_args()
     if os.getuid():

@@ -7,7 +7,7 @@ Each round starts from a small tree, and has one to four runs in it, each in a s
 or after a random time; or not at all. Runs of one round may be one after another or at once.
 
 After each run every file must be as one of the plans makes it, whole. After the round `pins restore` must give back
-every byte that was there, and leave nothing else in the tree or in the state folder. Prints one JSON object; the exit
+every byte that was present, and leave nothing else in the tree or in the state folder. Prints one JSON object; the exit
 code is 1 when something was lost, and the trees of those rounds are kept.
 """
 
@@ -235,7 +235,7 @@ def _end(children: list[tuple[int, tuple[str, ...], bool]], chance: random.Rando
 
 
 def _whole(folder: Path, known: dict[str, set[bytes]]) -> Iterator[str]:
-    """Every file is there, and whole; else what is wrong."""
+    """Every file is present, and whole; else what is wrong."""
     found = contents(folder)
     for name, allowed in known.items():
         if found.get(name) not in allowed:

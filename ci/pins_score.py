@@ -1,7 +1,7 @@
 """Print how many files of the corpora of pins each way of taking torch out gets right, byte for byte.
 
 Next to ``wheelproof pins rewrite`` stand two ways that scripts in the wild have, re-implemented from their behaviour:
-dropping every line that holds "torch" (``substring``), and every line that begins with a pin as one writes it most
+dropping every line that holds "torch" (``substring``), and every line that starts with a pin as one writes it most
 often (``prefix``). Exits 1 when ours gets a file wrong.
 """
 
@@ -35,7 +35,7 @@ def substring(path: Path, _: NameSet) -> Files:
 
 
 def prefix(path: Path, _: NameSet) -> Files:
-    """Without the lines that begin with the most common spelling of a pin."""
+    """Without the lines that start with the most common spelling of a pin."""
     return {file: _without(file, lambda line: line.strip().startswith(PREFIXES)) for file in _contents(path)}
 
 

@@ -129,7 +129,7 @@ class World:
 
 
 def load(path: Path = DATA) -> tuple[list[str], list[Package]]:
-    """The names of the packages that are asked for, and every release of the index."""
+    """The names of the packages that are requested, and every release of the index."""
     document = json.loads(path.read_text(encoding="utf-8"))
     return document["asked"], [
         Package(
@@ -337,7 +337,7 @@ def judge(world: World, cell: Cell) -> Result:
     )
     shutil.copytree(world.root / "templates" / cell.environment, place, symlinks=True)
     before = world.before.setdefault(cell.environment, {}) or truth(world, cell, place)
-    world.before[cell.environment] = before  # each cell begins with a copy of the same
+    world.before[cell.environment] = before  # each cell starts with a copy of the same
     predicted, said = predict(world, cell, place)
     done = install(world, cell, place)
     happened = compare(before, truth(world, cell, place))
@@ -464,7 +464,7 @@ def table(results: Sequence[Result]) -> str:
 
 
 def main() -> int:
-    """Judge the cells that are asked for, print a table, and return 1 when a prediction was wrong."""
+    """Judge the cells that are requested, print a table, and return 1 when a prediction was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=0, help="so many packages, at random, in every environment")
     parser.add_argument("--seed", type=int, default=20, help="of the sample")

@@ -51,7 +51,7 @@ def run_pip(command: Sequence[str], environment: Mapping[str, str], cwd: Path, *
     with subprocess.Popen(
         command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as pip:
-        assert pip.stdout is not None  # noqa: S101  # for mypy: it was asked for
+        assert pip.stdout is not None  # noqa: S101  # for mypy: it was requested
         output = PipOutput(pip.stdout, packages)
         while True:
             try:

@@ -1,6 +1,6 @@
 """Which accelerator packages are ready for GH200, GB200, H100 and B200: asked of wheelproof, and checked.
 
-Without options, every package of ``ci/oracle/packages.toml`` is judged on both machines at its newest release, and the
+Without options, every package of ``ci/oracle/packages.toml`` is judged on both machines at its latest release, and the
 table goes to standard output (``--markdown FILE`` writes the page). ``--check`` compares each row with the truth: the
 wheel that pip takes, downloaded whole, and each of its native members read by readelf and cuobjdump. ``--make-truth``
 makes that first, for what ``--truth FILE`` does not have yet: 25 GB of downloads, deleted one by one. It needs readelf

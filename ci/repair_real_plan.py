@@ -1,7 +1,7 @@
-"""Plans on the configured index what ``wheelproof doctor --fix`` would do: vllm next to a CPU build of torch.
+"""Plans on the configured index what ``wheelproof doctor --fix`` would do: vllm next to a CPU torch build.
 
-    python ci/repair_real_plan.py                          # the newest vllm; installs nothing, downloads some megabytes
-    python ci/repair_real_plan.py 'vllm==0.20.0' 2.13.0    # this requirement, and a CPU build of this release of torch
+    python ci/repair_real_plan.py                          # the latest vllm; installs nothing, downloads some megabytes
+    python ci/repair_real_plan.py 'vllm==0.20.0' 2.13.0    # this requirement, and a CPU build of this torch release
 
 The environment holds the metadata of everything that the requirement resolves to, as the index has it, and no files;
 its torch is a build for the CPU, its companions too. The host is an H200 with driver 580 (CUDA 13.0).

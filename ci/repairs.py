@@ -1,10 +1,10 @@
-"""Breaks environments of stand-in wheels as users break them, and has ``wheelproof doctor --fix --yes`` mend each.
+"""Breaks environments of stand-in wheels as users break them, and has ``wheelproof doctor --fix --yes`` fix each.
 
-    python ci/repairs.py                 # all of them: a table, and exit code 1 where one was not mended
+    python ci/repairs.py                 # all of them: a table, and exit code 1 where one was not fixed
     python ci/repairs.py --only vllm     # those whose name has this word
     python ci/repairs.py --keep FOLDER   # keep the environments in FOLDER
 
-Each is mended offline from a local index: the rule that fired passes, torch is imported, ``uv pip check`` finds nothing
+Each is fixed offline from a local index: the rule that fired passes, torch is imported, ``uv pip check`` finds nothing
 that it did not find before, every requirement is met, and ``--undo`` gives the tree of before, byte for byte. The tests
 run a sample (``tests/doctor/repair``).
 """
@@ -65,7 +65,7 @@ def main() -> int:
             print(f"{'FAILED' if wrong else 'mended'}  {time.perf_counter() - started:5.1f} s  {broken.rule}  {name}")
             for sentence in wrong:
                 print(f"        {sentence}")
-    print(f"{len(chosen) - failed} of {len(chosen)} mended")
+    print(f"{len(chosen) - failed} of {len(chosen)} fixed")
     return 1 if failed else 0
 
 

@@ -2,7 +2,7 @@
 
 uv runs without ``--no-build`` here, and with the same static metadata (``dependency-metadata``) of the source archives
 that our resolution read. No code of an archive can run: uv is offline, with a cache that only runs with ``--no-build``
-have filled, so that it holds no archive. Where plain uv wants to build one, its error says so.
+have filled, so that it contains no archive. Where plain uv wants to build one, its error says so.
 Exits 1 when versions differ, 3 when a set cannot be compared.
 """
 

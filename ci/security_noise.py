@@ -2,7 +2,7 @@
 
 usage: python ci/security_noise.py [--depth quick|links|full] [--largest BYTES] [--out FILE]
 
-Judges the newest wheel of each package (``ci/corpora.py``) for x86_64 and aarch64 and Python 3.12, with all that these
+Judges the latest wheel of each package (``ci/corpora.py``) for x86_64 and aarch64 and Python 3.12, with all that these
 require, as an installer's and as a publisher's. Prints each error and warning, then how many wheels were judged, how
 many bytes were read, and how long it took; ``--out`` writes every finding as a line of JSON. Whether a finding is false
 is for a person to say: docs/limits.md has the last result. Exits 1 for an error.

@@ -42,7 +42,7 @@ MISTAKES = (
     Mistake("fact", f"{CHECKS}/facts/elf/reading.py", "> directory_offset", "< directory_offset"),
     Mistake("fact", f"{CHECKS}/facts/accelerator/signals.py", "len(digits) > 2", "len(digits) > 4"),
     Mistake("source", f"{CHECKS}/sources/simple_index.py", "and not listings[-1]", "and listings[-1]"),
-    Mistake("target", f"{CHECKS}/targets/selection.py", "c.version == newest", "c.version != newest"),
+    Mistake("target", f"{CHECKS}/targets/selection.py", "c.version == latest", "c.version != latest"),
     Mistake(
         "probe", f"{PROOF}/doctor/probes/loader.py", "os.path.realpath(text) == real", "os.path.realpath(text) != real"
     ),

@@ -3,7 +3,7 @@
 Three files, which agree on every version: ``constraints.txt`` holds the group ``dev`` and the build system,
 ``constraints-run.txt`` only what wheelproof needs to be built and run, and ``constraints-mutation.txt`` that and the
 group ``mutation``. Pins that still fit are kept; ``--upgrade``
-takes the newest of everything. ``--check`` writes nothing and exits 1 when a file no longer fits pyproject.toml.
+takes the latest of everything. ``--check`` writes nothing and exits 1 when a file no longer fits pyproject.toml.
 
 The files name no index: whoever installs from them uses their own, and the hashes hold on any of them.
 """

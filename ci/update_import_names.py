@@ -2,10 +2,10 @@
 
 usage: python ci/update_import_names.py [--check]
 
-Reads the central directories of the newest wheels of the packages that the project names (``ci/corpora.py``), for
+Reads the central directories of the latest wheels of the packages that the project names (``ci/corpora.py``), for
 x86_64 and aarch64, with all that they require, from the configured index. A folder counts with an ``__init__`` of its
 own, since namespace packages belong to many; so does one into which several projects write without owning it. A name
-that is customary for tests and examples is left out. Projects that write into the package of another are named: whether
+that is customary for tests and examples is omitted. Projects that write into the package of another are named: whether
 they are meant to is a row of startup_code.toml.
 ``--check`` compares the table with the index, and writes nothing.
 """
@@ -81,10 +81,10 @@ def main() -> int:
     today = dt.datetime.now(dt.UTC).date()
     lines = [
         "# The projects that install a regular package or module of site-packages, by its import name: another project",
-        "# that writes there changes what these run. Namespace packages, and names that many use, are left out.",
+        "# that writes there changes what these run. Namespace packages, and names that many use, are omitted.",
         f"# Read from central directories on the package index by ci/update_import_names.py on {today}.",
         "",
-        f'source = "{wheels} newest wheels for Python 3.12 on x86_64 and aarch64 ({today})"',
+        f'source = "{wheels} latest wheels for Python 3.12 on x86_64 and aarch64 ({today})"',
         "",
         "[imports]",
         *(

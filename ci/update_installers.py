@@ -1,7 +1,7 @@
 """Write ``wheel_checks/data/installers.toml``: what pip, uv and the index make of each fault of an archive.
 
 ``python ci/update_installers.py [--index-checks zipfiles.py]`` crafts one wheel per fault and asks the real pip and uv,
-from a file and from an index on loopback. The index is asked by its own check of archives, of which a copy is given
+from a file and from an index on loopback. The index is queried by its own check of archives, of which a copy is given
 (``warehouse/utils/zipfiles.py`` of its source); without one its column stays as it is.
 """
 
@@ -102,7 +102,7 @@ def crafted() -> dict[str, Mutant]:
         "extra-twice": ("an extra field twice", changed(CODE, extra=_field(0xCAFE, b"abcd") * 2)),
         "extra-overrun": ("an extra field that overruns", changed(CODE, local={"extra": _field(0xCAFE, b"abcd", 9)})),
         "extra-short": ("a Unicode path that is cut off", changed(CODE, extra=_field(0x7075, b"\1\0\0"))),
-        "extra-rest": ("a byte behind the extra fields", changed(CODE, extra=b"\0")),
+        "extra-rest": ("a byte after the extra fields", changed(CODE, extra=b"\0")),
         "zip64-length": (
             "a zip64 field that is too long",
             changed(CODE, local=_wide(bytes(8)), directory=_wide(bytes(8))),

@@ -1,6 +1,6 @@
 """Writes wheel_checks/data/manylinux.toml from the policy file of an installed auditwheel.
 
-usage: python ci/update_manylinux_policy.py     (with auditwheel installed next to it; it is no dependency of ours)
+usage: python ci/update_manylinux_policy.py     (with auditwheel installed next to it; it is not a dependency of ours)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> int:
     policy = next(file for file in files if file.name == "manylinux-policy.json")
     version, today = importlib.metadata.version("auditwheel"), dt.datetime.now(dt.UTC).date()
     lines = [
-        "# The newest symbol versions that a manylinux platform tag promises to be there (PEP 600), by machine.",
+        "# The latest symbol versions that a manylinux platform tag promises to be there (PEP 600), by machine.",
         f"# Source: manylinux-policy.json of auditwheel {version}, read on {today} by ci/update_manylinux_policy.py.",
     ]
     rows = 0

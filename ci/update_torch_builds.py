@@ -22,7 +22,7 @@ PYTHON = "3.12"  # every release from 2.2 on has wheels for it
 
 
 def main() -> int:
-    """Read, rewrite the rows behind the mark, and say how many there are."""
+    """Read, rewrite the rows after the mark, and print how many there are."""
     specifier = sys.argv[1] if len(sys.argv) > 1 else ">=2.6"
     command = [
         *(sys.executable, "-m", "wheelproof", "verify", f"torch{specifier}", "--all-files"),

@@ -140,7 +140,7 @@ def _full_version(source: ByteSource, archive: Archive) -> str:
 
 
 def _table(builds: Sequence[Build]) -> bytes:
-    """The newest release of each machine in full, each older one as its difference from the next."""
+    """The latest release of each machine in full, each older one as its difference from the next."""
     entries: list[Entry] = []
     for machine in MACHINES:
         base = -1

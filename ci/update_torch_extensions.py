@@ -2,8 +2,8 @@
 
 usage: python ci/update_torch_extensions.py [NAME...]     (default: the names that the table has)
 
-Reads the newest source archive of each from the configured index and looks for a build requirement on torch, and for
-an import of torch in setup.py. An archive above the limit of size, and one that needs no torch, is left out and named.
+Reads the latest source archive of each from the configured index and looks for a build requirement on torch, and for
+an import of torch in setup.py. An archive above the limit of size, and one that needs no torch, is omitted and named.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ IMPORT = re.compile(r"^\s*(?:import torch\b|from torch\b)", re.MULTILINE)
 
 
 def main() -> int:
-    """Read the archives, write the table, and say what was left out."""
+    """Read the archives, write the table, and say what was omitted."""
     names = sys.argv[1:] or [row["name"] for row in tomllib.loads(TABLE.read_text(encoding="utf-8"))["extension"]]
     today = dt.datetime.now(dt.UTC).date()
     lines = [
         "# Packages that are compiled against torch: built in isolation they see another torch than the installed one.",
         "#",
-        "# [[extension]]: `version` is the newest source archive on the package index, `evidence` what in it needs",
+        "# [[extension]]: `version` is the latest source archive on the package index, `evidence` what in it needs",
         f"# torch at build time. Read from the archives by ci/update_torch_extensions.py on {today}.",
     ]
     rows = 0
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def look(name: str, index: SimpleIndex, client: HttpClient) -> tuple[Version, str]:
-    """The version of the newest source archive, and what in it needs torch. Raises ValueError when nothing does."""
+    """The version of the latest source archive, and what in it needs torch. Raises ValueError when nothing does."""
     archives: list[tuple[Version, IndexFile]] = [
         (parse_sdist_filename(file.file_name)[1], file)
         for file in index.files(name).files

@@ -35,7 +35,7 @@ POLICIES = {"manylinux1": (2, 5), "manylinux2014": (2, 17)}
 
 
 def main() -> int:
-    """Read, rewrite the rows behind the mark, and say how many there are."""
+    """Read, rewrite the rows after the mark, and print how many there are."""
     oldest = Version(sys.argv[1] if len(sys.argv) > 1 else "2.2")
     with HttpClient() as client:
         index = SimpleIndex(client, configured_indexes(os.environ, Path.cwd()))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Build the images of cells with Debian's Python 3.11: ``wheelproof matrix image`` of this checkout.
 
-python3 docker/debian/build.py                # for this machine's architecture
+python3 docker/debian/build.py                # for this host's architecture
 python3 docker/debian/build.py amd64 arm64    # for both
 """
 
@@ -22,7 +22,7 @@ def main() -> None:
     """Become the command; its exit code is ours."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("architectures", nargs="*", choices=(*MACHINES, []), metavar="amd64|arm64")
-    parser.add_argument("--force", action="store_true", help="make images that exist again, of today's packages")
+    parser.add_argument("--force", action="store_true", help="rebuild existing images, from the current packages")
     options = parser.parse_args()
     machines = [MACHINES[name] for name in options.architectures] or [platform.machine()]
     python = str(PYTHON) if PYTHON.exists() else sys.executable
