@@ -92,7 +92,7 @@ def test_a_misspelt_option_is_wrong_usage_and_the_nearest_is_named(wheelproof: W
     run = wheelproof("rules", "--fromat=json")
     assert run.status == 2
     assert run.err == (
-        "wheelproof: error: `wheelproof rules` does not know the option --fromat\n  hint: did you mean --format?\n"
+        "wheelproof: error: unexpected option --fromat for `wheelproof rules`\n  hint: did you mean --format?\n"
     )
 
 

@@ -155,7 +155,7 @@ def fault_of(call: str) -> str:
         ("wheelproof pins check --set wide", ""),
         ("wheelproof verify --depht links", "did you mean --depth"),
         ("wheelproof verify --depth deeper", "invalid choice"),
-        ("wheelproof pins guard --set wide", "does not know the option --set"),
+        ("wheelproof pins guard --set wide", "unexpected option --set"),
         ("wheelproof judge", "no such command"),
     ],
 )

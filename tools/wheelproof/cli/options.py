@@ -79,7 +79,7 @@ class CommandParser(argparse.ArgumentParser):
             nearest = get_close_matches(flag, self._option_string_actions, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else f"see `{self.prog} --help`"
             kind = "option" if flag.startswith("-") else "argument"
-            raise UsageError(f"`{self.prog}` got an unexpected {kind}: {flag}", hint=hint)
+            raise UsageError(f"unexpected {kind} {flag} for `{self.prog}`", hint=hint)
         return namespace
 
     def _separated(self, arguments: Sequence[str]) -> list[str]:
