@@ -189,7 +189,7 @@ def _peer(speed: Speed) -> Implementation:
 
 @contextlib.contextmanager
 def _held(alone: RLock) -> Iterator[None]:
-    """Hold ``alone``; after a minute without it, because a child died with it, go on all the same."""
+    """Hold ``alone``; after a minute without it, because a child died with it, continue anyway."""
     got = alone.acquire(timeout=60.0)
     try:
         yield

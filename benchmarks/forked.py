@@ -59,7 +59,7 @@ class Child:
         try:
             self.connection.send(message)
         except OSError:
-            self.fault = self.fault or "it was gone before it was asked to go on"
+            self.fault = self.fault or "it was gone before it was asked to continue"
 
     def end(self) -> Ended:
         """Wait for its process, which has closed its end of the pipe, and say how it ended."""

@@ -5,7 +5,7 @@ usage: python benchmarks/tolerances.py [--only KERNEL,...] [--level full] [--sec
 
 The suite draws new inputs in every run, so a tolerance that one run in a hundred misses is a false alarm of one run in
 a hundred. Each case is run with ``--seeds`` seeds (500), those that come above 0.7 of their tolerance with
-``--close-seeds`` (10,000). With ``--state FILE`` a run goes on where the last one ended, and keeps what it found:
+``--close-seeds`` (10,000). With ``--state FILE`` a run continues where the last one ended, and keeps what it found:
 repeat the command until it says that nothing is left.
 
 Prints, for each kernel, how many runs there were and the cases that came nearest (1.00 is the tolerance; a row may be

@@ -15,9 +15,9 @@ is loaded: a package that swallows the linker's error does not work, nor one tha
 be loaded. Six keys of a pair are written by hand:
 `modules`; `host`, a regular expression for an import error that is this host's (no GPU), so that the opened files
 decide; `any_of`, one for files of which one must load (a library for each FFmpeg); `optional`, one for files without
-which the import goes on and is what it should be; `host_libraries`, names with the version of their functions, for what
-every user of the package has to install (FFmpeg), of which the import gets stubs; `accept`, exit codes that are right
-for another reason than the measured one, with `why`.
+which the import continues and is what it should be; `host_libraries`, names with the version of their functions, for
+what every user of the package has to install (FFmpeg), of which the import gets stubs; `accept`, exit codes that are
+right for another reason than the measured one, with `why`.
 
 --check runs `COMMAND stack EXTENSION TORCH --platform x86_64 --python V --depth links --format json`. Exit 0 is right
 for a pair that works, 1 for one that fails or that METADATA refuses; 3 is undecided, counted apart. A failure is named

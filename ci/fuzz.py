@@ -1,6 +1,6 @@
 """Feeds the readers of bytes with what a coverage-guided fuzzer invents: no crash, no hang, bounded memory.
 
-usage: python ci/fuzz.py [--seconds N] [READER ...]     (atheris must be installed; it is not a dependency of ours)
+usage: python ci/fuzz.py [--seconds N] [READER ...]     (atheris must be installed; it is not one of our dependencies)
 
 Each reader runs in its own process for N seconds (default 60), with a limit of 10 s for one input and of 600 MB of
 memory, the interpreter included. Anything but FormatError is a failure; its input is kept in the current folder. Real
@@ -86,7 +86,7 @@ def seeds(name: str) -> list[bytes]:
 
 def fuzz(name: str, arguments: list[str]) -> None:
     """Run the fuzzer in this process; it ends the process."""
-    import atheris  # type: ignore[import-untyped]  # only the child needs it; no dependency of ours
+    import atheris  # type: ignore[import-untyped]  # only the child needs it; not one of our dependencies
 
     sys.path.insert(0, str(ROOT))
     with atheris.instrument_imports(include=["wheel_checks"]):

@@ -7,7 +7,7 @@ the guard it must lose something: else it is no way. Under an installed guard it
 
     kept      the command succeeds, and everything is as it was
     refused   the command fails, and everything is as it was
-    restored  the command broke something, which was said and put back
+    restored  the command broke something, which was reported and restored
     loud      something is lost, and the exit code and a line on standard error say so
     SILENT    something is lost, and nothing says so
 
@@ -413,7 +413,7 @@ def judge(way: Way, world: GuardedWorld, done: Done) -> str:
         return "loud" if done.status and is_said else "SILENT"
     if done.status == 0:
         return "kept"
-    return "restored" if "put back" in done.words else "refused"
+    return "restored" if "restored" in done.words else "refused"
 
 
 def is_lost(way: Way, world: GuardedWorld, done: Done) -> bool:

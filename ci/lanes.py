@@ -229,7 +229,7 @@ def matrix_lanes(engine_obstacle: str) -> list[Lane]:
 
 
 def run_matrix(engine_obstacle: str) -> bool | NotRun:
-    """Take the cells through the whole way. What is installed and found is kept in the user's cache folder."""
+    """Test the cells end to end. What is installed and found is kept in the user's cache folder."""
     reason = engine_obstacle or register_emulation()
     if reason:
         return NotRun(reason)

@@ -40,7 +40,7 @@ EXTRA = {
     "ci/reference/*": ("tests/docs/*",),
     "pyproject.toml": ("tests/ci/*", "tests/adopters/*"),
 }
-# Dynamic imports that lead to no module of ours, or to any (November 2026).
+# Dynamic imports that lead to none of our modules, or to any (November 2026).
 FOREIGN = {
     "kernels_smoke/suite/probes/compiler.py": "triton, and a module that it compiles",
     "kernels_smoke/suite/correctness/mutants.py": "a kernel's module, which its family's cases name",

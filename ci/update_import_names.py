@@ -40,7 +40,7 @@ FURTHER = [  # further builds of the same sources: a wheel of each is read, for 
     "pytorch-triton-rocm", "tensorflow-gpu", "tensorflow-intel", "tensorflow-rocm", "tf-nightly", "triton-rocm",
     "triton-windows", "xgboost-cpu",
 ]  # fmt: skip
-NOT_ON_THE_INDEX = {  # by what builds them (2026-11): no wheel of theirs is on the package index
+NOT_ON_THE_INDEX = {  # by what builds them (2026-11): none of their wheels is on the package index
     "cupy": ["cupy"],  # cupy-14.2.0.tar.gz
     "cupy_backends": ["cupy"],
     "cupyx": ["cupy"],

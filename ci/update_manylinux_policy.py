@@ -1,6 +1,7 @@
 """Writes wheel_checks/data/manylinux.toml from the policy file of an installed auditwheel.
 
-usage: python ci/update_manylinux_policy.py     (with auditwheel installed next to it; it is not a dependency of ours)
+usage: python ci/update_manylinux_policy.py     (with auditwheel installed next to it; it is not one of our
+dependencies)
 """
 
 from __future__ import annotations

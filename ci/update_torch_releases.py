@@ -48,7 +48,7 @@ def main() -> int:
     lines = [
         kept,
         "",
-        f"{MARK}: torch on the package index: the torchvision and torchaudio that go with it, and for each machine the",
+        f"{MARK}: torch on the package index: the torchvision and torchaudio that fit it, and for each machine the",
         "# Pythons that have wheels (as in their ABI tags) and the oldest glibc that these promise to run on.",
         f"# Read from the index and the wheels by ci/update_torch_releases.py on {dt.datetime.now(dt.UTC).date()}.",
     ]
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def _companion(torch: Version, accepts: Mapping[Version, SpecifierSet]) -> str:
-    """The specifier of the releases that go with this torch: one release, or all from the first that names no single
+    """The specifier of the releases that fit this torch: one release, or all from the first that names no single
     torch; "" when none does.
     """
     fitting = [release for release, wanted in accepts.items() if torch in wanted]

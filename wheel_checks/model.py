@@ -338,7 +338,7 @@ class TreeConfiguration:
     """What the configuration ``file`` of a tree, which is anybody's, decided about a run.
 
     ``silenced`` are the ids of the rules that would have judged something, and did not. ``refused`` are keys that were
-    not obeyed, each with the reason.
+    ignored, each with the reason.
     """
 
     file: str
@@ -352,7 +352,7 @@ class Report:
 
     ``started`` is UTC in ISO 8601 with a trailing Z; ``seconds`` is wall time; ``bytes_read`` and ``requests``
     count what was read over the network or from disk, index pages included, the byte cache excluded.
-    ``overview`` is None when the subjects speak for themselves, ``tree`` when no file of a tree was obeyed. ``answers``
+    ``overview`` is None when the subjects speak for themselves, ``tree`` when no file of a tree was used. ``answers``
     come first in every format, one for each target; none where a command asks no single question.
     """
 

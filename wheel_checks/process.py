@@ -381,7 +381,7 @@ os.register_at_fork(after_in_child=_start_over)
 
 
 def end_all() -> None:
-    """Kill all children that run now: for whoever is interrupted while threads of theirs wait in :func:`run`.
+    """Kill all children that run now: for whoever is interrupted while their threads wait in :func:`run`.
 
     One that is just being started is waited for, but not long: what starts it may hang.
     """

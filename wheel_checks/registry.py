@@ -56,6 +56,6 @@ def registered() -> list[Rule]:
 
 
 def set_foreign(rules: Iterable[Rule]) -> None:
-    """Make the rules of plug-ins known, instead of those that were before; none of them hides one of ours."""
+    """Make the rules of plug-ins known, instead of those that were before; none of them hides a built-in one."""
     _FOREIGN.clear()
     _FOREIGN.update((rule.id, rule) for rule in rules)

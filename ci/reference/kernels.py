@@ -68,6 +68,6 @@ def _signature(node: ast.FunctionDef) -> str:
 
 
 def _docstring(node: ast.FunctionDef | ast.ClassDef) -> str:
-    """The docstring as Markdown: names of ours are code, roles of Sphinx are plain."""
+    """The docstring as Markdown: our own names are code, roles of Sphinx are plain."""
     said = ast.get_docstring(node) or ""
     return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", said).replace("``", "`")

@@ -38,9 +38,9 @@ Every option of a command can also be set in the environment and in a file. What
    `[tool.wheelproof]`,
 5. the default.
 
-`--config FILE` and `WHEELPROOF_CONFIG` name a file that is obeyed as your own, in place of 3 and 4; `--config
+`--config FILE` and `WHEELPROOF_CONFIG` name a file that is used as your own, in place of 3 and 4; `--config
 /dev/null` goes without any. `--show-config` shows every option of a command, its value, where that comes from, and
-what is not obeyed, and why.
+what is ignored, and why.
 
 ```toml title="pyproject.toml"
 [tool.wheelproof]          # options that all commands share
@@ -64,8 +64,8 @@ or `false`. An unknown key is an error, and so is a variable whose name is nearl
 
 A checkout may be anybody's. Its file decides what is judged and what is expected, and nothing else: not what is run,
 written or contacted, nothing outside the tree, no fact about the machine, and not how a report looks. The column "in
-a tree" below says what a key does there; without a word it is not obeyed, which one line on standard error says. The
-run goes on.
+a tree" below says what a key does there; without a word it is ignored, which one line on standard error says. The
+run continues.
 
 - `fail-on` and `set` hold where they are stricter than what holds without the tree.
 - `ignore` adds to yours, but does not reach a rule that you select by a prefix at least as long. `select` leaves
@@ -81,12 +81,12 @@ all of them excluded.
 
 ## Files of other users
 
-A file in a tree is obeyed when it, the link that leads to it, and its folder belong to you or to root; under sudo
+A file in a tree is used when it, the link that leads to it, and its folder belong to you or to root; under sudo
 also when they belong to whoever called it. Else the run ends with exit code 2 and git's words, "detected dubious
 ownership", if something in the file would hold: a verdict without that would say less than the tree asks. In a folder
 such as `/tmp` the file is only named.
 
-To obey it, name the tree in `safe-directory` of your own file, in `WHEELPROOF_SAFE_DIRECTORY`, or by
+To use it, name the tree in `safe-directory` of your own file, in `WHEELPROOF_SAFE_DIRECTORY`, or by
 `--safe-directory`: its root or the folder of the file; `FOLDER/*` for all below; `*` for everything. A process that
 is root in a container, with a checkout that belongs to another user, needs that; the GitHub Action and our images
 have set it."""

@@ -1,4 +1,4 @@
-"""--full: the kernels are run by another process of ours, and its report becomes a part of the doctor's."""
+"""--full: the kernels are run by another of our processes, and its report becomes a part of the doctor's."""
 
 from __future__ import annotations
 

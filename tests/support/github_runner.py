@@ -18,7 +18,7 @@ from tests.support.patience import PATIENCE
 
 @dataclass(frozen=True)
 class ActionRun:
-    """How an action ended: exit code of its last step, log, obeyed workflow commands, job summary, outputs."""
+    """How an action ended: exit code of its last step, log, executed workflow commands, job summary, outputs."""
 
     status: int
     log: str

@@ -1,4 +1,4 @@
-"""How the suite of kernels is started: in its own process, which sees nothing else of ours."""
+"""How the suite of kernels is started: in its own process, which sees nothing else of wheelproof."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test whose marker does not hold here, and say what is here.
 
-    Many projects have their own marker gpu; one that names nothing of ours is theirs.
+    Many projects have their own marker gpu; one without our arguments is theirs.
     """
     marker = item.get_closest_marker("gpu")
     if marker is None or marker.kwargs.keys().isdisjoint(OURS):

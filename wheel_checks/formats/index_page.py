@@ -36,7 +36,7 @@ _DIGEST = re.compile(r"[0-9a-fA-F]{32,128}")
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """One file that an index lists. ``url`` is absolute and may hold no credentials of ours.
+    """One file that an index lists. ``url`` is absolute and may hold none of our credentials.
 
     ``hashes`` maps algorithm to hex digest. ``yanked`` is None when the file is not yanked, else the reason ("" when
     none is given). ``core_metadata`` is None when no sidecar METADATA (``url + ".metadata"``) is offered, else the

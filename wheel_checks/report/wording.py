@@ -23,14 +23,14 @@ MANY = 6
 
 # Control characters, surrogates, noncharacters, and everything that is invisible or hides or reorders its neighbours
 # (bidirectional controls, zero-width characters, fillers, line separators, variation selectors, tag characters): a
-# wheel chooses its member names, so a terminal, an XML parser or a reader must not be made to obey them. The runner of
-# GitHub Actions obeys "##[command]" anywhere in a line, the agent of Azure Pipelines "##vso[command]".
+# wheel chooses its member names, so a terminal, an XML parser or a reader must not be made to execute them. The runner
+# of GitHub Actions executes "##[command]" anywhere in a line, the agent of Azure Pipelines "##vso[command]".
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
     r"|#(?=#(?:[vV][sS][oO])?\[)"
 )
-# The runner obeys "::command::" at the start of a line, behind whatever space (actions/runner, ActionCommand.cs).
+# The runner executes "::command::" at the start of a line, behind whatever space (actions/runner, ActionCommand.cs).
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 _RUNNER_COMMAND = re.compile(r"##(vso)?\[", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")

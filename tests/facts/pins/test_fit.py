@@ -1,4 +1,4 @@
-"""Which companion goes with which release, by the tables."""
+"""Which companion fits which release, by the tables."""
 
 from __future__ import annotations
 

@@ -98,7 +98,9 @@ def test_a_torchaudio_that_declares_no_torch() -> None:
     found = change(there, [copy("torchaudio", "2.11.0")], "torchaudio")
 
     assert found.fate is Fate.BROKEN
-    assert found.unfit == ("torchaudio 2.11.0 does not go with torch 2.7.0+cu128: torch 2.7.0 takes torchaudio==2.7.0",)
+    assert found.unfit == (
+        "torchaudio 2.11.0 is incompatible with torch 2.7.0+cu128: torch 2.7.0 takes torchaudio==2.7.0",
+    )
 
 
 def test_a_companion_of_which_no_table_says_anything() -> None:

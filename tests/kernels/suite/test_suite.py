@@ -1,4 +1,4 @@
-"""The suite distinguishes crash, hang and wrong result, goes on after them, and can be repeated."""
+"""The suite distinguishes crash, hang and wrong result, continues after them, and can be repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measurement makes of a GPU, shown with one that is made up: its clock goes on when a kernel runs.
+"""What a measurement makes of a GPU, shown with one that is made up: its clock advances when a kernel runs.
 
 The tests marked ``kernels`` run in the Python that has torch, as scripts that answer what they found.
 """

@@ -42,7 +42,7 @@ def after(kind: str, text: str, **policy: object) -> str:
         ("torch==2.8\n    # via\n    #   six\n    #   -r x.in\nsix\n    # via torch\n", "six\n    # via torch\n"),
         ("torch==2.8\n# via the base image\n#   more\n# other\n", "#   more\n# other\n"),
         ("torch ; sys_platform == 'never'\n", "torch ; sys_platform == 'never'\n"),
-        ("six \\\ntorch\n", "six \\\ntorch\n"),  # one requirement, and a broken one: not ours to mend
+        ("six \\\ntorch\n", "six \\\ntorch\n"),  # one requirement, and a broken one: not ours to fix
         ("torch \\\n# comment\nsix\n", "# comment\nsix\n"),
         ("torch\x0csix\n", "six\n"),
         ("${TORCH}\n", "${TORCH}\n"),

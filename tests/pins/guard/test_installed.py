@@ -135,7 +135,7 @@ def test_a_library_that_was_overwritten_is_named_with_the_command_and_put_back(w
         f"`pip install needs-cu13` damaged held packages: {CUDNN} of nvidia-cudnn-cu12 9.7 was overwritten"
         in done.words
     )
-    assert "put back: nvidia-cudnn-cu12" in done.words
+    assert "restored: nvidia-cudnn-cu12" in done.words
 
 
 def test_what_was_changed_around_the_guard_stops_the_next_command(world: GuardedWorld) -> None:
@@ -209,7 +209,7 @@ def test_without_links_a_library_is_put_back_from_what_uv_has(world: GuardedWorl
     without_links(world)
     done = world.shell("pip install needs-cu13")
     assert (done.status, world.is_intact) == (1, True), done.words
-    assert "put back: nvidia-cudnn-cu12" in done.words
+    assert "restored: nvidia-cudnn-cu12" in done.words
 
 
 @pytest.mark.parametrize("way", ["pip install six", "uv pip install six"])
@@ -218,7 +218,7 @@ def test_damage_that_cannot_be_put_back_stays_damage(world: GuardedWorld, way: s
     without_links(world)
     done = world.shell("pip install impostor")
     assert done.status == 1
-    assert "NOT put back: torch; run: WHEELPROOF_GUARD=off" in done.words
+    assert "NOT restored: torch; run: WHEELPROOF_GUARD=off" in done.words
     again = world.shell(way)
     assert (again.status, "around the guard" in again.words) == (1, True), again.words
     assert world.guard("--check").status == 1

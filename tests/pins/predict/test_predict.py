@@ -205,7 +205,7 @@ def test_a_companion_for_another_torch_than_the_one_that_comes(wheelproof: Wheel
         status, words = described(wheelproof, server, "aarch64", "torchcodec==0.8")
 
     assert status == 1
-    assert "torchcodec 0.8 does not go with torch 2.10.0: it takes torch==2.9.*" in words
+    assert "torchcodec 0.8 is incompatible with torch 2.10.0: it takes torch==2.9.*" in words
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--full",
         action="store_true",
-        help="also run the Triton kernels (`wheelproof smoke --level quick`), for up to SECONDS more",
+        help="also run the Triton kernels (`wheelproof smoke --level quick`), for up to --timeout SECONDS more",
     )
     parser.add_argument(
         "--fix",

@@ -131,7 +131,7 @@ commands:
 
 options:
   -h, --help     show this help, or that of a command: wheelproof COMMAND --help
-  -V, --version  show the version; with -v the plug-ins that are installed, too
+  -V, --version  show the version; with -v, also the installed plug-ins
 
 exit codes:
   0 nothing found, 1 findings, 2 wrong usage, 3 could not check, 130 interrupted

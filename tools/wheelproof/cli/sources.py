@@ -37,7 +37,7 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="the largest file to download with --allow-download, such as 500M or 2G (default: 6G)",
     )
-    group.add_argument("--cache-dir", metavar="FOLDER", help="the folder of the cache")
+    group.add_argument("--cache-dir", metavar="FOLDER", help="the folder for cached ranges and pages")
     group.add_argument("--no-cache", action="store_true", help="do not read or write the cache")
     group.add_argument(
         "--refresh", action="store_true", help="refresh index pages that were cached in the last 10 minutes"

@@ -1,1 +1,1 @@
-"""The matrix: platforms by Pythons by torch versions, each cell taken through the whole way of an install."""
+"""The matrix: platform x Python x torch, with every cell tested end to end."""

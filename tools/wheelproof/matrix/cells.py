@@ -62,10 +62,10 @@ def run_cells(
     """Take all cells their way, ``jobs`` at a time. ``ended`` is called with each cell that has ended, and how when its
     process died; the records of its steps are in ``work`` then.
 
-    First all of them are resolved and judged. Of those that cannot go on here nothing is installed: ``warned`` is given
-    their obstacles, and a record says so. Nothing that was started is left when this ends, however it ends: also of
-    runs before that were killed. Raises WheelproofError when another run uses ``work`` or no cell at all can run here,
-    KeyboardInterrupt after SIGINT and SIGTERM.
+    First all of them are resolved and judged. Of those that cannot continue here nothing is installed: ``warned`` is
+    given their obstacles, and a record says so. Nothing that was started is left when this ends, however it ends: also
+    of runs before that were killed. Raises WheelproofError when another run uses ``work`` or no cell at all can run
+    here, KeyboardInterrupt after SIGINT and SIGTERM.
     """
     if not tasks:
         return

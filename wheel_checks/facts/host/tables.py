@@ -17,7 +17,7 @@ from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import Loader
 from wheel_checks.model import Unavailable
 
-# CUDA_ERROR_STUB_LIBRARY, and the two of a libcuda that does not go with the kernel's driver (SYSTEM_DRIVER_MISMATCH,
+# CUDA_ERROR_STUB_LIBRARY, and the two of a libcuda that does not fit the kernel's driver (SYSTEM_DRIVER_MISMATCH,
 # COMPAT_NOT_SUPPORTED_ON_DEVICE): what such a libcuda says of itself is not what the driver can do.
 _MISLEADING = {34, 803, 804}
 

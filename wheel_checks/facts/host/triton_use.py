@@ -93,6 +93,6 @@ def release_that_knows(sm: int) -> tuple[str, str] | None:
 
 
 def release_for_torch(version: str) -> str:
-    """The Triton that goes with a torch release ("2.11.0+cu130" gives "3.6.0"), "" beyond the table."""
+    """The Triton that belongs to a torch release ("2.11.0+cu130" gives "3.6.0"), "" beyond the table."""
     branch = ".".join(version.split(".")[:2])
     return next((row["version"] for row in load("triton_releases")["release"] if branch in row["torch"]), "")

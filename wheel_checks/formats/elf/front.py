@@ -60,7 +60,7 @@ def find_exports(head: bytes) -> tuple[Exports | None, int]:
 
 
 class _BytesBehindError(Exception):
-    """What is read goes on after the bytes available, to about ``reach``."""
+    """What is read continues after the bytes available, to about ``reach``."""
 
     def __init__(self, reach: int) -> None:
         super().__init__(f"{reach} bytes are needed")

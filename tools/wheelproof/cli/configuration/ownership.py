@@ -1,4 +1,4 @@
-"""Whose a file is: that of another user is ignored, as git does not obey the repositories of others.
+"""Whose a file is: that of another user is ignored, as git ignores the repositories of others.
 
 A file is the user's when it, the link that leads to it, and the folder that holds it belong to the user or to root, who
 can do everything anyway. Under sudo the files of whoever called it count, too. Exceptions are the user's: the setting

@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _warn(obstacles: Mapping[str, Unavailable], total: int, output: OutputOptions) -> None:
-    """Say which cells cannot go on here, cells with the same obstacle in one line."""
+    """Say which cells cannot continue here, cells with the same obstacle in one line."""
     note(
         f"{len(obstacles)} of {plural(total, 'cell')} cannot run here and are skipped",
         quiet=output.quiet,

@@ -78,7 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "NAME",
         "also keep packages matching this name or glob, such as 'nvidia-*' (repeatable)",
     )
-    parser.add_argument("-U", "--upgrade", action="store_true", help="pass --upgrade to the installer")
+    parser.add_argument(
+        "-U", "--upgrade", action="store_true", help="upgrade packages, as --upgrade of the installer does"
+    )
     parser.add_argument(
         "--build", action="store_true", help="allow the installer to build source archives, which runs their code"
     )

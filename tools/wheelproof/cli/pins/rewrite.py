@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _effects(arguments: argparse.Namespace, planned: Plan) -> list[Effect]:
-    """What installs would do to the installed torch, before and after, unless that is not wanted or not to be had."""
+    """What installs would do to the installed torch, before and after, unless that is not wanted or not possible."""
     from wheelproof.cli.options import note
     from wheelproof.cli.pins.effects import resolved_effects
 

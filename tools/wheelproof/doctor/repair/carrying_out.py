@@ -1,4 +1,4 @@
-"""Carries a plan out: staged and compared first, then a snapshot, then uv; put back when anything goes wrong.
+"""Carries a plan out: staged and compared first, then a snapshot, then uv; restored when anything goes wrong.
 
 What comes is installed into a folder next to the environment first. That downloads all of it, shows which files it
 writes, and whether they are what RECORD says: a file that was edited in place is edited in uv's cache, too, to which it
@@ -255,7 +255,7 @@ def _digest(file: Path) -> str:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM: what is being put back is restored to its end. SIGKILL leaves the journal."""
+    """Ignore SIGINT and SIGTERM: a restore in progress is completed. SIGKILL leaves the journal."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

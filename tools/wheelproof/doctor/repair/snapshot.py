@@ -29,7 +29,7 @@ FOLDER = ".wheelproof-repair"
 JOURNAL, BEFORE, AFTER, FILES = "journal.json", "before.json", "after.json", "files"
 SCHEMA = "wheelproof.repair/1"
 RUNNING, DONE, UNDOING = "running", "done", "undoing"
-"""The states of a repair: it was begun, it was completed, it is being put back."""
+"""The states of a repair: it was begun, it was completed, it is being restored."""
 
 MOST_FILES = 2_000_000  # of an environment
 LARGEST_LIST = 1 << 30  # bytes of a list of files

@@ -19,7 +19,7 @@ def parse(source: Source, text: str) -> ast.Module:
     """The syntax tree. Raises FormatError, with the line."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape sequence in someone's setup.py is no business of ours
+            warnings.simplefilter("ignore")  # an invalid escape sequence in someone's setup.py is none of our business
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""

@@ -21,7 +21,7 @@ from wheelproof.pins.rewrite.state import existing_state
 from wheelproof.pins.rewrite.tree import ancestors, holds_home, tree_of
 
 OLD_NAME = ".wheelproof-pins.json"  # of a journal that an older version left in the tree
-_LARGEST_SHOWN = 4 * 1024 * 1024  # bytes of a journal that is shown and not obeyed
+_LARGEST_SHOWN = 4 * 1024 * 1024  # bytes of a journal that is shown but not used
 _MOST_FOLDERS = 20_000  # in which one is searched for
 _SHOWN = 10  # files of one
 
@@ -167,7 +167,7 @@ def old_journals(path: Path, *, below: bool) -> Iterator[Path]:
 
 
 def as_shown(journal: Path) -> Iterator[str]:
-    """What a journal in the tree would restore, in sentences; it is read, and not obeyed."""
+    """What a journal in the tree would restore, in sentences; it is read, but not used."""
     yield f"{journal} is in the tree, where anyone may have put it: it is ignored"
     root = tree_of([journal.parent]).root
     try:

@@ -118,7 +118,7 @@ def choose(
 
 
 def companions(version: str, installed: Installed | Unavailable) -> tuple[str, ...]:
-    """The requirements of those companions that are installed, in the releases that go with this torch."""
+    """The requirements of those companions that are installed, in the releases that fit this torch."""
     if isinstance(installed, Unavailable):
         return ()
     rows = [row for row in load("torch_releases")["release"] if row["version"] == version]

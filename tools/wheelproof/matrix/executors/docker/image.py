@@ -75,7 +75,7 @@ class Image:
 
     @classmethod
     def named(cls, name: str) -> Image | None:
-        """The image of ours with this name, without further packages; None for any other."""
+        """Our image with this name, without further packages; None for any other."""
         found = _NAME.fullmatch(name)
         python = next((python for python, suite in SUITES.items() if found and suite == found[1]), None)
         return cls(python, found[2]) if found and python else None

@@ -1,4 +1,4 @@
-"""Runs pip or uv under the tripwire: what is held is inspected before and after, and put back when it was broken."""
+"""Runs pip or uv under the tripwire: what is held is inspected before and after, and restored when it was broken."""
 
 from __future__ import annotations
 
@@ -163,10 +163,10 @@ def _repair(
     left = compare(before, versions, sites)
     back = sorted({damage.name for damage in damages} - {damage.name for damage in left})
     if back:
-        say(f"put back: {', '.join(back)}")
+        say(f"restored:  {', '.join(back)}")
     if left:
         names = ", ".join(sorted({damage.name for damage in left}))
-        say(f"NOT put back: {names}; run: {put_back_command(guard, left)}")
+        say(f"NOT restored: {names}; run: {put_back_command(guard, left)}")
     return left
 
 

@@ -205,7 +205,7 @@ def _remove_share(place: Place, wanted: Sequence[str]) -> None:
 
 
 def _take_out(place: Place, entry: Entry) -> bool:
-    """Take our lines out of a file that was changed since; whether nothing of ours is left in it."""
+    """Take our lines out of a file that was changed since; whether none of our lines is left in it."""
     if entry.role == "front":
         return not layout.is_front(entry.path)  # pip or uv was installed again, and put its own there
     if entry.role == "record":

@@ -1,7 +1,7 @@
 """The tripwire: what a command did to what is held, found by RECORD and by the files themselves, and undone.
 
 Before a command the held files are linked into a folder of the guard (hard links take no space), so that they can be
-put back; after it these links are removed. On an overlay file system, where a link would copy the file, none are made.
+restored; after it these links are removed. On an overlay file system, where a link would copy the file, none are made.
 """
 
 from __future__ import annotations
