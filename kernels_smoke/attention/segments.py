@@ -22,9 +22,9 @@ def _merge_kernel(
     # One program merges the segments of one head of one short sequence, token by token.
     sequence = tl.program_id(0)
     head = tl.program_id(1)
-    start = tl.load(cumulative_query_lengths + sequence)
-    queries = tl.load(cumulative_query_lengths + sequence + 1) - start
-    end = max(min(tl.load(sequence_lengths + sequence), capacity), 0)
+    start = tl.load(cumulative_query_lengths + sequence)  # [1]
+    queries = tl.load(cumulative_query_lengths + sequence + 1) - start  # [1]
+    end = max(min(tl.load(sequence_lengths + sequence), capacity), 0)  # [1]
     tiles = tl.cdiv(end, TILE)
     share = _tiles_of_a_segment(end, segments, TILE)
     if (queries <= QUERIES) & (share < tiles):

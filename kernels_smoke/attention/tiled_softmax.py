@@ -100,7 +100,7 @@ def _find(
         block = blocks - 1 - item // head_blocks  # the last ones see most positions: they begin first
         sequence = _sequence_of(block, cumulative_query_lengths, sequences, QUERIES)
         segment = 0
-        first = (block - tl.load(cumulative_query_lengths + sequence) // QUERIES - sequence) * QUERIES
+        first = (block - tl.load(cumulative_query_lengths + sequence) // QUERIES - sequence) * QUERIES  # [1]
     return kv_head, kv_head * GROUP + head_block % parts * HEADS, sequence, segment, first
 
 
@@ -120,9 +120,9 @@ def _attend_item(
     kv_head, first_head, sequence, segment, first = _find(
         item, head_blocks, blocks, cumulative_query_lengths, sequences, SHORT, GROUP, HEADS, QUERIES
     )
-    start = tl.load(cumulative_query_lengths + sequence)
-    queries = tl.load(cumulative_query_lengths + sequence + 1) - start
-    context = min(tl.load(sequence_lengths + sequence), capacity) - queries
+    start = tl.load(cumulative_query_lengths + sequence)  # [1]
+    queries = tl.load(cumulative_query_lengths + sequence + 1) - start  # [1]
+    context = min(tl.load(sequence_lengths + sequence), capacity) - queries  # [1]
     end = max(context + min(first + QUERIES, queries), 0)  # the first position that the block does not see
     tiles = tl.cdiv(end, TILE)
     share = _tiles_of_a_segment(end, segments, TILE) if SHORT else tiles
@@ -190,7 +190,8 @@ def _attend_kernel(
     # SHORT: an item is a segment of a sequence of at most QUERIES query tokens, which are one block; other sequences
     # are left alone. Otherwise it is a block of a sequence of any length. Both: of more than `above` query tokens.
     head_blocks = heads // GROUP * ((GROUP + HEADS - 1) // HEADS)
-    blocks = tl.load(cumulative_query_lengths + sequences) // QUERIES + sequences
+    blocks = tl.load(cumulative_query_lengths + sequences) // QUERIES + sequences  # [1]
+    # [1]
     items = (sequences * segments if SHORT else blocks - tl.load(cumulative_query_lengths) // QUERIES) * head_blocks
     tensors = (query, key_cache, value_cache, out)
     metadata = (page_table, cumulative_query_lengths, sequence_lengths)

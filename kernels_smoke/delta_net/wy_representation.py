@@ -15,8 +15,8 @@ def _bounds(cu_seqlens, sequence, tokens):
         begin = (sequence * 0).to(tl.int64)
         end = begin + tokens
     else:
-        begin = tl.load(cu_seqlens + sequence).to(tl.int64)
-        end = tl.load(cu_seqlens + sequence + 1).to(tl.int64)
+        begin = tl.load(cu_seqlens + sequence).to(tl.int64)  # [1]
+        end = tl.load(cu_seqlens + sequence + 1).to(tl.int64)  # [1]
     return begin, end
 
 
@@ -33,7 +33,7 @@ def _sequence_of(slot, cu_seqlens, sequences, CHUNK: tl.constexpr):
     high = low + sequences
     while high - low > 1:
         middle = (low + high) // 2
-        before = _first_slot(tl.load(cu_seqlens + middle).to(tl.int64), middle, CHUNK) <= slot
+        before = _first_slot(tl.load(cu_seqlens + middle).to(tl.int64), middle, CHUNK) <= slot  # [1]
         low = tl.where(before, middle, low)
         high = tl.where(before, high, middle)
     return low
