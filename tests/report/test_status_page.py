@@ -54,7 +54,7 @@ def test_the_cells_are_a_grid_that_leads_to_the_findings() -> None:
 
     assert rows(listed)[1][:2] == ["✗ fail", f"wheelproof {GRID.command}"]
     assert rows(grid) == [
-        ["platform", "torch 2.11.0", "torch 2.11.0 h100"],
+        ["platform", "torch2.11.0", "torch2.11.0-h100"],
         ["x86_64, Python 3.9", "✓", ""],
         ["x86_64, Python 3.13", "✗", "✓"],
         ["aarch64, Python 3.13", "?", ""],
@@ -67,6 +67,25 @@ def test_the_cells_are_a_grid_that_leads_to_the_findings() -> None:
         "x86_64-py3.13-torch2.11.0",
         "aarch64-py3.13-torch2.11.0",
     ]
+
+
+def test_torch_that_is_a_range_is_one_column_whatever_was_resolved() -> None:
+    def ranged(python: str, resolved: str) -> Subject:
+        return replace(cell("x86_64", python, torch=resolved), id=f"x86_64-py{python}-torch-ge2.10")
+
+    page = page_of(reports.report(ranged("3.12", "2.11.0"), ranged("3.9", "2.10.0")))
+    assert rows(list(page.iter("table"))[1]) == [
+        ["platform", "torch-ge2.10"],
+        ["x86_64, Python 3.9", "✓"],
+        ["x86_64, Python 3.12", "✓"],
+    ]
+
+
+def test_cells_of_other_peoples_making_do_not_fill_a_page_without_end() -> None:
+    text = io.StringIO()
+    render([reports.report(*(cell(f"machine{n}", str(n), name=f"n{n}") for n in range(2000)))], text, "Cells")
+    assert "Cells by platform, Python and torch; 1,928 more are left out" in text.getvalue()
+    assert len(text.getvalue()) < 600_000
 
 
 def test_a_page_is_strict_html_whose_links_lead_somewhere() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 
 from wheel_checks.model import HeatMap, Outcome, Report, Severity, Subject, Verdict
 from wheel_checks.phrases import plural
@@ -12,6 +13,7 @@ from wheel_checks.report.causes import Cause, causes, problems_of
 
 CELL = "cell"  # the kind of a subject that is a cell of a matrix
 _ORDER = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
+_MOST_ROWS, _MOST_COLUMNS = 200, 72  # of the map of cells
 _SIGNS: dict[Verdict | Severity, str] = {
     Verdict.FAIL: "✗",
     Verdict.UNDECIDED: "?",
@@ -84,40 +86,44 @@ def quiet_phrase(rules: list[QuietRule]) -> str:
 
 
 def cell_map(report: Report) -> list[HeatMap]:
-    """The cells of a matrix, if there are any: platforms and Pythons by torch and the names that end the ids."""
+    """The cells of a matrix, if there are any: platforms and Pythons by what the ids say of torch and further axes."""
     cells = [subject for subject in report.subjects if subject.kind == CELL]
+    platforms = {platform: number for number, platform in enumerate(dict.fromkeys(_fact(c, "platform") for c in cells))}
+    order = {id(c): (platforms[_fact(c, "platform")], wording.version_key(_fact(c, "python"))) for c in cells}
     rows: dict[str, dict[str, Subject]] = {}
-    columns: dict[str, None] = {}
-    platforms = list(dict.fromkeys(_fact(cell, "platform") for cell in cells))
-    order = {id(c): (platforms.index(_fact(c, "platform")), wording.version_key(_fact(c, "python"))) for c in cells}
+    every: dict[str, None] = {}
     for cell in sorted(cells, key=lambda cell: order[id(cell)]):
-        platform, python, torch = (_fact(cell, name) for name in ("platform", "python", "torch"))
-        name = cell.id.removeprefix(f"{platform}-py{python}-torch{torch}").lstrip("-")
-        column = f"torch {torch} {name}".rstrip()
-        columns[column] = None
+        platform, python = _fact(cell, "platform"), _fact(cell, "python")
+        column = cell.id.removeprefix(f"{platform}-py{python}-")
+        every[column] = None
         rows.setdefault(f"{platform}, Python {python}", {})[column] = cell
-    if not cells:
-        return []
-    states = {cell.id: _state(report, cell) for cell in cells}
+    columns, shown = list(every)[:_MOST_COLUMNS], dict(islice(rows.items(), _MOST_ROWS))
     placed = {
         (row, number): by_column[column]
-        for row, by_column in enumerate(rows.values())
+        for row, by_column in enumerate(shown.values())
         for number, column in enumerate(columns, 1)
         if column in by_column
     }
-    heading = "Platforms and Pythons by torch"
+    if not placed:
+        return []
+    states = {place: _state(report, cell) for place, cell in placed.items()}
+    signs = {place: _SIGNS[state] for place, state in states.items()}
+    left = len(cells) - len(placed)
+    heading = f"Cells by platform, Python and torch{f'; {left:,} more are left out' if left else ''}"
+    lines = (
+        (name, *(signs.get((row, number), "") for number in range(1, len(columns) + 1)))
+        for row, name in enumerate(shown)
+    )
+    subjects = {place: cell.id for place, cell in placed.items()}
     return [
         HeatMap(
             heading,
             ("platform", *columns),
-            tuple(
-                (name, *(_SIGNS[states[by_column[c].id]] if c in by_column else "" for c in columns))
-                for name, by_column in rows.items()
-            ),
-            states={place: states[cell.id] for place, cell in placed.items()},
+            tuple(lines),
+            states=states,
             heading=heading,
             signs=_MEANINGS,
-            subjects={place: cell.id for place, cell in placed.items()},
+            subjects=subjects,
         )
     ]
 
