@@ -15,15 +15,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # "ci", "tests" and "benchmarks" are not installed
-NAMES = sorted(path.stem for path in (ROOT / "ci/charts").glob("*.py") if path.stem != "drawing")
+NAMES = sorted({path.stem for path in (ROOT / "ci/charts").glob("*.py")} - {"asking", "drawing"})
 
 
 def main() -> int:
     """Draw the charts that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*NAMES, []], help=f"one of {', '.join(NAMES)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)} (default: all)")
     parser.add_argument("--record", action="store_true", help="ask the package index again where a chart rests on it")
     arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(NAMES):
+        parser.error(f"there is no chart {', '.join(sorted(unknown))}; expected one of {', '.join(NAMES)}")
     for name in arguments.names or NAMES:
         module = importlib.import_module(f"ci.charts.{name}")
         if arguments.record and hasattr(module, "record"):

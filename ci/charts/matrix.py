@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
 from collections import Counter
 from itertools import product
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
+from ci.charts.asking import verify
 from ci.charts.drawing import MARGIN, WIDTH, Look, chart, grid, legend, top
 
 DATA = Path(__file__).with_suffix(".json")
@@ -29,31 +26,14 @@ _LOOKS = {
 
 
 def record() -> None:
-    """Ask for each cell, and keep what its wheel is built for ("" where there is no wheel).
-
-    Only the public index counts: a machine may have wheels of other builds, which its pip would take.
-    """
+    """Ask for each cell, and keep what its wheel is built for ("" where there is no wheel)."""
     cells, date = [], ""
-    set_here = {name for name in os.environ if name.startswith(("PIP_", "UV_"))} - {"PIP_CERT"}
-    public = {name: value for name, value in os.environ.items() if name not in set_here}
-    public["PIP_CONFIG_FILE"] = os.devnull
-    with patch.dict(os.environ, public, clear=True):
-        for platform, python, torch in product(_PLATFORMS, _PYTHONS, _TORCH):
-            report = _verify(f"torch=={torch}", "--platform", platform, "--python", python, "--expect", "cuda")
-            subject = max(report["subjects"], key=lambda subject: subject["kind"] == "wheel")
-            cells.append({"platform": platform, "python": python, "torch": torch} | _answer(subject))
-            date = report["started"][:10]
+    for platform, python, torch in product(_PLATFORMS, _PYTHONS, _TORCH):
+        report = verify(f"torch=={torch}", "--platform", platform, "--python", python, "--expect", "cuda")
+        subject = max(report["subjects"], key=lambda subject: subject["kind"] == "wheel")
+        cells.append({"platform": platform, "python": python, "torch": torch} | _answer(subject))
+        date = report["started"][:10]
     DATA.write_text(json.dumps({"date": date, "cells": cells}, indent=1) + "\n", encoding="utf-8")
-
-
-def _verify(*asked: str) -> dict[str, Any]:
-    from wheelproof.cli.main import main
-
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        main(["verify", *asked, "--format", "json"])
-    report: dict[str, Any] = json.loads(output.getvalue())
-    return report
 
 
 def _answer(subject: dict[str, Any]) -> dict[str, str]:

@@ -5,34 +5,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import math
 from bisect import bisect_right
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
+from ci.charts.asking import verify
 from ci.charts.drawing import MARGIN, SIZE, WIDTH, chart, top
 from kernels_smoke.suite.speed.svg import box, text
-
-if TYPE_CHECKING:
-    from wheel_checks.formats.zip.directory import DirectoryFault, EndRecord, Member
+from wheel_checks.formats.zip.directory import DirectoryFault, EndRecord, Member, read_directory
+from wheel_checks.sources.http.ranges import parse_content_range
 
 DATA = Path(__file__).with_suffix(".json")
-_QUESTION = ("verify", "torch==2.11.0", "--platform", "aarch64", "--python", "3.12", "--expect", "cuda", "--no-cache")
+_QUESTION = ("torch==2.11.0", "--platform", "aarch64", "--python", "3.12", "--expect", "cuda", "--no-cache")
 _DIRECTORY = "the directory of the archive"
 _COLUMNS, _MB = 24, 1_000_000
 
 
 def record() -> None:
     """Run the command, and keep the ranges that the server sent of the wheel, and whose bytes these are."""
-    from wheel_checks.formats.zip.directory import read_directory
-    from wheel_checks.sources.http.ranges import parse_content_range
-    from wheelproof.cli.main import main
-
     ranges: list[tuple[int, int, int]] = []
     places: list[tuple[int, str]] = []
 
@@ -47,18 +41,15 @@ def record() -> None:
         places.append((end.directory_offset, _DIRECTORY))
         return members, faults
 
-    output = io.StringIO()
     with (
         patch("wheel_checks.sources.http.file.parse_content_range", noted_range),
         patch("wheel_checks.facts.archive.reading.read_directory", noted_directory),
-        contextlib.redirect_stdout(output),
     ):
-        main([*_QUESTION, "--format", "json"])
-    report = json.loads(output.getvalue())
+        report = verify(*_QUESTION)
     size = max(size for _, _, size in ranges)
     places.sort()
     document = {
-        "command": " ".join(("wheelproof", *_QUESTION)),
+        "command": " ".join(("wheelproof verify", *_QUESTION)),
         "date": report["started"][:10],
         "wheel": report["subjects"][0]["id"],
         "size": size,

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import reports
 from tests.support.rendering import rendered
-from wheel_checks.model import Outcome, Report
+from wheel_checks.model import Outcome, Report, Severity, Subject
 
 
 def hostile_overview() -> Report:
@@ -166,6 +166,27 @@ def test_what_other_people_call_a_rule_does_not_get_into_the_style_sheet() -> No
     [style] = page.iter("style")
     assert not [name for name in names[:3] if f"{name})" in str(style.text) or f"{name}:" in str(style.text)]
     assert {line.get("class") for line in by_class(page, "li", "error")} == {f"error r{n}" for n in range(4)}
+
+
+def test_the_cells_of_a_matrix_are_a_map_that_leads_to_their_details() -> None:
+    def cell(platform: str, outcome: Outcome, severity: Severity = Severity.ERROR) -> Subject:
+        found = reports.result("MTX101", outcome, "why", severity=severity)
+        facts = {"platform": platform, "python": "3.12", "torch": "2.11.0"}
+        return Subject(f"{platform}-py3.12-torch2.11.0", "cell", "", facts, (found,))
+
+    cells = [cell("x86_64", Outcome.PASS), cell("aarch64", Outcome.FAIL), cell("armv7l", Outcome.FAIL, Severity.NOTE)]
+    page = page_of(reports.report(*cells))
+    [table] = by_class(page, "table", "map")
+    assert [text_of(row) for row in table.iter("tr")] == [
+        "platform torch2.11.0",
+        "x86_64, Python 3.12 ✓",
+        "aarch64, Python 3.12 ✗",
+        "armv7l, Python 3.12 i",
+    ]
+    links = {text_of(link): str(link.get("href")).removeprefix("#") for link in table.iter("a")}
+    details = {str(element.get("id")): text_of(element.find("summary")) for element in page.iter("details")}
+    assert details[links["✗"]].startswith("fail aarch64-py3.12")
+    assert details[links["i"]].startswith("pass armv7l-py3.12")
 
 
 def test_every_header_has_a_scope_and_every_symbol_a_name() -> None:

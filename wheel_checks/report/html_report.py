@@ -227,7 +227,7 @@ def _subjects_table(report: Report, anchors: Mapping[int, str], choices: Mapping
         else ""
     )
     return (
-        f'<h2 id="overview">Subjects{" by rules" * bool(rules)}</h2>\n{hides}'
+        f'<h2 id="overview">Subjects{" by rules" * bool(rules)}, worst first</h2>\n{hides}'
         '<div class="scroll" tabindex="0" role="region" aria-labelledby="overview">\n<table class="heat subjects">\n'
         f'<thead><tr><th scope="col">subject</th><th scope="col">verdict</th>{head}</tr></thead>\n'
         f"<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
