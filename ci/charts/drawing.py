@@ -101,17 +101,22 @@ def bar(label: str, share: float, said: str, y: float, *, track: float = 1.0, st
     ]
 
 
-def pages_of_benchmarks() -> list[str]:
-    """The pages on which measured times are."""
-    return [path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("benchmarks/*.md"))]
+class Measured(NamedTuple):
+    """A page of benchmarks, and the date, the GPU and the first version of software that it says of its figures."""
+
+    page: str
+    date: str
+    gpu: str
+    software: str
 
 
-def dated(page: str, heading: str) -> tuple[str, str, str, str]:
-    """The part of the page below this heading, and the date, the GPU and the versions that its first line says."""
-    level = len(heading) - len(heading.lstrip("#"))
-    section = re.split(rf"^#{{1,{level}}} ", page.partition(heading)[2], maxsplit=1, flags=re.MULTILINE)[0]
-    date, device, versions = re.findall(r"^(\d{4}-\d\d-\d\d) · ([^,·]+)[^·]*· ([^·]*)", section, re.MULTILINE)[0]
-    return section, date, device.strip(), versions.strip()
+def measured(table: str) -> Measured:
+    """The page that has a table with this line of headings, and the nearest line above it that begins with a date."""
+    pages = (path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("benchmarks/*.md")))
+    page = next(page for page in pages if table in page)
+    lines = re.findall(r"^(\d{4}-\d\d-\d\d) · ([^,·]+)[^·]*· ([^·,]*)", page.partition(table)[0], re.MULTILINE)
+    date, gpu, software = lines[-1]
+    return Measured(page, date, gpu.strip(), software.strip())
 
 
 def table_in(page: str, *headings: str) -> Iterator[dict[str, str]]:

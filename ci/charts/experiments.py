@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from textwrap import wrap
 
-from ci.charts.drawing import LONGEST, MARGIN, SIZE, bar, chart, dated, pages_of_benchmarks, table_in, top
+from ci.charts.drawing import LONGEST, MARGIN, SIZE, bar, chart, measured, table_in, top
 from kernels_smoke.suite.speed.svg import text
 
 _COLUMN = "times as fast as the baseline"
@@ -16,14 +16,10 @@ _COLUMN = "times as fast as the baseline"
 
 def draw() -> str:
     """The chart."""
-    page = next(page for page in pages_of_benchmarks() if f"| variant | us | {_COLUMN} |" in page)
-    section, date, device, versions = dated(page, re.findall(r"^#+ .*benchmarks/seeds.py.*$", page, re.MULTILINE)[0])
-    about = (
-        f"{device}, {versions.partition(',')[0]}, {date}: times as fast as",
-        "the baseline of each experiment.",
-    )
+    page, date, gpu, software = measured(f"| variant | us | {_COLUMN} |")
+    about = (f"{gpu}, {software}, {date}: times as fast as", "the baseline of each experiment.")
     y, body, said = top(about), [], []
-    for part in re.split(r"^##+ ", section, flags=re.MULTILINE)[1:]:
+    for part in re.split(r"^#+ ", page, flags=re.MULTILINE)[1:]:
         name = part.partition("\n")[0].strip()
         rows = [row for row in table_in(part, "variant", "us", _COLUMN) if row[_COLUMN] != "-"]
         if not rows:
@@ -42,4 +38,4 @@ def draw() -> str:
             y += 29
         said.append(f"{name}: " + ", ".join(f"{variant} {speed:.2f}" for variant, speed in speeds.items()))
         y += 10
-    return chart("Experiments, measured again", about, body, y + 8, f"{device}, {date}. {'; '.join(said)}.")
+    return chart("Experiments, measured again", about, body, y + 8, f"{gpu}, {date}. {'; '.join(said)}.")

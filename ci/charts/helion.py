@@ -5,21 +5,15 @@ Drawn from the table of ``benchmarks/seeds.py`` in the pages of benchmarks.
 
 from __future__ import annotations
 
-import re
-
-from ci.charts.drawing import BARS, MARGIN, SIZE, bar, chart, dated, pages_of_benchmarks, table_in, top
+from ci.charts.drawing import BARS, MARGIN, SIZE, bar, chart, measured, table_in, top
 from kernels_smoke.suite.speed.svg import box, text
 
 
 def draw() -> str:
     """The chart."""
-    page = next(page for page in pages_of_benchmarks() if "| Helion's on an H100 |" in page)
-    section, date, device, versions = dated(page, re.findall(r"^#+ .*benchmarks/seeds.py.*$", page, re.MULTILINE)[0])
-    about = (
-        f"{device}, {versions.partition(',')[0]}, {date}: times as fast as",
-        "torch.compile, over shapes of the Qwen3 models.",
-    )
-    rows = list(table_in(section, "kernel", "ours against torch.compile"))
+    page, date, gpu, software = measured("| Helion's on an H100 |")
+    about = (f"{gpu}, {software}, {date}: times as fast as", "torch.compile, over shapes of the Qwen3 models.")
+    rows = table_in(page, "kernel", "ours against torch.compile")
     means = {
         row["kernel"]: tuple(
             float(row[name].rstrip("x")) for name in ("ours against torch.compile", "Helion's on an H100")
@@ -35,4 +29,4 @@ def draw() -> str:
     body.append(box(MARGIN, y + 10, 40, 5, "other", radius=1))
     body.append(text(MARGIN + 52, y + 18, "Helion's kernels, as published for an H100", size=SIZE, style="quiet"))
     said = "; ".join(f"{kernel}: {ours:.2f}, Helion's {theirs:.2f}" for kernel, (ours, theirs) in means.items())
-    return chart("Ours and Helion's kernels", about, body, y + 36, f"{device}, {date}. {said}.")
+    return chart("Ours and Helion's kernels", about, body, y + 36, f"{gpu}, {date}. {said}.")

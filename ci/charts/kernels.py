@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ci.charts.drawing import BARS, MARGIN, SIZE, bar, chart, dated, pages_of_benchmarks, table_in, top
+from ci.charts.drawing import BARS, MARGIN, SIZE, bar, chart, measured, table_in, top
 from kernels_smoke.suite.speed.svg import box, line, text
 
 _ROW = 34.0
@@ -31,13 +31,9 @@ class Timed(NamedTuple):
 
 def draw() -> str:
     """The chart."""
-    page = next(page for page in pages_of_benchmarks() if "| ours / floor |" in page)
-    section, date, device, versions = dated(page, re.findall(r"^#+ .*benchmarks/kernels.py.*$", page, re.MULTILINE)[0])
-    timed = sorted(_timed(section), key=lambda one: -one.share)
-    about = (
-        f"{device}, {versions.partition(',')[0]}, {date}.",
-        "At 100 %, it is as fast as memory and tensor cores allow.",
-    )
+    page, date, gpu, software = measured("| ours / floor |")
+    timed = sorted(_timed(page), key=lambda one: -one.share)
+    about = (f"{gpu}, {software}, {date}.", "At 100 %, it is as fast as memory and tensor cores allow.")
     y, scale = top(about) + 8, 1 / max(1.0, timed[0].share)
     body: list[str] = []
     for one in timed:
@@ -52,11 +48,11 @@ def draw() -> str:
         text(MARGIN + 52, y + 26, "the fastest other implementation that was measured", size=SIZE, style="quiet")
     )
     said = "; ".join(f"{one.label}: {100 * one.share:.0f} %" for one in timed)
-    return chart("Kernels next to their roof", about, body, y + 44, f"{device}, {date}. {said}.")
+    return chart("Kernels next to their roof", about, body, y + 44, f"{gpu}, {date}. {said}.")
 
 
-def _timed(section: str) -> Iterator[Timed]:
-    for row in table_in(section, "kernel", "shape", "ours, us"):
+def _timed(page: str) -> Iterator[Timed]:
+    for row in table_in(page, "kernel", "shape", "ours, us"):
         others = [row["torch.compile, us"], row["best peer"]]
         peers = [float(found[-1]) for other in others if (found := re.findall(r"([\d.]+) \(", other))]
         label = f"{row['kernel']} · {row['shape']}"
