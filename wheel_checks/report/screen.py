@@ -36,14 +36,19 @@ def rows_of(lines: Sequence[str], width: int) -> int:
     return sum(max(1, -(-Text.from_ansi(line).cell_len // width)) if len(line) > width else 1 for line in lines)
 
 
-def first_screen(console: ReportConsole, report: Report, room: int, after: Sequence[str] = ()) -> list[str]:
+def first_screen(
+    console: ReportConsole, report: Report, room: int, before: Sequence[str] = (), after: Sequence[str] = ()
+) -> list[str]:
     """The lines of the report that fit in ``room`` rows, then of those ``after`` it; the last line counts what is cut.
+
+    Those ``before`` it stand in place of the answers.
 
     Only the worst finding is never left out, nor is its fix, however long they are.
     """
     screen = _Screen(console, room - 1)
     with captured(console) as head:
-        screen.cut(answers(console, report, _ANSWERS), "more answer")
+        most = room // 2 if before else _ANSWERS
+        screen.cut(answers(console, report, before, most), "more line" if before else "more answer")
         verdict(console, report)
     screen.left -= screen.rows(head)
     rest, tables = _rest(console, report), _tables(console, report)

@@ -97,11 +97,11 @@ def indented(console: Console, text: str, columns: int = 2, *, style: str = "") 
     console.print(Padding(line, (0, 0, 0, columns)))
 
 
-def answers(console: Console, report: Report, most: int | None = None) -> int:
-    """The lines of the answers, ``most`` of them; gives the number of those that were left out."""
-    lines = wording.answer_lines(report)
+def answers(console: Console, report: Report, instead: Sequence[str] = (), most: int | None = None) -> int:
+    """The lines of the answers or others ``instead``, ``most`` of them; gives how many more there are."""
+    lines = instead or wording.answer_lines(report)
     for line in lines[:most]:
-        prose(console, line, style=VERDICT_STYLES[report.verdict])
+        prose(console, line, style="" if instead else VERDICT_STYLES[report.verdict])
     return max(len(lines) - len(lines[:most]), 0)
 
 

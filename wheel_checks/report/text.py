@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from wheel_checks.model import Outcome, Overview, Report, Subject, Verdict
+from wheel_checks.model import Outcome, Overview, Report, Subject, Table, Verdict
 from wheel_checks.phrases import plural
 from wheel_checks.report import wording
 from wheel_checks.report.causes import causes, problems_of
@@ -47,19 +47,20 @@ def render(
     width: int | None = None,
     quiet: bool = False,
     verbose: int = 0,
+    before: Sequence[str] = (),
     after: Sequence[str] = (),
 ) -> None:
     """Write the report for people: the answers, the verdict, then what is wrong, the evidence, and the fix.
 
     ``color`` None means: when ``stream`` is a terminal and NO_COLOR is unset or empty. ``width`` None means the
     terminal's own; elsewhere lines are not wrapped, so that a log can be searched. ``quiet`` leaves the answers and
-    the verdict line; ``verbose`` 1 adds skipped and passed checks and all findings, 2 the facts. ``after`` are further
-    lines for the end. On a screen that is too small for all of it the worst is shown, and what ``verbose`` adds is
-    counted.
+    the verdict line; ``verbose`` 1 adds skipped and passed checks and all findings, 2 the facts. ``before`` stands in
+    place of the answers, ``after`` behind the report. On a screen that is too small for all of it the worst is shown,
+    and what ``verbose`` adds is counted.
     """
     console = console_for(stream, color=color, width=width)
     with captured(console) as lines:
-        answers(console, report)
+        answers(console, report, before)
         verdict(console, report)
         if not quiet:
             _body(console, report, verbose)
@@ -68,7 +69,15 @@ def render(
     if not quiet and not verbose and is_screen(stream):
         room = max(shutil.get_terminal_size().lines, _SMALLEST) - 1  # the next prompt takes a line
         if rows_of(lines, console.width) > room:
-            lines = first_screen(console, report, room, after)
+            lines = first_screen(console, report, room, before, after)
+    wording.write(stream, "".join(f"{line}\n" for line in lines))
+
+
+def render_table(table: Table, stream: TextIO) -> None:
+    """Write a table by itself, folded to the width of the terminal."""
+    console = console_for(stream)
+    with captured(console) as lines:
+        own_table(console, table)
     wording.write(stream, "".join(f"{line}\n" for line in lines))
 
 

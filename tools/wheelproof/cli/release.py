@@ -54,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.release_expectation import read_release_expectation
     from wheel_checks.facts.wheel.depth import Depth
     from wheel_checks.report import render
+    from wheel_checks.report.links import is_screen
     from wheel_checks.report.wording import write
     from wheel_checks.targets.target import parse_targets
     from wheelproof.release.installable import Installer
@@ -87,9 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
     shown = {"color": output.color, "quiet": output.quiet, "verbose": output.verbose}
     for name, place in output.reports:
         with open_output(place) as stream:
-            if name == "text":
-                write(stream, text_summary(report, quiet=output.quiet))
-            elif name == "markdown":
+            if name == "markdown":
                 write(stream, markdown_summary(report))
-            render(report, stream, name, **shown, answered=True)
+            all_of_it = not is_screen(stream) or output.verbose > 0  # a screen has room for reasons with fixes alone
+            summary = text_summary(report, quiet=output.quiet, with_reasons=all_of_it)
+            render(report, stream, name, **shown, before=summary.splitlines())
     return report.exit_code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from wheel_checks.model import Table
 from wheel_checks.phrases import plural
 from wheel_checks.report.wording import neutral
 from wheelproof.matrix.model import Cell
@@ -22,6 +23,14 @@ def as_text(cells: Sequence[Cell]) -> str:
         f"{cell.id} is known to be {cell.expect.accelerator}: {cell.expect.reason}" for cell in cells if cell.expect
     ]
     return "".join(f"{neutral(line)}\n" for line in [*lines, "", *known, plural(len(cells), "cell")])
+
+
+def as_table(cells: Sequence[Cell]) -> Table:
+    """The same for a screen, which folds it."""
+    known = [
+        f"{cell.id} is known to be {cell.expect.accelerator}: {cell.expect.reason}" for cell in cells if cell.expect
+    ]
+    return Table("; ".join([plural(len(cells), "cell"), *known]), _COLUMNS, tuple(map(_row, cells)))
 
 
 def as_json(cells: Sequence[Cell]) -> str:

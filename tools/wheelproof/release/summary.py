@@ -50,12 +50,13 @@ def reasons(report: Report) -> tuple[Reason, ...]:
     )
 
 
-def text_summary(report: Report, *, quiet: bool = False) -> str:
+def text_summary(report: Report, *, quiet: bool = False, with_reasons: bool = True) -> str:
     """The summary for a terminal or a log; ``quiet`` leaves the answer and the title."""
     lines = [*answer_lines(report), _title(report)]
-    if not quiet:
+    if with_reasons and not quiet:
         lines += ["  ".join(("", f"{r.label:11}", r.rule, _sentence(r, report))) for r in _shown(report)]
         lines += [f"  {more}" for more in _more(report)]
+    if not quiet:
         table = _matrix(report, _MARKS)
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         cells = [[f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)] for row in table]

@@ -18,13 +18,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the cells. Raises WheelproofError."""
+    from wheel_checks.report.links import is_screen
     from wheel_checks.report.wording import plain_json, write
-    from wheelproof.matrix.listing import as_json, as_text
+    from wheelproof.matrix.listing import as_json, as_table, as_text
 
     cells = chosen_cells(arguments)
     with open_output("-") as stream:
         if arguments.format == "json":
             stream.write(plain_json(as_json(cells)))
+        elif is_screen(stream):
+            from wheel_checks.report.text import render_table  # imports rich
+
+            render_table(as_table(cells), stream)
         else:
             write(stream, as_text(cells))
     return 0
