@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 import textwrap
+from typing import TextIO
+
+from wheel_checks.report.links import is_screen
 
 # A command is not broken: in backquotes, or behind a colon up to the end.
 _COMMAND = re.compile(r"`[^`]+`|(?<=: )(?:wheelproof|pip|uv|python3?) [^`]+$")
@@ -30,3 +34,11 @@ def fold(text: str, width: int) -> list[str]:
         unbroken(text), width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     return list(map(with_spaces, lines)) or [""]
+
+
+def for_stream(text: str, stream: TextIO) -> str:
+    """The lines of a text, folded where they are read on a screen."""
+    if not is_screen(stream):
+        return text
+    columns = shutil.get_terminal_size().columns
+    return "".join(f"{line}\n" for whole in text.splitlines() for line in fold(whole, columns))

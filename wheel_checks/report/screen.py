@@ -13,6 +13,7 @@ from wheel_checks.report import wording
 from wheel_checks.report.causes import Cause
 from wheel_checks.report.overview import found_causes, worst_subjects
 from wheel_checks.report.terminal import (
+    LABEL,
     ReportConsole,
     answers,
     captured,
@@ -180,8 +181,10 @@ def _shorter(result: CheckResult, width: int) -> CheckResult:
     """The finding with a line each of its first evidence."""
     few = [item for item in result.evidence if item.value not in result.message][:_EVIDENCE]
     label = max((len(item.label) for item in few), default=0)
-    limit = max(width - label - 12, 20)
-    return replace(result, evidence=tuple(Evidence(item.label, abbreviated(item.value, limit)) for item in few))
+    limit = width - 12 - (label if label <= LABEL else 0)
+    values = [item.value.removeprefix(f"{item.label} ") for item in few]
+    shown = (Evidence(item.label, abbreviated(value, limit)) for item, value in zip(few, values, strict=True))
+    return replace(result, evidence=tuple(shown))
 
 
 def _rest(console: ReportConsole, report: Report) -> list[str]:

@@ -33,7 +33,7 @@ LABEL_STYLES = {
     "passed": "green",
 }
 _UNLIMITED = 100_000
-_LABEL = 26  # columns of the label of evidence that leave its value enough on a narrow terminal
+LABEL = 26  # columns of the label of evidence that leave its value enough on a narrow terminal
 
 
 class ReportConsole(Console):
@@ -157,7 +157,7 @@ def problem(
 def evidence(console: ReportConsole | Console, result: CheckResult) -> None:
     """Each value behind its label; where a label would take the width, all values are below theirs."""
     is_folded = isinstance(console, ReportConsole) and console.is_folded
-    below = is_folded and any(len(neutral(item.label)) > _LABEL for item in result.evidence)
+    below = is_folded and any(len(neutral(item.label)) > LABEL for item in result.evidence)
     table = grid(2)
     for item in result.evidence:
         label, value = f"{neutral(item.label)}:", folded(item.value)
@@ -165,6 +165,7 @@ def evidence(console: ReportConsole | Console, result: CheckResult) -> None:
             value.append(f"  {neutral(item.source)}", style="dim")
         if below:
             indented(console, label, 6)
+            value = value[len(item.label) + 1 :] if item.value.startswith(f"{item.label} ") else value
             console.print(Padding(value, (0, 0, 0, 8)))
         else:
             table.add_row(Text(label), value)

@@ -49,14 +49,15 @@ def render(
     verbose: int = 0,
     before: Sequence[str] = (),
     after: Sequence[str] = (),
+    above: int = 0,
 ) -> None:
     """Write the report for people: the answers, the verdict, then what is wrong, the evidence, and the fix.
 
     ``color`` None means: when ``stream`` is a terminal and NO_COLOR is unset or empty. ``width`` None means the
     terminal's own; elsewhere lines are not wrapped, so that a log can be searched. ``quiet`` leaves the answers and
     the verdict line; ``verbose`` 1 adds skipped and passed checks and all findings, 2 the facts. ``before`` stands in
-    place of the answers, ``after`` behind the report. On a screen that is too small for all of it the worst is shown,
-    and what ``verbose`` adds is counted.
+    place of the answers, ``after`` behind the report; ``above`` lines have been written to the terminal already. On a
+    screen that is too small for all of it the worst is shown, and what ``verbose`` adds is counted.
     """
     console = console_for(stream, color=color, width=width)
     with captured(console) as lines:
@@ -67,7 +68,9 @@ def render(
     if not quiet:
         lines += after
     if not quiet and not verbose and is_screen(stream):
-        room = max(shutil.get_terminal_size().lines, _SMALLEST) - 1  # the next prompt takes a line
+        room = (
+            max(shutil.get_terminal_size().lines, _SMALLEST) - 1 - min(above, _SMALLEST // 3)
+        )  # a line for the prompt
         if rows_of(lines, console.width) > room:
             lines = first_screen(console, report, room, before, after)
     wording.write(stream, "".join(f"{line}\n" for line in lines))

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import NotFoundError
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, open_output
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, open_output, shown
 from wheelproof.cli.rights import SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
@@ -108,8 +108,7 @@ def _emit(comparison: Comparison, options: OutputOptions) -> int:
                 from wheelproof.diff import text  # imports rich
 
                 after = text.table_lines(tables, stream, color=options.color)
-            shown = {"color": options.color, "quiet": options.quiet, "verbose": options.verbose, "after": after}
-            render(report, stream, name, **shown)
+            render(report, stream, name, **shown(options), after=after)
             if name == "markdown":
                 from wheelproof.diff import markdown
 

@@ -276,16 +276,24 @@ def say(line: str) -> None:
         text = neutral(redact_text(line))
         is_screen = getattr(sys.stderr, "isatty", lambda: False)()
         lines = fold(text, shutil.get_terminal_size().columns) if is_screen else [text]
+        _said.extend(lines if is_screen else [])
         write(sys.stderr, "".join(f"{line}\n" for line in lines))
+
+
+_said: list[str] = []  # on the terminal, above the report
+
+
+def shown(options: OutputOptions) -> dict[str, Any]:
+    """What a report for people is to look like."""
+    return {"color": options.color, "quiet": options.quiet, "verbose": options.verbose, "above": len(_said)}
 
 
 def emit(report: Report, options: OutputOptions) -> int:
     """Render ``report`` as ``options`` say and return its exit code. Raises WheelproofError when writing fails."""
-    shown = {"color": options.color, "quiet": options.quiet, "verbose": options.verbose}
     for name, output in options.reports:
         with open_output(output) as stream:
             if name in FORMATS:
-                render(report, stream, name, **shown)
+                render(report, stream, name, **shown(options))
             elif plugin := options.plugins.named(PLUGIN_FORMATS, name):
                 from wheelproof.plugins.formats import render as render_by  # few formats are of a plug-in
 

@@ -6,7 +6,15 @@ import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wheelproof.cli.options import OutputOptions, add_list, add_max_read, add_output_options, max_read, open_output
+from wheelproof.cli.options import (
+    OutputOptions,
+    add_list,
+    add_max_read,
+    add_output_options,
+    max_read,
+    open_output,
+    shown,
+)
 from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, attesting_of, open_sources
 
@@ -85,12 +93,11 @@ def run(arguments: argparse.Namespace) -> int:
             attesting_of(opened.client, output, is_required=True) if arguments.require_attestations else None,
             Installer(opened.config, opened.index, opened.client, output.offline, arguments.pre),
         )
-    shown = {"color": output.color, "quiet": output.quiet, "verbose": output.verbose}
     for name, place in output.reports:
         with open_output(place) as stream:
             if name == "markdown":
                 write(stream, markdown_summary(report))
             all_of_it = not is_screen(stream) or output.verbose > 0  # a screen has room for reasons with fixes alone
             summary = text_summary(report, quiet=output.quiet, with_reasons=all_of_it)
-            render(report, stream, name, **shown, before=summary.splitlines())
+            render(report, stream, name, **shown(output), before=summary.splitlines())
     return report.exit_code

@@ -62,6 +62,9 @@ Any value adds the traceback to the message of a bug.
 .TP
 .B NO_COLOR
 Any value turns colors off.
+.TP
+.B FORCE_HYPERLINK
+0: ids of rules are no links; any other value: they are in every colored report.
 .SH FILES
 .TP
 .I ~/.config/wheelproof/wheelproof.toml

@@ -147,11 +147,12 @@ def _ask(arguments: argparse.Namespace, question: str) -> None:
 
 def _print(output: OutputOptions, text: str, behind: str = "") -> None:
     """Write a text, to a file with what is in front of it: a file is written whole."""
+    from wheel_checks.report.folding import for_stream
     from wheel_checks.report.wording import write
 
     if not output.quiet:
         with open_output(output.output) as stream:
-            write(stream, text if output.output == "-" else behind + text)
+            write(stream, for_stream(text, stream) if output.output == "-" else behind + text)
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
