@@ -60,8 +60,8 @@ and `[pins.check]`. A list replaces a list. In the environment its values are se
 or `false`. An unknown key is an error, and so is a variable whose name is nearly that of an option.
 `WHEELPROOF_DEBUG=1` adds the traceback to the message of a bug; `NO_COLOR` turns colors off.
 
-On a terminal a report is cut to its height, at least 24 lines: the worst finding with its fix stays, the last line counts
-what `-v` adds. In a pipe, and where `CI` is set, nothing is cut. The ids of rules are links to their pages where the
+On a terminal a report is cut to its height, at least 24 lines: the worst finding with its fix stays, the last line
+counts what `-v` adds. In a pipe, and where `CI` is set, nothing is cut. Ids of rules are links to their pages where the
 terminal is known to open them; `FORCE_HYPERLINK=1` makes them links in any colored report, `FORCE_HYPERLINK=0` in none.
 
 ## What a tree may decide
