@@ -11,7 +11,7 @@ from wheel_checks.model import CheckResult, Evidence, Fix, Outcome, Report, Seve
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.report import wording
 
-_PACKAGES = {"package", "distribution", "sdist"}  # kinds of subjects
+_NOUNS = {"distribution": "package", "sdist": "package", "requirement-pin": "file"}  # of kinds that are not words
 _NAMED = 3  # packages or members that are named
 _DETAILED = 8  # packages of one finding of which it is shown what differs
 
@@ -82,8 +82,7 @@ class Cause:
         more = len(self.results) - subjects
         if subjects > 1:
             kind = self.results[0][0].kind
-            noun = "package" if kind in _PACKAGES else kind
-            return f" (in {plural(subjects, wording.neutral(noun))})"
+            return f" (in {plural(subjects, wording.neutral(_NOUNS.get(kind, kind)))})"
         members = [r.location.member for _, r in self.results[1:] if r.location and r.location.member]
         if more and len(set(members)) == more:
             return f" (and in {summarised(members, _NAMED)})"

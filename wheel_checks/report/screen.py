@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from rich.text import Text
@@ -55,7 +55,7 @@ def first_screen(
     rest, tables = _rest(console, report), _tables(console, report)
     kept = _TABLE if report.overview and report.overview.tables else 0
     body = screen.findings(report, kept)
-    some = screen.fitting(rest, kept)
+    some = screen.sentences(rest, kept)
     rows = [line for table in tables for line in screen.table(table)]
     more = screen.fitting(after)
     screen.cut(len(rest) - len(some), "more fact")
@@ -63,7 +63,7 @@ def first_screen(
     screen.cut(len(after) - len(more), "more line")
     if phrase := wording.publisher_phrase(report):
         screen.left_out.append(phrase)
-    return [*head, *body, *some, *rows, *more, *screen.last()]
+    return [*head, *body, *(line for sentence in some for line in sentence), *rows, *more, *screen.last()]
 
 
 @dataclass(slots=True)
@@ -110,12 +110,21 @@ class _Screen:
                 return lines
         return []
 
-    def fitting(self, lines: Sequence[str], kept: int = 0) -> Sequence[str]:
-        """The first lines that fit, when ``kept`` rows are for others."""
-        while lines and self.rows(lines) > max(self.left - kept, 0):
+    def fitting(self, lines: Sequence[str]) -> Sequence[str]:
+        """The first lines that fit."""
+        while lines and self.rows(lines) > max(self.left, 0):
             lines = lines[:-1]
         self.left -= self.rows(lines)
         return lines
+
+    def sentences(self, every: Sequence[list[str]], kept: int) -> list[list[str]]:
+        """The sentences that fit, each whole, when ``kept`` rows are for others."""
+        fitting = []
+        for lines in every:
+            if (rows := self.rows(lines)) <= self.left - kept:
+                self.left -= rows
+                fitting.append(lines)
+        return fitting
 
     def table(self, table: _Table) -> list[str]:
         """The table with as many rows as fit."""
@@ -163,7 +172,7 @@ class _Screen:
 def _finding(console: ReportConsole, cause: Cause, report: Report) -> _Finding:
     """The cause in a few lines, in full, and without most of its evidence."""
     is_host = all(subject.kind == "host" for subject in report.subjects)  # the second line says which one
-    is_named = len(report.subjects) == 1 and not report.overview  # so does it here
+    is_named = len(report.subjects) == 1  # so does it here
     about = "" if is_host or is_named else cause.about
     result = cause.shown
     with captured(console) as brief:
@@ -187,17 +196,20 @@ def _shorter(result: CheckResult, width: int) -> CheckResult:
     return replace(result, evidence=tuple(shown))
 
 
-def _rest(console: ReportConsole, report: Report) -> list[str]:
-    """What else is said of the whole: of one wheel how it runs, of many the sentences of the overview."""
-    with captured(console) as lines:
-        if report.overview:
-            for sentence in (*report.overview.statements, *report.overview.notes):
-                indented(console, sentence)
-        elif len(report.subjects) == 1:
-            subject = report.subjects[0]
-            for line in filter(None, (*wording.gpu_lines(subject), wording.archive_line(subject))):
-                indented(console, line)
-    return lines
+def _rest(console: ReportConsole, report: Report) -> list[list[str]]:
+    """What else is said of the whole, by sentences: of one wheel how it runs, of many what the overview says."""
+    sentences: Iterable[str] = ()
+    if report.overview:
+        sentences = (*report.overview.statements, *report.overview.notes)
+    elif len(report.subjects) == 1:
+        subject = report.subjects[0]
+        sentences = filter(None, (*wording.gpu_lines(subject), wording.archive_line(subject)))
+    found = []
+    for sentence in sentences:
+        with captured(console) as lines:
+            indented(console, sentence)
+        found.append(lines)
+    return found
 
 
 def _tables(console: ReportConsole, report: Report) -> list[_Table]:
