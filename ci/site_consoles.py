@@ -1,4 +1,4 @@
-"""A hook of mkdocs: verdicts and severities in the consoles of a page get the colour of their meaning.
+"""A hook of mkdocs: commands in consoles are bold, and verdicts and severities have the colour of their meaning.
 
 The word says it already: the colour only makes it quicker to find. ``docs/site.css`` has the colours, and draws the
 screens of commands (``ci/reference/screens.py``) with the same classes.
@@ -16,6 +16,7 @@ MEANING = {
     "note": "note",
 }
 CONSOLE = re.compile(r'<div class="language-console [^"]*">.*?</div>', re.DOTALL)
+COMMAND = re.compile(r'(?<=<span class="gp">\$ </span>)(.+)')
 OUTPUT = re.compile(r'(?P<start><span class="go">)(?P<line>[^<]*)')
 # A verdict is in capitals wherever it stands; a severity begins its line.
 WORD = re.compile(r"\b(?:FAIL|STOP|PASS|SHIP|UNDECIDED)\b|(?<![^ ])(?<=^  )(?:error|warning|not checked|note)(?=  )")
@@ -23,7 +24,7 @@ WORD = re.compile(r"\b(?:FAIL|STOP|PASS|SHIP|UNDECIDED)\b|(?<![^ ])(?<=^  )(?:er
 
 def on_page_content(content: str, **_: Any) -> str:
     """The page with its consoles coloured."""
-    return CONSOLE.sub(lambda console: OUTPUT.sub(_coloured, console[0]), content)
+    return CONSOLE.sub(lambda console: OUTPUT.sub(_coloured, COMMAND.sub(r"<b>\1</b>", console[0])), content)
 
 
 def _coloured(output: re.Match[str]) -> str:

@@ -1,4 +1,7 @@
-"""A hook of mkdocs: an entry of ``nav`` that is a folder stands for its pages, so that a new one needs no entry."""
+"""A hook of mkdocs: an entry of ``nav`` that is a folder stands for its pages, so that a new one needs no entry.
+
+The pages of rules are not in ``nav``, where 425 of them would hide all others: they have no empty column for it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,13 @@ def on_config(config: Any) -> Any:
     """The configuration with every folder in ``nav`` replaced by its pages, ``index.md`` first."""
     config.nav = _expanded(config.nav, Path(config.docs_dir))
     return config
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """The page as it is, with its navigation hidden when it has none."""
+    if page.file.src_uri.startswith("rules/") and page.file.name != "index":
+        page.meta.setdefault("hide", ["navigation", "toc"])
+    return markdown
 
 
 def _expanded(entry: Any, docs: Path) -> Any:

@@ -62,8 +62,14 @@ def pages(rules: Sequence[Rule]) -> dict[str, str]:
         raise ValueError(f"rules without one subject: {sorted({rule.id for rule in rules} ^ set(placed))}")
     result = {"README.md": _index(by_subject)}
     for subject, found in by_subject.items():
-        result |= {f"{rule.id}.md": f"{markdown_page(rule)}\n{_context(rule, found, subject, rules)}" for rule in found}
+        result |= {f"{rule.id}.md": _page(rule, found, subject, rules) for rule in found}
     return result
+
+
+def _page(rule: Rule, subject_rules: Sequence[Rule], subject: Subject, rules: Sequence[Rule]) -> str:
+    heading, blank, rest = markdown_page(rule).partition("\n\n")
+    way = f"[Rules](README.md) / [{subject.heading}](README.md#{subject.anchor})"
+    return f"{heading}{blank}{way}\n\n{rest}\n{_context(rule, subject_rules, subject, rules)}"
 
 
 def _index(by_subject: dict[Subject, list[Rule]]) -> str:
@@ -92,8 +98,8 @@ def _context(rule: Rule, subject_rules: Sequence[Rule], subject: Subject, rules:
     logs = f"## In a log\n\nMessages of which this is a likely cause:\n\n```text\n{messages}```\n\n" if messages else ""
     return f"""{logs}{related}## Commands
 
-`wheelproof rules {rule.id}` shows this page in a terminal, and `wheelproof rules {subject.prefix}` lists its subject,
-[{subject.title}](README.md#{subject.anchor}). {_commands(subject)} can report it.
+`wheelproof rules {rule.id}` shows this page in a terminal, and `wheelproof rules {subject.prefix}` lists its subject.
+{_commands(subject)} can report it.
 Guide: [{subject.area}](../{subject.guide}).
 """
 

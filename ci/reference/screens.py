@@ -43,7 +43,7 @@ def as_html(screen: Screen) -> str:
     """A block of HTML, which Markdown leaves as it is and GitHub shows without colours."""
     shown = _spans(Text.from_ansi(screen.kept.read_text(encoding="utf-8")))
     typed = html.escape(screen.typed, quote=False)
-    return f'<pre class="screen"><span class="prompt">$ </span><b>{typed}</b>\n{shown}</pre>'
+    return f'<pre class="screen"><samp><span class="prompt">$ </span><b>{typed}</b>\n{shown}</samp></pre>'
 
 
 def _spans(text: Text) -> str:
