@@ -95,7 +95,7 @@ def test_what_nothing_explains_is_undecided(wheelproof: Wheelproof, tmp_path: Pa
     run = wheelproof("doctor", "--facts", saved(tmp_path, cuda_fails(healthy(), 719)))
 
     assert run.status == 3
-    assert "not checked  DOC000  cuInit gives 719, CUDA_ERROR_LAUNCH_FAILED, and no known cause explains it" in run.out
+    assert "not checked  DOC000  cuInit gives 719, CUDA_ERROR_LAUNCH_FAILED; no known cause explains it" in run.out
     assert "wheelproof doctor --save-facts facts.json" in run.out
 
 

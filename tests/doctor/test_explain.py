@@ -197,7 +197,7 @@ def test_the_deepest_cause_comes_first_wherever_it_stands() -> None:
     report = explain(text.encode(), "a.log")
     messages = [result.message for result in report.subjects[0].results]
     assert messages[0] == "a GPU has fallen off the bus (Xid 79)"
-    assert messages[2] == "also in this log: there is no C compiler, which Triton or a build needs"
+    assert messages[2] == "also in this log: Triton or a build needs a C compiler, but none is installed"
     assert report.overview is not None
     assert "(line 3 of a.log), and 2 more" in report.overview.headline
 

@@ -142,7 +142,9 @@ def test_a_library_that_was_never_installed(tmp_path: Path) -> None:
     machine.install("--no-deps torch==2.11.0")
     assert "libnccl.so.2: cannot open shared object file" in machine.imports()
 
-    assert found(machine.look()) == {"DOC203": "torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, and none is installed"}
+    assert found(machine.look()) == {
+        "DOC203": "torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, but no version is installed"
+    }
     machine.mend("DOC203")
 
     assert machine.imports() == ""
@@ -366,6 +368,6 @@ def test_a_preloaded_hook_that_breaks_cuda(tmp_path: Path) -> None:
     answers = probe(environ)
     facts = replace(healthy(), variables=environ, cuda=answers.cuda, counterfactuals=answers.counterfactuals)
 
-    assert found(facts)["DOC222"] == f"LD_PRELOAD loads {hook} into every program, and CUDA works without it"
+    assert found(facts)["DOC222"] == f"LD_PRELOAD loads {hook} into every program; CUDA works without it"
     assert fix_of(facts, "DOC222") == ("unset LD_PRELOAD",)
     assert "DOC222" not in found(replace(facts, cuda=probe(variables(tmp_path / "driver")).cuda, counterfactuals=()))

@@ -97,7 +97,7 @@ def test_a_file_of_the_working_directory_in_place_of_a_standard_module(
     assert not sound(one, here)
     finding = found(wheelproof, one.python)["DOC225"]
 
-    assert finding["message"].startswith(f"torch imports {here}/random.py in place of Python's own module")
+    assert finding["message"].startswith(f"torch imports {here}/random.py instead of Python's own module")
     subprocess.run(command_of(finding), shell=True, check=True, cwd=here)
     (here / "random.py").rename(here / "my_random.py")
     assert wheelproof("doctor", "--python", one.python).status == 3
@@ -158,7 +158,7 @@ def test_a_file_that_was_edited(wheelproof: Wheelproof, tmp_path: Path) -> None:
     file.write_text(f"{file.read_text()}\nraise ValueError('mine')\n")
     finding = found(wheelproof, one.python)["DOC229"]
 
-    assert finding["message"] == f"{file} is not the file that torch 2.11.0 installed: its hash differs from RECORD"
+    assert finding["message"] == f"{file} is not the file that torch 2.11.0 installed: its hash does not match RECORD"
     assert "--reinstall-package=torch" in command_of(finding)
 
 

@@ -86,8 +86,8 @@ CASES = [
         "a container without device nodes, on a host with a driver",
         lambda: in_container(without_nodes(healthy())),
         (
-            "the docker container was started without a GPU: the host runs driver 580.159.04, and there is no "
-            "/dev/nvidiactl",
+            "the docker container was started without a GPU: the host runs driver 580.159.04, but /dev/nvidiactl is "
+            "missing",
         ),
         evidence=("580.159.04",),
     ),
@@ -103,7 +103,7 @@ CASES = [
         "DOC502",
         "Docker without the toolkit on a host with a GPU",
         lambda: with_host(docker="package"),
-        ("Docker is installed and the NVIDIA container toolkit is not: no container gets a GPU.",),
+        ("Docker is installed, but the NVIDIA container toolkit is not: no container can use a GPU.",),
         WARNING,
     ),
     Case(
@@ -111,8 +111,8 @@ CASES = [
         "Docker from snap",
         lambda: with_host(docker="snap"),
         (
-            "Docker is installed and the NVIDIA container toolkit is not: no container gets a GPU. Docker is from "
-            "snap, which cannot start the NVIDIA runtime.",
+            "Docker is installed, but the NVIDIA container toolkit is not: no container can use a GPU. The snap of "
+            "Docker cannot start the NVIDIA runtime.",
         ),
         WARNING,
     ),
@@ -122,7 +122,7 @@ CASES = [
         "DOC503",
         "files of an older driver",
         lambda: with_host(cdi=(CDI,)),
-        ("/etc/cdi/nvidia.yaml names 1 files that do not exist, the first is /usr/lib/libcuda.so.570.86.10",),
+        ("/etc/cdi/nvidia.yaml names 1 files that do not exist; the first is /usr/lib/libcuda.so.570.86.10",),
         evidence=("/usr/lib/libcuda.so.570.86.10",),
     ),
     Case("DOC503", "all files are there", lambda: with_host(cdi=(replace(CDI, missing=()),))),
@@ -131,7 +131,7 @@ CASES = [
         "DOC504",
         "EPERM in a container",
         lambda: denied(healthy(), "EPERM"),
-        ("the container's cgroup denies /dev/nvidiactl: it is there, and opening it gives EPERM",),
+        ("the container's cgroup denies /dev/nvidiactl: the node exists, but opening it fails with EPERM",),
         evidence=("EPERM",),
     ),
     Case("DOC504", "EACCES is a matter of permissions", lambda: denied(healthy(), "EACCES")),
@@ -144,7 +144,7 @@ CASES = [
         "DOC505",
         "no-cgroups with denied nodes",
         lambda: denied(healthy(), "EPERM", runtime_options={"no-cgroups": "true (/etc/x.toml:7)"}),
-        ("the NVIDIA runtime leaves cgroups alone (no-cgroups = true), and /dev/nvidiactl is denied",),
+        ("the NVIDIA runtime does not configure cgroups (no-cgroups = true), and /dev/nvidiactl is denied",),
         evidence=("true (/etc/x.toml:7)",),
     ),
     Case("DOC505", "no-cgroups and nothing denied", lambda: with_host(runtime_options={"no-cgroups": "true"})),
@@ -153,8 +153,8 @@ CASES = [
         "a container's label, and a mode that allows it",
         lambda: denied(healthy(), "EACCES", label="system_u:system_r:container_t:s0:c1,c2"),
         (
-            "SELinux denies /dev/nvidiactl: its mode 0666 allows it, the label system_u:system_r:container_t:s0:c1,c2 "
-            "does not",
+            "SELinux denies /dev/nvidiactl: its mode 0666 allows access, the label "
+            "system_u:system_r:container_t:s0:c1,c2 does not",
         ),
     ),
     Case("DOC506", "no such label", lambda: denied(healthy(), "EACCES", label="unconfined")),
@@ -174,7 +174,7 @@ CASES = [
         "utility alone",
         lambda: utility_only("utility"),
         (
-            "the driver's compute libraries were not given to this container: NVML works, libcuda.so.1 is missing "
+            "the container lacks the driver's compute libraries: NVML works, but libcuda.so.1 is missing "
             "(NVIDIA_DRIVER_CAPABILITIES='utility')",
         ),
     ),
@@ -183,7 +183,7 @@ CASES = [
         "DOC509",
         "304 and a denied memfd_create",
         lambda: replaced(cuda_fails(healthy(), 304), "container", denied={"memfd_create": "EPERM"}, seccomp=2),
-        ("the sandbox denies what CUDA needs: memfd_create gives EPERM; cuInit therefore gives 304",),
+        ("the sandbox denies what CUDA needs: memfd_create gives EPERM; cuInit therefore returned 304",),
         evidence=("EPERM", "filter"),
     ),
     Case("DOC509", "304 and nothing denied", lambda: cuda_fails(healthy(), 304)),
@@ -192,14 +192,14 @@ CASES = [
         "DOC510",
         "libcuda in Apptainer's folder alone",
         apptainer,
-        ("libcuda.so.1 is in /.singularity.d/libs, which ldconfig does not know, and Triton does not find it",),
+        ("libcuda.so.1 is in /.singularity.d/libs, which ldconfig does not list: Triton does not find it",),
     ),
     Case("DOC510", "Triton was given the path", lambda: apptainer(TRITON_LIBCUDA_PATH="/.singularity.d/libs")),
     Case(
         "DOC511",
         "a job without --gres",
         lambda: slurm(CUDA_VISIBLE_DEVICES="NoDevFiles"),
-        ("the Slurm job was given no GPU: neither SLURM_JOB_GPUS nor SLURM_STEP_GPUS is set",),
+        ("the Slurm job has no GPU: neither SLURM_JOB_GPUS nor SLURM_STEP_GPUS is set",),
         evidence=("4711", "'NoDevFiles'"),
     ),
     Case("DOC511", "a job with a GPU", lambda: slurm(CUDA_VISIBLE_DEVICES="", SLURM_JOB_GPUS="0")),
@@ -208,7 +208,7 @@ CASES = [
         "DOC512",
         "given all, shown nothing",
         lambda: orchestrated(""),
-        ("the container was given all (NVIDIA_VISIBLE_DEVICES), and an empty CUDA_VISIBLE_DEVICES hides it",),
+        ("an empty CUDA_VISIBLE_DEVICES hides the GPUs that the container was given (NVIDIA_VISIBLE_DEVICES=all)",),
         evidence=("cuInit 0, 1 devices",),
     ),
     Case("DOC512", "CUDA_VISIBLE_DEVICES names one", lambda: orchestrated("0", proven=False)),
@@ -216,14 +216,14 @@ CASES = [
         "DOC513",
         "64 MB in a container",
         lambda: in_container(healthy(limits=Limits(64 << 20, None))),
-        ("shared memory has 67 MB; what needs more dies of a bus error",),
+        ("shared memory (/dev/shm) has 67 MB; a process that needs more crashes with a bus error",),
         NOTE,
     ),
     Case(
         "DOC513",
         "64 MB, and torch was killed by a signal",
         lambda: bus_error(in_container(healthy(limits=Limits(64 << 20, None)))),
-        ("shared memory has 67 MB; what needs more dies of a bus error",),
+        ("shared memory (/dev/shm) has 67 MB; a process that needs more crashes with a bus error",),
         WARNING,
     ),
     Case("DOC513", "16 GB", lambda: in_container(healthy(limits=Limits(16 << 30, None)))),
@@ -231,7 +231,7 @@ CASES = [
         "DOC514",
         "8 MB next to InfiniBand",
         lambda: locked(8 << 20, "mlx5_ib"),
-        ("only 8 MB may be locked, and mlx5_ib is loaded: registering memory for RDMA will fail",),
+        ("the limit on locked memory is 8 MB, and mlx5_ib is loaded: registering memory for RDMA will fail",),
         NOTE,
     ),
     Case("DOC514", "8 MB without InfiniBand", lambda: locked(8 << 20)),
@@ -241,7 +241,7 @@ CASES = [
         "a Linux driver inside of WSL",
         lambda: wsl("/usr/lib/x86_64-linux-gnu/libcuda.so.1", 999),
         (
-            "a Linux driver inside of WSL (/usr/lib/x86_64-linux-gnu/libcuda.so.1) shadows Windows' own in "
+            "a Linux driver inside WSL (/usr/lib/x86_64-linux-gnu/libcuda.so.1) shadows the Windows driver in "
             "/usr/lib/wsl/lib",
         ),
     ),
@@ -249,14 +249,14 @@ CASES = [
         "DOC515",
         "a loader that does not look there",
         lambda: wsl("", -1),
-        ("Windows' driver is in /usr/lib/wsl/lib, and the loader does not look there",),
+        ("the Windows driver is in /usr/lib/wsl/lib, where the loader does not search",),
     ),
     Case("DOC515", "WSL where CUDA works", lambda: replaced(healthy(), "system", wsl=True)),
     Case(
         "DOC516",
         "805 with a pipe that was left behind",
         lambda: mps(805),
-        ("CUDA wants to go through MPS and cannot reach its daemon (cuInit 805)",),
+        ("CUDA uses MPS, but cannot reach the MPS daemon (cuInit 805)",),
         evidence=("/tmp/nvidia-mps/control", "is not running"),
     ),
     Case("DOC516", "a pipe, and CUDA works", lambda: mps(0)),

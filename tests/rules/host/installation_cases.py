@@ -43,15 +43,15 @@ ERROR_OF_C10 = "_ZN3c105ErrorC2ENS_14SourceLocationESs"
 NO_SUBLIBRARY = "RuntimeError: cuDNN error: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"
 GLIBCXX = "/lib64/libstdc++.so.6: version `GLIBCXX_3.4.30' not found (required by /opt/env/libtriton.so)"
 PAGES = "<jemalloc>: Unsupported system page size"
-BOTH_NCCL = "nvidia-nccl-cu12 2.27.3 and nvidia-nccl-cu13 2.28.9 both own libnccl.so.2"
+BOTH_NCCL = "nvidia-nccl-cu12 2.27.3 and nvidia-nccl-cu13 2.28.9 both contain libnccl.so.2"
 ENGINE = "libcudnn_engines_tensor_ir.so.9"
 OTHER_ENGINE = f"cuDNN 9.19.0 opens {ENGINE} from {TOOLKIT}/{ENGINE}, which is of 9.24.0"
 OTHER_CUBLASLT = (
-    f"the loader takes libcublasLt.so.13 from {TOOLKIT}/libcublasLt.so.13, and not that of nvidia-cublas 13.1.0.3"
+    f"the loader uses libcublasLt.so.13 from {TOOLKIT}/libcublasLt.so.13 instead of the one in nvidia-cublas 13.1.0.3"
 )
 OWN_TORCH = f"torch 2.11.0 (cu130) is installed in {SITE_PACKAGES}"
-HIDES = "hides the environment's own torch: torch 2.5.1"
-MAY_BE = "which may be why it crashes: nothing was tried without it"
+HIDES = "shadows the environment's own torch: torch 2.5.1"
+MAY_BE = "which may be why it crashes (not tested without it)"
 STATIC_TLS = f"ImportError: {TORCH}/lib/libgomp-d22c30c5.so.1.0.0: cannot allocate memory in static TLS block"
 
 
@@ -127,7 +127,7 @@ def cut_off() -> HostFacts:
 
 def for_another_machine() -> HostFacts:
     path = f"{TORCH}/lib/libc10.so"
-    message = "torch/lib/libc10.so: it is for x86_64, the environment for aarch64"
+    message = "torch/lib/libc10.so: it is for x86_64, but the environment is for aarch64"
     finding = FileFinding("WHL722", "/opt/env", "error", message, (), "", (path,), ("torch",), 1)
     return found(torch_import_fails(grace(), "ImportError: libc10.so: cannot open"), finding)
 
@@ -279,8 +279,8 @@ CASES = [
         "an uninstall took NVSHMEM",
         without_nvshmem,
         (
-            f"2 files of {NVSHMEM} 3.4.5 are gone, of paths that it shares with nvidia-nvshmem of another CUDA: "
-            "uninstalling either one deletes them for both",
+            f"2 files of {NVSHMEM} 3.4.5 are missing, in paths shared with nvidia-nvshmem of another CUDA: "
+            "uninstalling either package deletes them for both",
         ),
         evidence=("libnvshmem_host.so.3, nvshmem.h", "libtorch_cuda.so"),
     ),
@@ -289,8 +289,8 @@ CASES = [
         "the other one is installed still",
         lambda: without_nvshmem(sibling="nvidia-nvshmem-cu12"),
         (
-            f"2 files of {NVSHMEM} 3.4.5 are gone, of paths that it shares with nvidia-nvshmem-cu12: "
-            "uninstalling either one deletes them for both",
+            f"2 files of {NVSHMEM} 3.4.5 are missing, in paths shared with nvidia-nvshmem-cu12: uninstalling either "
+            "package deletes them for both",
         ),
         evidence=("nvidia-nvshmem-cu12 3.4.5",),
     ),
@@ -308,14 +308,14 @@ CASES = [
         "DOC202",
         "libcudnn.so.9 was deleted",
         without_cudnn,
-        (f"1 file of {CUDNN} 9.19.0.56 is gone, though it counts as installed",),
+        (f"1 file of {CUDNN} 9.19.0.56 is missing, although its metadata lists it as installed",),
         evidence=("libcudnn.so.9", "libtorch_cuda.so"),
     ),
     Case(
         "DOC202",
         "an engine that cuDNN opens by name, on a machine without a GPU",
         lambda: found(without_gpu(healthy()), lost(CUDNN, "nvidia/cudnn/lib/libcudnn_cnn.so.9", present=30)),
-        (f"1 file of {CUDNN} 9.19.0.56 is gone, though it counts as installed",),
+        (f"1 file of {CUDNN} 9.19.0.56 is missing, although its metadata lists it as installed",),
     ),
     Case(
         "DOC202",
@@ -324,13 +324,13 @@ CASES = [
             torch_import_fails(healthy(), "ModuleNotFoundError: No module named 'sympy'"),
             lost("sympy", "sympy/__init__.py"),
         ),
-        ("1 file of sympy is gone, though it counts as installed",),
+        ("1 file of sympy is missing, although its metadata lists it as installed",),
     ),
     Case(
         "DOC202",
         "a library that torch computes without",
         lambda: found(healthy(), lost("nvidia-cusolver", "nvidia/cu13/lib/libcusolverMg.so.12", present=9)),
-        ("1 file of nvidia-cusolver 12.0.4.66 is gone, though it counts as installed",),
+        ("1 file of nvidia-cusolver 12.0.4.66 is missing, although its metadata lists it as installed",),
         severity=NOTE,
     ),
     Case(
@@ -344,21 +344,21 @@ CASES = [
         "DOC203",
         "NCCL of another release, and a symbol that is missing",
         lambda: drifted(torch_import_fails(healthy(), "ImportError: undefined symbol: ncclCommWindowRegister")),
-        ("torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, and 2.27.5 is installed",),
+        ("torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, but 2.27.5 is installed",),
         evidence=("wanted ==2.28.9, 2.27.5",),
     ),
     Case(
         "DOC203",
         "NCCL is not installed, and nowhere",
         lambda: replaced(drifted(without_gpu(healthy()), version=""), "installed", missing=(needed("libnccl.so.2"),)),
-        ("torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, and none is installed",),
+        ("torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, but no version is installed",),
         evidence=("libnccl.so.2",),
     ),
     Case(
         "DOC203",
         "another release with which torch computes",
         lambda: drifted(healthy()),
-        ("torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, and 2.27.5 is installed",),
+        ("torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, but 2.27.5 is installed",),
         severity=NOTE,
     ),
     Case("DOC203", "what is required is there", healthy),
@@ -368,14 +368,14 @@ CASES = [
         "DOC204",
         "NCCL for CUDA 12 was installed over that for CUDA 13",
         lambda: both_nccl(torch_import_fails(healthy(), "ImportError: undefined symbol: ncclMemFree")),
-        (BOTH_NCCL + ": what nvidia-nccl-cu13 had installed is overwritten",),
+        (BOTH_NCCL + ": the files of nvidia-nccl-cu13 are overwritten",),
         evidence=("libnccl.so.2", "nvidia-nccl-cu13"),
     ),
     Case(
         "DOC204",
         "both are installed, and torch computes",
         lambda: both_nccl(healthy()),
-        (BOTH_NCCL + ": what nvidia-nccl-cu13 had installed is overwritten",),
+        (BOTH_NCCL + ": the files of nvidia-nccl-cu13 are overwritten",),
         severity=NOTE,
     ),
     Case(
@@ -392,8 +392,8 @@ CASES = [
         "an extension for CUDA 12 next to torch for CUDA 13",
         lambda: with_flash(healthy(), runtime_12("flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so")),
         (
-            "flash-attn 2.8.3 is built for CUDA 12, torch 2.11.0+cu130 for CUDA 13.0: "
-            "flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so needs libcudart.so.12, which is nowhere",
+            "flash-attn 2.8.3 is built for CUDA 12, but torch 2.11.0+cu130 for CUDA 13.0: "
+            "flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so needs libcudart.so.12, which is not found",
         ),
     ),
     Case(
@@ -422,7 +422,7 @@ CASES = [
         "DOC206",
         "a library of the other CPU",
         for_another_machine,
-        ("libc10.so of torch 2.11.0 cannot be loaded: it is for x86_64, the environment for aarch64",),
+        ("libc10.so of torch 2.11.0 cannot be loaded: it is for x86_64, but the environment is for aarch64",),
     ),
     Case(
         "DOC206",
@@ -464,14 +464,14 @@ CASES = [
         "DOC208",
         "torch.py in the working directory",
         lambda: module_in_folder("torch"),
-        ("/home/user/project/torch.py is imported in place of torch: the working directory comes first",),
+        ("/home/user/project/torch.py is imported instead of torch: the working directory comes first",),
         evidence=(f"{SITE_PACKAGES}/torch/__init__.py",),
     ),
     Case(
         "DOC208",
         "triton.py in the working directory",
         lambda: module_in_folder("triton"),
-        ("/home/user/project/triton.py is imported in place of Triton: the working directory comes first",),
+        ("/home/user/project/triton.py is imported instead of Triton: the working directory comes first",),
     ),
     Case("DOC208", "the working directory has none", healthy),
     Case(
@@ -522,8 +522,8 @@ CASES = [
         "torch under lib, cuDNN under lib64",
         lambda: elsewhere(LIB64),
         (
-            f"torch is in {SITE_PACKAGES}, and {CUDNN} in /opt/env/lib64/python3.12/site-packages: lib64 is no link "
-            "to lib",
+            f"torch is in {SITE_PACKAGES}, but {CUDNN} is in /opt/env/lib64/python3.12/site-packages: lib64 is not a "
+            "link to lib",
         ),
         evidence=("libcudnn.so.9",),
     ),
@@ -532,8 +532,8 @@ CASES = [
         "torch opens them itself",
         lambda: elsewhere(LIB64, healthy()),
         (
-            f"torch is in {SITE_PACKAGES}, and {CUDNN} in /opt/env/lib64/python3.12/site-packages: lib64 is no link "
-            "to lib",
+            f"torch is in {SITE_PACKAGES}, but {CUDNN} is in /opt/env/lib64/python3.12/site-packages: lib64 is not a "
+            "link to lib",
         ),
         severity=NOTE,
     ),
@@ -568,7 +568,7 @@ CASES = [
         "DOC213",
         "torchvision for torch 2.10",
         lambda: vision("0.25.0", "torch==2.10.0"),
-        ("torchvision 0.25.0 is made for torch==2.10.0, and torch 2.11.0+cu130 is installed",),
+        ("torchvision 0.25.0 requires torch==2.10.0, but torch 2.11.0+cu130 is installed",),
         evidence=("requires torch==2.10.0", "2.11.0+cu130"),
     ),
     Case("DOC213", "the one that belongs to it", vision),
@@ -582,13 +582,13 @@ CASES = [
         "DOC214",
         "torchaudio for another CUDA",
         lambda: vision("2.11.0", build="cu128", name="torchaudio"),
-        ("torchaudio 2.11.0 is built for CUDA 12.8, torch 2.11.0+cu130 for CUDA 13.0",),
+        ("torchaudio 2.11.0 is built for CUDA 12.8, but torch 2.11.0+cu130 for CUDA 13.0",),
     ),
     Case(
         "DOC214",
         "torchvision for the CPU",
         lambda: vision(build="cpu"),
-        ("torchvision 0.26.0 is built for the CPU, torch 2.11.0+cu130 for CUDA 13.0",),
+        ("torchvision 0.26.0 is built for the CPU, but torch 2.11.0+cu130 for CUDA 13.0",),
         severity=WARNING,
     ),
     Case("DOC214", "torchvision of the same major version", lambda: vision(build="cu132")),
@@ -601,7 +601,7 @@ CASES = [
         lambda: with_flash(healthy(), symbols=3),
         (
             "flash-attn 2.8.3 was compiled against another torch: flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so "
-            "needs c10::Error and 2 more, which torch 2.11.0+cu130 does not have",
+            "needs c10::Error and 2 more, which torch 2.11.0+cu130 does not define",
         ),
         evidence=(ERROR_OF_C10,),
     ),
@@ -625,7 +625,7 @@ CASES = [
         "DOC217",
         "libgomp came too late",
         lambda: torch_import_fails(grace(), STATIC_TLS),
-        ("libgomp-d22c30c5.so.1.0.0 was loaded too late: the block for static thread-local storage is used up",),
+        ("libgomp-d22c30c5.so.1.0.0 was loaded too late: the block for static thread-local storage is full",),
         evidence=("glibc 2.39",),
     ),
     Case("DOC217", "another failure", lambda: torch_import_fails(grace(), NO_CUDNN)),
@@ -657,7 +657,7 @@ CASES = [
         "DOC219",
         "a part that the wheel lacks, and cuDNN refuses the system's",
         lambda: parts(engine("9.24.0", "ld.so.cache"), facts=not_computing(NO_SUBLIBRARY)),
-        (f"{OTHER_ENGINE}: its own folder lacks that part",),
+        (f"{OTHER_ENGINE}: its own folder lacks that sublibrary",),
     ),
     Case("DOC219", "the same release", lambda: parts(engine("9.19.0"))),
     Case("DOC219", "its own parts alone", parts),
@@ -691,7 +691,7 @@ CASES = [
         "DOC221",
         "a toolkit in LD_LIBRARY_PATH",
         lambda: with_variables(healthy(), LD_LIBRARY_PATH=TOOLKIT),
-        (f"harmless: LD_LIBRARY_PATH names {TOOLKIT}, and torch's 15 libraries of NVIDIA's come from elsewhere",),
+        (f"harmless: LD_LIBRARY_PATH names {TOOLKIT}, but torch's 15 NVIDIA libraries are loaded from elsewhere",),
         severity=NOTE,
     ),
     Case("DOC221", "the driver's stubs", lambda: with_variables(healthy(), LD_LIBRARY_PATH=f"{TOOLKIT}/stubs")),
@@ -706,7 +706,7 @@ CASES = [
         "DOC222",
         "CUDA works without it",
         lambda: preloading(crashing(), "/opt/hooks/libhook.so", after=(0, 1)),
-        ("LD_PRELOAD loads /opt/hooks/libhook.so into every program, and CUDA works without it",),
+        ("LD_PRELOAD loads /opt/hooks/libhook.so into every program; CUDA works without it",),
         evidence=("/opt/hooks/libhook.so", "cuInit 0, 1 device (with it: a crash)"),
     ),
     Case(
@@ -738,7 +738,10 @@ CASES = [
         "DOC223",
         "NVPL is nowhere",
         nvpl,
-        ("torch 2.11.0+cu130 needs libnvpl_lapack_lp64_gomp.so.0, which is nowhere, and does not require it",),
+        (
+            "torch 2.11.0+cu130 needs libnvpl_lapack_lp64_gomp.so.0, which is not found and which its metadata does "
+            "not require",
+        ),
         evidence=("libtorch_cuda.so",),
     ),
     Case("DOC223", "NVPL is installed, and its file gone", lambda: nvpl(owner="nvpl-lapack")),

@@ -52,7 +52,7 @@ CASES = [
         UNRECOGNISED,
         "a failure of something else",
         lambda: parse_log(b"npm ERR! code ERESOLVE\n"),
-        ("none of 1 lines has a text of a known cause",),
+        ("none of 1 lines contains an error text with a known cause",),
         undecided=True,
     ),
     Case(UNRECOGNISED, "a text of one cause", _log("RuntimeError: CUDA error: CUDA driver is a stub library")),

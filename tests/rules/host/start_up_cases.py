@@ -18,7 +18,7 @@ CUSTOM = f"{SITE_PACKAGES}/sitecustomize.py"
 EDITED = f"{SITE_PACKAGES}/torch/functional.py"
 SUFFIXES = (".cpython-312-x86_64-linux-gnu.so", ".abi3.so", ".so")
 NO_MODULE = "ModuleNotFoundError: No module named 'typing_extensions'"
-TOO_FEW = "a process may map 2.0 GB of addresses (ulimit -v): too little for CUDA"
+TOO_FEW = "the address space of a process is limited to 2.0 GB (ulimit -v): too little for CUDA"
 
 
 def started(facts: HostFacts, **fields: Any) -> HostFacts:
@@ -71,7 +71,7 @@ CASES = [
         "DOC224",
         "sitecustomize hides every GPU",
         lambda: changed(""),
-        (f"{CUSTOM} sets CUDA_VISIBLE_DEVICES to '' when Python starts: that hides every GPU",),
+        (f"{CUSTOM} sets CUDA_VISIBLE_DEVICES to '' when Python starts, which hides every GPU",),
     ),
     Case(
         "DOC224",
@@ -84,7 +84,7 @@ CASES = [
         "DOC224",
         "a file of a distribution hides every GPU",
         lambda: changed("", owner="gpu-guard"),
-        (f"{CUSTOM} sets CUDA_VISIBLE_DEVICES to '' when Python starts: that hides every GPU",),
+        (f"{CUSTOM} sets CUDA_VISIBLE_DEVICES to '' when Python starts, which hides every GPU",),
     ),
     Case("DOC224", "it sets another variable", lambda: changed("", "TRITON_CACHE_DIR")),
     Case("DOC224", "nothing is changed", healthy),
@@ -93,13 +93,13 @@ CASES = [
         "DOC225",
         "random.py in the working directory",
         lambda: here("random.py"),
-        ("torch imports /work/random.py in place of Python's own module",),
+        ("torch imports /work/random.py instead of Python's own module",),
     ),
     Case(
         "DOC225",
         "types.py in a folder of PYTHONPATH",
         lambda: of_pythonpath("/mine/types.py"),
-        ("torch imports /mine/types.py in place of Python's own module",),
+        ("torch imports /mine/types.py instead of Python's own module",),
     ),
     Case("DOC225", "a file of a name that torch does not import", lambda: here("sunau.py")),
     Case("DOC225", "a file of PYTHONPATH with another name", lambda: of_pythonpath("/mine/mytypes.py")),
@@ -136,7 +136,7 @@ CASES = [
         "DOC228",
         "the module of another Python",
         lambda: extensions("_C.cpython-311-x86_64-linux-gnu.so"),
-        ("torch is built for _C.cpython-311-x86_64-linux-gnu.so, and Python 3.12.3 imports none of these",),
+        ("torch is built for _C.cpython-311-x86_64-linux-gnu.so, which Python 3.12.3 cannot import",),
     ),
     Case("DOC228", "the module of this Python", lambda: extensions("_C.cpython-312-x86_64-linux-gnu.so")),
     Case("DOC228", "no extension module was found", extensions),
@@ -145,7 +145,7 @@ CASES = [
         "DOC229",
         "a file of torch was edited",
         lambda: edited(EDITED),
-        (f"{EDITED} is not the file that torch 2.11.0 installed: its hash differs from RECORD",),
+        (f"{EDITED} is not the file that torch 2.11.0 installed: its hash does not match RECORD",),
     ),
     Case("DOC229", "none was", edited),
 ]

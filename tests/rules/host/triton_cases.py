@@ -108,15 +108,15 @@ def old_cache(version: str, *targets: str, error: str = INVALID) -> HostFacts:
     return fails(error, version=version, cached_targets=targets)
 
 
-NOWHERE = "there is no C compiler: neither CC nor gcc nor clang on PATH, and Triton needs one"
-HEADERS = "Python.h is missing in /usr/include/python3.12, and Triton's helper is compiled with it"
+NOWHERE = "Triton needs a C compiler, but CC is not set and neither gcc nor clang is on PATH"
+HEADERS = "/usr/include/python3.12 has no Python.h, which Triton's helper is compiled with"
 
 CASES = [
     Case(
         "DOC801",
         "a compiler without a linker",
         lambda: fails("collect2: fatal error: cannot find ‘ld’"),  # noqa: RUF001  # gcc quotes so
-        ("the C compiler /usr/bin/gcc cannot link: it finds no `ld`",),
+        ("the C compiler /usr/bin/gcc cannot link: `ld` is not found",),
     ),
     Case("DOC801", "no compiler", lambda: fails(NO_COMPILER, compiler=""), (NOWHERE,), evidence=(NO_COMPILER,)),
     Case("DOC801", "no compiler, and no kernel was tried", lambda: untried(compiler=""), (NOWHERE,), NOTE),
@@ -134,7 +134,7 @@ CASES = [
         "DOC803",
         "mounted and not cached",
         lambda: fails(NOT_CACHED, replaced(healthy(), "loader", **libcuda("/.singularity.d/libs"))),
-        ("libcuda.so.1 is in /.singularity.d/libs, and the loader's cache, where Triton looks, does not list it",),
+        ("libcuda.so.1 is in /.singularity.d/libs, but the loader's cache, where Triton searches, does not list it",),
     ),
     Case(
         "DOC803",
@@ -155,7 +155,7 @@ CASES = [
         "DOC804",
         "no ldconfig",
         lambda: fails(NO_LDCONFIG, replaced(healthy(), "loader", has_ldconfig=False)),
-        ("there is no /sbin/ldconfig, which Triton runs to find libcuda",),
+        ("/sbin/ldconfig is missing, which Triton runs to find libcuda",),
     ),
     Case(
         "DOC804",
@@ -168,7 +168,7 @@ CASES = [
         "DOC805",
         "GB10 and ptxas 12.8",
         spark,
-        ("Triton 3.6.0 compiles for NVIDIA GB10 (12.1) with ptxas 12.8.93, which does not know sm_121a",),
+        ("Triton 3.6.0 uses ptxas 12.8.93 for NVIDIA GB10 (12.1), but that ptxas does not support sm_121a",),
         evidence=("12.8.93", "sm_120a"),
     ),
     Case("DOC805", "GB10 and the newer one", lambda: fails(NOT_DEFINED, gpu("NVIDIA GB10", (12, 1)))),
@@ -180,7 +180,7 @@ CASES = [
         "DOC806",
         "the other variable is set",
         ignored,
-        ("Triton 3.6.0 does not read TRITON_PTXAS_PATH for NVIDIA GB10 (12.1), only TRITON_PTXAS_BLACKWELL_PATH",),
+        ("Triton 3.6.0 reads only TRITON_PTXAS_BLACKWELL_PATH for NVIDIA GB10 (12.1), not TRITON_PTXAS_PATH",),
         evidence=("/usr/local/cuda/bin/ptxas", "sm_100"),
     ),
     Case("DOC806", "the right one is set, too", lambda: ignored(TRITON_PTXAS_BLACKWELL_PATH="/x/ptxas")),
@@ -188,10 +188,7 @@ CASES = [
         "DOC806",
         "a path that does not answer",
         lambda: untried(**ptxas(named("TRITON_PTXAS_PATH", error="No such file or directory"))),
-        (
-            "TRITON_PTXAS_PATH names /usr/local/cuda/bin/ptxas, which does not answer: Triton takes its own instead, "
-            "silently",
-        ),
+        ("TRITON_PTXAS_PATH is /usr/local/cuda/bin/ptxas, which does not run: Triton silently uses its own instead",),
         NOTE,
     ),
     Case("DOC806", "it is set and read", lambda: untried(**ptxas(named("TRITON_PTXAS_PATH", "sm_90a")))),
@@ -200,8 +197,8 @@ CASES = [
         "ptxas 13.4 and a driver for 12.8",
         lambda: hopper_39(12080),
         (
-            "ptxas 13.4.59, which Triton 3.9.0 takes for NVIDIA H100 (9.0), makes code for CUDA 13, and the driver "
-            "supports 12.8",
+            "ptxas 13.4.59, which Triton 3.9.0 uses for NVIDIA H100 (9.0), generates code for CUDA 13, but the "
+            "driver supports 12.8",
         ),
         evidence=("13.4.59", "12.8"),
     ),
@@ -210,21 +207,21 @@ CASES = [
         "DOC808",
         "the driver refuses the PTX",
         lambda: fails("RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain."),
-        ("the driver, which supports CUDA 13.0, refuses PTX of a newer CUDA (222)",),
+        ("the driver, which supports CUDA 13.0, rejected PTX of a newer CUDA (222)",),
     ),
     Case("DOC808", "another error", lambda: fails(INVALID)),
     Case(
         "DOC809",
         "HOME is /",
         lambda: fails(DENIED, with_variables(healthy(), HOME="/"), cache="/.triton/cache", cache_error="/: mode 0755"),
-        ("Triton cannot write its cache /.triton/cache: /: mode 0755",),
+        ("Triton's cache /.triton/cache is not writable: /: mode 0755",),
         evidence=("/",),
     ),
     Case(
         "DOC809",
         "a folder that looks innocent and takes nothing, such as one of /proc",
         lambda: fails("FileNotFoundError: [Errno 2] No such file or directory: '/proc/nope'", cache="/proc/nope"),
-        ("Triton cannot write its cache /proc/nope",),
+        ("Triton's cache /proc/nope is not writable",),
     ),
     Case("DOC809", "it works anyway", lambda: works(cache_error="/: mode 0755")),
     Case("DOC809", "it can be written", lambda: fails(DENIED)),
@@ -241,13 +238,16 @@ CASES = [
         "DOC811",
         "a cache with noexec",
         lambda: fails(SEGMENT, cache_noexec=True),
-        ("Triton's cache /home/user/.triton/cache is on a mount with noexec: what it compiled cannot be loaded",),
+        (
+            "Triton's cache /home/user/.triton/cache is on a mount with noexec: compiled libraries cannot be loaded "
+            "from there",
+        ),
     ),
     Case(
         "DOC811",
         "a temporary folder with noexec",
         lambda: untried(temporary_noexec=True),
-        ("/tmp is on a mount with noexec: torch.compile loads what it compiled from there",),
+        ("/tmp is on a mount with noexec: torch.compile cannot load compiled libraries from there",),
         NOTE,
     ),
     Case("DOC811", "noexec, and it works", lambda: works(cache_noexec=True, temporary_noexec=True)),
@@ -257,7 +257,7 @@ CASES = [
         lambda: fails(
             f"PermissionError: [Errno 13] Permission denied: '{BIN}/ptxas'", **ptxas(error="Permission denied")
         ),
-        (f"{BIN}/ptxas cannot be executed, and Triton needs it",),
+        (f"{BIN}/ptxas cannot be executed, but Triton needs it",),
         evidence=("Permission denied",),
     ),
     Case(
@@ -282,14 +282,14 @@ CASES = [
         "DOC814",
         "the requirement of torch",
         lambda: without_triton(healthy()),
-        ("Triton is not installed, and torch 2.11.0+cu130 needs triton==3.6.0 for torch.compile and kernels",),
+        ("Triton is not installed, but torch 2.11.0+cu130 needs triton==3.6.0 for torch.compile and kernels",),
         evidence=("triton==3.6.0",),
     ),
     Case(
         "DOC814",
         "a torch for aarch64 that does not require it",
         lambda: without_triton(with_torch(grace(), "2.10.0+cu128", cuda="12.8", triton="")),
-        ("Triton is not installed, and torch 2.10.0+cu128 needs triton==3.6.0 for torch.compile and kernels",),
+        ("Triton is not installed, but torch 2.10.0+cu128 needs triton==3.6.0 for torch.compile and kernels",),
     ),
     Case("DOC814", "a torch for the CPU", lambda: with_cpu_torch(healthy())),
     Case("DOC814", "no GPU", lambda: replace(without_gpu(healthy()), triton=None)),
@@ -298,13 +298,13 @@ CASES = [
         "DOC815",
         "another release",
         lambda: fails(ATTRS, version="3.9.0"),
-        ("Triton is 3.9.0, and torch 2.11.0+cu130 is made for triton==3.6.0",),
+        ("Triton is 3.9.0, but torch 2.11.0+cu130 requires triton==3.6.0",),
     ),
     Case(
         "DOC815",
         "another release that works",
         lambda: works(version="3.6.1"),
-        ("Triton is 3.6.1, and torch 2.11.0+cu130 is made for triton==3.6.0",),
+        ("Triton is 3.6.1, but torch 2.11.0+cu130 requires triton==3.6.0",),
         NOTE,
     ),
     Case("DOC815", "a local build of the release", lambda: fails(ATTRS, version="3.6.0+git1")),
@@ -313,14 +313,14 @@ CASES = [
         "DOC816",
         "two owners",
         lambda: two(fails(ATTRS)),
-        ("triton and pytorch-triton-rocm both own the folder triton/: its files are a mixture",),
+        ("triton and pytorch-triton-rocm both own the folder triton/, whose files are a mixture",),
     ),
     Case("DOC816", "one owner", lambda: fails(ATTRS)),
     Case(
         "DOC817",
         "an old Triton and the cache of another GPU",
         lambda: old_cache("2.1.0", "sm_80"),
-        ("Triton's cache /home/user/.triton/cache holds code for sm_80, and this is NVIDIA H200 (9.0)",),
+        ("Triton's cache /home/user/.triton/cache contains code for sm_80, but the GPU is NVIDIA H200 (9.0)",),
     ),
     Case("DOC817", "a newer Triton", lambda: old_cache("3.6.0", "sm_80")),
     Case("DOC817", "a cache of this GPU, too", lambda: old_cache("2.1.0", "sm_80", "sm_90")),
@@ -329,7 +329,7 @@ CASES = [
         "DOC818",
         "the linker finds no libcuda.so",
         lambda: fails(LCUDA, version="2.1.0"),
-        ("Triton 2.1.0 links with -lcuda, and there is no libcuda.so next to libcuda.so.1",),
+        ("Triton 2.1.0 links with -lcuda, but there is no libcuda.so next to libcuda.so.1",),
         evidence=(LCUDA,),
     ),
     Case("DOC818", "it lacks another library", lambda: fails("/usr/bin/ld: cannot find -lcudart", version="2.1.0")),

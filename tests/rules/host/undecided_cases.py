@@ -94,7 +94,7 @@ CASES = [
         "DOC004",
         "a wrong product",
         lambda: on_cpu("the product of two matrices is wrong by 2"),
-        ("torch 2.11.0+cu130 does not compute on the CPU: the product of two matrices is wrong by 2",),
+        ("torch 2.11.0+cu130 does not compute correctly on the CPU: the product of two matrices is wrong by 2",),
     ),
     Case("DOC004", "a right product", lambda: on_cpu("")),
     Case("DOC004", "it was not tried", healthy),

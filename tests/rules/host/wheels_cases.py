@@ -155,7 +155,7 @@ CASES = [
         "DOC101",
         "torch 2.10 of the package index on a Grace host",
         of_package_index,
-        ("torch 2.10.0 from the package index is a build for the CPU on aarch64; a CUDA build was expected",),
+        ("torch 2.10.0 from the package index is a CPU build on aarch64; a CUDA build was expected",),
         evidence=("2.10.0+cpu, cuda = None", "libtorch_cuda.so", "NVIDIA GH200 480GB (9.0)"),
     ),
     Case("DOC101", "a CUDA build on aarch64", grace),
@@ -167,7 +167,7 @@ CASES = [
         "DOC102",
         "a variable names the index of builds for the CPU",
         with_cpu_variable,
-        ("torch 2.11.0+cpu is a build for the CPU; a CUDA build was expected: PIP_INDEX_URL asks for it",),
+        ("torch 2.11.0+cpu is a CPU build; a CUDA build was expected: PIP_INDEX_URL selects it",),
         evidence=(f"{WHL}/cpu", "2.11.0+cpu, cuda = None"),
     ),
     Case(
@@ -175,15 +175,15 @@ CASES = [
         "uv's torch-backend is cpu",
         lambda: indexed(of_package_index(), ("uv", "torch-backend", "cpu", "/home/user/project/pyproject.toml:12")),
         (
-            "torch 2.10.0+cpu is a build for the CPU; a CUDA build was expected: "
-            "/home/user/project/pyproject.toml:12 asks for it",
+            "torch 2.10.0+cpu is a CPU build; a CUDA build was expected: /home/user/project/pyproject.toml:12 "
+            "selects it",
         ),
     ),
     Case(
         "DOC102",
         "METADATA names the build, and no setting does",
         of_cpu_index,
-        ("torch 2.11.0+cpu is a build for the CPU; a CUDA build was expected",),
+        ("torch 2.11.0+cpu is a CPU build; a CUDA build was expected",),
         evidence=("2.11.0+cpu, by pip",),
     ),
     Case(
@@ -196,13 +196,13 @@ CASES = [
         "a package that pins torch brought the CPU wheel",
         lambda: left_behind(replaced_by("torch==2.8.0", "numpy>=2")),
         (
-            "torch 2.8.0+cpu, which was installed 2026-09-21 14:13:20 UTC together with whisperx 3.7.4 (torch==2.8.0), "
-            "has replaced another build; it is a CPU build",
+            "torch 2.8.0+cpu, which was installed 2026-09-21 14:13:20 UTC together with whisperx 3.7.4 "
+            "(torch==2.8.0), has replaced another build; it is a CPU-only build",
         ),
         evidence=(
             "9: nvidia-cublas-cu12, nvidia-cuda-cupti-cu12, nvidia-cuda-nvrtc-cu12, nvidia-cuda-runtime-cu12, "
             "nvidia-cudnn-cu12, nvidia-cufft-cu12 and 3 more",
-            "no: something else required it",
+            "no: another package required it",
         ),
     ),
     Case(
@@ -212,8 +212,8 @@ CASES = [
             with_packages(replaced_by("numpy>=2"), package("torchvision", "0.23.0", build="cu128", requires=()))
         ),
         (
-            "torch 2.8.0+cpu, which was installed 2026-09-21 14:13:20 UTC, has replaced another build; "
-            "it is a CPU build",
+            "torch 2.8.0+cpu, which was installed 2026-09-21 14:13:20 UTC, has replaced another build; it is a "
+            "CPU-only build",
         ),
         evidence=("0.23.0 is built for cu128",),
     ),
@@ -223,7 +223,7 @@ CASES = [
         for_another_cuda,
         (
             "torch 2.12.0+cu130, which was installed 2026-09-21 14:13:20 UTC together with xformers 0.0.34 "
-            "(torch==2.12.0), has replaced another build; it is built for CUDA 13.0, while the driver supports 12.8",
+            "(torch==2.12.0), has replaced another build; it is built for CUDA 13.0, but the driver supports 12.8",
         ),
     ),
     Case("DOC103", "libraries that nothing requires, next to a torch that works", lambda: left_behind(healthy())),
@@ -241,9 +241,9 @@ CASES = [
         "the package index had a higher version than the extra index",
         outbid,
         (
-            "torch 2.12.0 of the package index was taken and not the cu128 build of the extra index "
-            "(PIP_EXTRA_INDEX_URL): the highest version wins; "
-            "it is built for CUDA 13.0, while the driver supports 12.8",
+            "torch 2.12.0 of the package index was selected, not the cu128 build of the extra index "
+            "(PIP_EXTRA_INDEX_URL): the highest version has priority; it is built for CUDA 13.0, but the driver "
+            "supports 12.8",
         ),
         evidence=(f"{WHL}/cu128", "torch 2.11.0+cu128"),
     ),
@@ -259,26 +259,26 @@ CASES = [
         "DOC105",
         "torch for CUDA 13, and a driver for 12.8",
         lambda: behind(healthy()),
-        ("the driver is too old for torch 2.11.0+cu130: it supports CUDA 12.8, and CUDA 13 needs driver 580 or newer",),
+        ("the driver is too old for torch 2.11.0+cu130: it supports CUDA 12.8, but CUDA 13 needs driver 580 or later",),
         evidence=("CUDA 12.8", "2.11.0+cu130, cuda = 13.0", "driver 580 or newer", "driver 525.60.13 or newer"),
     ),
     Case(
         "DOC105",
         "nothing but the driver's version is known",
         lambda: by_table("535.288.01"),
-        ("the driver is too old for torch 2.11.0+cu130: it supports CUDA 12.2, and CUDA 13 needs driver 580 or newer",),
+        ("the driver is too old for torch 2.11.0+cu130: it supports CUDA 12.2, but CUDA 13 needs driver 580 or later",),
     ),
     Case(
         "DOC105",
         "only torch itself says what it found",
         lambda: replaced(replaced(behind(healthy()), "cuda", driver_cuda=0), "driver", version="625.10"),
-        ("the driver is too old for torch 2.11.0+cu130: it supports CUDA 12.8, and CUDA 13 needs driver 580 or newer",),
+        ("the driver is too old for torch 2.11.0+cu130: it supports CUDA 12.8, but CUDA 13 needs driver 580 or later",),
     ),
     Case(
         "DOC105",
         "a torch for a CUDA past our tables",
         lambda: with_torch(healthy(), "2.19.0+cu140", cuda="14.0"),
-        ("the driver is too old for torch 2.19.0+cu140: it supports CUDA 13.0, and CUDA 14 needs a newer driver",),
+        ("the driver is too old for torch 2.19.0+cu140: it supports CUDA 13.0, but CUDA 14 needs a newer driver",),
     ),
     Case("DOC105", "a newer minor version", lambda: with_torch(healthy(), "2.15.0+cu132", cuda="13.2")),
     Case("DOC105", "a driver past our table", lambda: by_table("625.10")),
@@ -287,7 +287,7 @@ CASES = [
         "DOC106",
         "a newer minor version than the driver's",
         lambda: with_torch(healthy(), "2.15.0+cu132", cuda="13.2"),
-        ("harmless: torch is built for CUDA 13.2, and the driver supports 13.0: only the major version counts",),
+        ("harmless: torch is built for CUDA 13.2 and the driver supports 13.0; only the major version matters",),
         severity=NOTE,
         evidence=("CUDA 13.0",),
     ),
@@ -298,19 +298,19 @@ CASES = [
         "DOC107",
         "a Python that is newer than all wheels",
         lambda: without_torch(healthy(), version="3.17.0"),
-        ("there is no wheel of torch for cpython 3.17.0 (cp317)",),
+        ("torch has no wheel for cpython 3.17.0 (cp317)",),
     ),
     Case(
         "DOC107",
         "a free-threaded build before 3.13",
         lambda: without_torch(healthy(), version="3.12.3", free_threaded=True),
-        ("there is no wheel of torch for cpython 3.12.3 (cp312t)",),
+        ("torch has no wheel for cpython 3.12.3 (cp312t)",),
     ),
     Case(
         "DOC107",
         "PyPy",
         lambda: without_torch(healthy(), version="3.11.13", implementation="pypy"),
-        ("there is no wheel of torch for pypy 3.11.13 (pypy311)",),
+        ("torch has no wheel for pypy 3.11.13 (pypy311)",),
     ),
     Case("DOC107", "a Python with wheels", lambda: without_torch(healthy())),
     Case("DOC107", "a Python with wheels of old releases", lambda: without_torch(healthy(), version="3.9.25")),
@@ -320,14 +320,14 @@ CASES = [
         "DOC108",
         "an old glibc, and no torch",
         lambda: without_torch(healthy(), libc=("glibc", "2.26")),
-        ("glibc 2.26 is too old for the torch wheels, which need 2.28",),
+        ("glibc 2.26 is too old for torch's wheels, which need 2.28",),
         evidence=("2.26", "torch 2.6.0"),
     ),
     Case(
         "DOC108",
         "an old glibc, and a torch that cannot be loaded for it",
         lambda: torch_import_fails(replaced(grace(), "interpreter", libc=("glibc", "2.26")), GLIBC),
-        ("glibc 2.26 is too old for the torch wheels, which need 2.28",),
+        ("glibc 2.26 is too old for torch's wheels, which need 2.28",),
         evidence=(GLIBC, "torch 2.5.1"),
     ),
     Case("DOC108", "the glibc that is needed", lambda: without_torch(healthy(), libc=("glibc", "2.28"))),
@@ -343,7 +343,7 @@ CASES = [
         "DOC109",
         "Alpine Linux",
         lambda: without_torch(healthy(), libc=("musl", "1.2.5")),
-        ("the interpreter runs on musl, for which there are no wheels of torch",),
+        ("the interpreter uses musl, for which torch has no wheels",),
         evidence=("musl 1.2.5",),
     ),
     Case("DOC109", "glibc", lambda: without_torch(healthy())),
@@ -354,14 +354,14 @@ CASES = [
         "DOC110",
         "the wheel for servers on a Jetson Orin",
         lambda: jetson(L4T_36, "2.10.0+cu126", "12.6", "sm_80", "sm_90"),
-        ("torch 2.10.0+cu126 is no build for this Jetson",),
+        ("torch 2.10.0+cu126 is not a build for this Jetson",),
         evidence=(L4T_36, "sm_80 sm_90"),
     ),
     Case(
         "DOC110",
         "the CPU wheel of the package index on a Jetson Orin",
         lambda: jetson(L4T_36, "2.10.0+cpu", ""),
-        ("torch 2.10.0+cpu is no build for this Jetson",),
+        ("torch 2.10.0+cpu is not a build for this Jetson",),
     ),
     Case("DOC110", "NVIDIA's build for it", lambda: jetson(L4T_36, "2.8.0", "12.6", "sm_87")),
     Case("DOC110", "JetPack 7", lambda: jetson(L4T_38, "2.11.0+cu130", "13.0", *CODE_OF_CU128, "sm_110")),
@@ -369,7 +369,7 @@ CASES = [
         "DOC111",
         "a build for CUDA 12.8 on Thor",
         lambda: thor("cu128", "12.8", *CODE_OF_CU128),
-        ("torch 2.9.1+cu128 has no code for Thor (sm_110), which builds for CUDA 13 have",),
+        ("torch 2.9.1+cu128 has no code for Thor (sm_110), which only builds for CUDA 13 have",),
         evidence=("sm_80 sm_90 sm_100 sm_120", "NVIDIA Thor (11.0)"),
     ),
     Case("DOC111", "a build for CUDA 13", lambda: thor("cu130", "13.0", *CODE_OF_CU128, "sm_110")),
@@ -378,7 +378,7 @@ CASES = [
         "DOC112",
         "a T4G",
         lambda: gpu(grace(), "NVIDIA T4G", (7, 5)),
-        ("torch 2.11.0+cu130 has no code for the T4G (sm_75): no wheel for aarch64 has",),
+        ("torch 2.11.0+cu130 has no code for the T4G (sm_75): no wheel for aarch64 has it",),
         evidence=("NVIDIA T4G (7.5)",),
     ),
     Case("DOC112", "a T4", lambda: gpu(healthy(), "Tesla T4", (7, 5), "")),
@@ -392,8 +392,8 @@ CASES = [
         "uv chose by the driver on a V100",
         lambda: indexed(by_uv(gpu(healthy(), "Tesla V100-SXM2-16GB", (7, 0))), UV_AUTO),
         (
-            "uv has taken torch 2.11.0+cu130, which has no code for Tesla V100-SXM2-16GB (7.0): "
-            "--torch-backend=auto looks at the driver, and not at the GPU",
+            "uv selected torch 2.11.0+cu130, which has no code for Tesla V100-SXM2-16GB (7.0): --torch-backend=auto "
+            "considers the driver, not the GPU",
         ),
         evidence=("auto",),
     ),
@@ -404,7 +404,7 @@ CASES = [
         "DOC114",
         "conda's build string says cpu",
         lambda: of_conda("cpu_generic_py312_h6d5a3c8_1"),
-        ("conda has installed a torch 2.10.0 build for the CPU; a CUDA build was expected",),
+        ("conda has installed a CPU build of torch 2.10.0; a CUDA build was expected",),
         evidence=("cpu_generic_py312_h6d5a3c8_1",),
     ),
     Case("DOC114", "conda's build string says cuda", lambda: of_conda("cuda129_generic_py312_h2f3a7c1_200")),
@@ -413,14 +413,14 @@ CASES = [
         "DOC115",
         "a build for ROCm",
         rocm,
-        ("torch 2.9.1+rocm6.4 is built for ROCm (AMD), and the GPU is NVIDIA's",),
+        ("torch 2.9.1+rocm6.4 is built for ROCm (AMD), but the GPU is made by NVIDIA",),
         evidence=("2.9.1+rocm6.4, hip = 6.4.43484",),
     ),
     Case(
         "DOC115",
         "a build for XPU",
         lambda: with_torch(healthy(), "2.9.1+xpu", cuda="", architectures=(), xpu="20250101"),
-        ("torch 2.9.1+xpu is built for XPU (Intel), and the GPU is NVIDIA's",),
+        ("torch 2.9.1+xpu is built for XPU (Intel), but the GPU is made by NVIDIA",),
     ),
     Case("DOC115", "an AMD GPU is there too, and works", lambda: beside_amd(rocm(available=True))),
     Case("DOC115", "no NVIDIA GPU", lambda: without_gpu(rocm())),
@@ -431,14 +431,14 @@ CASES = [
         lambda: replaced(
             replaced(grace(), "interpreter", machine="x86_64"), "system", machine="x86_64", emulator="qemu-x86_64"
         ),
-        ("Python runs in an emulator: it is built for x86_64, and the machine is not",),
+        ("Python runs in an emulator: it is built for x86_64, but the machine is not",),
         evidence=("qemu-x86_64",),
     ),
     Case(
         "DOC118",
         "the interpreter alone is for another CPU",
         lambda: replaced(grace(), "interpreter", machine="x86_64"),
-        ("Python runs in an emulator: it is built for x86_64, and the machine is not",),
+        ("Python runs in an emulator: it is built for x86_64, but the machine is not",),
         evidence=("aarch64",),
     ),
     Case("DOC118", "the machine's own CPU", grace),

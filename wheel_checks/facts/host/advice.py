@@ -110,7 +110,7 @@ def new_environment(facts: HostFacts, python: str) -> Fix:
     build = choose(known_builds(facts), driver_cuda(facts), host_gpus(facts))
     wanted = f"torch=={build.version}" if build else "torch"
     commands = install_with_python(facts, python, wanted, index=build.backend if build else "")
-    return Fix(f"Make an environment with Python {python}, and install torch there.", commands)
+    return Fix(f"Create an environment with Python {python}, and install torch there.", commands)
 
 
 def newer_ptxas(facts: HostFacts, triton: TritonFacts, sm: int) -> Fix:
@@ -119,20 +119,20 @@ def newer_ptxas(facts: HostFacts, triton: TritonFacts, sm: int) -> Fix:
     It is of the driver's major version, since no driver runs what a newer one made; torch's own pins stay.
     """
     driver, known = driver_cuda(facts), release_that_knows(sm)
-    later = f"Triton {known[0]}, which comes with torch {known[1]}, brings one that knows it" if known else ""
+    later = f"Triton {known[0]}, which torch {known[1]} requires, includes a ptxas that supports it" if known else ""
     rows = load("triton_releases")["gpu"]
     since = next((Version(row["ptxas"]) for row in rows if row["sm"] == sm), None)
     if since is None:
-        return Fix(f"It requires a newer ptxas; {later or f'since when one knows sm_{sm} is not in our tables'}.")
+        return Fix(f"It needs a newer ptxas; {later or f'it is unknown which version supports sm_{sm}'}.")
     if isinstance(facts.interpreter, Unavailable) or (driver and driver.major < since.major):
         return Fix(
-            f"It requires ptxas of CUDA {since} or later, and a driver for that CUDA; {later or 'none is known'}."
+            f"It needs a ptxas of CUDA {since} or later, and a driver for that CUDA; {later or 'none is known'}."
         )
     old = driver is not None and driver.major == 12
     name, folder = ("nvidia-cuda-nvcc-cu12", "cuda_nvcc") if old else ("nvidia-cuda-nvcc", "cu13")
     path = f"{facts.interpreter.purelib}/nvidia/{folder}/bin/ptxas"
     return Fix(
-        f"Point Triton to ptxas of CUDA {since} or later" + (f"; {later}." if later else "."),
+        f"Set Triton's ptxas to one of CUDA {since} or later" + (f"; {later}." if later else "."),
         (
             *install(facts, f"{name}>={since}", no_deps=True),
             export(variable_of(role_for(triton, sm)), path),
@@ -189,10 +189,12 @@ def _refused_fix(facts: HostFacts, build: Build) -> Fix:
     demands = dict.fromkeys(map(str, demands_on(facts, "torch")))
     for package in overwritten_by(facts, build):
         users = joined([user.name for user in users_of(facts, package.name)][:SHOWN])
-        demands[f"{users} requires {package.name}, whose files those of CUDA {build.cuda} would overwrite"] = None
+        demands[f"{users} requires {package.name}, whose files would be overwritten by those for CUDA {build.cuda}"] = (
+            None
+        )
     summary = (
-        f"{joined(list(demands)[:SHOWN])}, and no known CUDA build that runs here meets that (the best one would be "
-        f"{build.label}). The command asks the index, and changes nothing without a plan that meets it."
+        f"{joined(list(demands)[:SHOWN])}, and no known CUDA build that runs on this host satisfies it (the best one "
+        f"would be {build.label}). The command asks the index, and changes nothing without a plan that satisfies it."
     )
     return Fix(summary, (repair(facts),), FITTING_TORCH)
 
@@ -215,14 +217,14 @@ def _summary(build: Build, driver: DriverCuda, gpus: Sequence[HostGpu]) -> str:
     known = dict.fromkeys(str(gpu.product) for gpu in gpus if gpu.sm and build.code)
     unknown = dict.fromkeys(gpu.name for gpu in gpus if not gpu.sm or not build.code)
     reasons += [f"it has code for {', '.join(known)}"] if known else []
-    reasons += [f"whether it has code for {', '.join(unknown)} is unknown"] if unknown else []
+    reasons += [f"it is unknown whether it has code for {', '.join(unknown)}"] if unknown else []
     return f"Install {build.label} from {where}: {', and '.join(reasons)}."
 
 
 def _undecided_fix(facts: HostFacts, builds: Sequence[Build], gpus: Sequence[HostGpu]) -> Fix:
     """One command for each major CUDA version: only the driver can say, and it did not."""
     commands: list[Step] = []
-    newer = " or newer"
+    newer = " or later"
     for major in sorted({Version(build.cuda).major for build in builds}, reverse=True):
         suitable = [build for build in builds if Version(build.cuda).major == major]
         build = _choose(facts, suitable, DriverCuda(f"{major}.0", ""), gpus)
@@ -233,13 +235,16 @@ def _undecided_fix(facts: HostFacts, builds: Sequence[Build], gpus: Sequence[Hos
             newer = ""
     version, _where = driver_version(facts)
     found = f"{version} is newer than the table of {load('drivers')['collected']}" if version else "none was found"
-    depends = f"the latest CUDA that the driver supports, and that is unknown (driver: {found})"
-    if configured_index(facts):  # which builds it has is unknown
+    depends = f"the newest CUDA version that the driver supports, which is unknown (driver: {found})"
+    if configured_index(facts):  # which builds it has is not known
         return Fix(
-            f"Which build fits depends on what the configured index has, and on {depends}. Where a driver and a GPU "
-            "are, `wheelproof doctor --fix` asks that index and shows a plan first."
+            f"Which build is right depends on what the configured index has, and on {depends}. On a host with a "
+            "driver and a GPU, `wheelproof doctor --fix` asks that index and shows a plan first."
         )
-    summary = f"Which build fits depends on {depends}. `nvidia-smi` shows it as CUDA Version; use the command for it."
+    summary = (
+        f"Which build is right depends on {depends}. `nvidia-smi` shows it as CUDA Version; use the command for that "
+        "version."
+    )
     return Fix(summary, (*commands, *noted((check_torch(facts),), "afterwards")))
 
 
@@ -247,35 +252,37 @@ def _no_build_fix(facts: HostFacts, builds: Sequence[Build], driver: DriverCuda,
     running = [build for build in builds if build.code and build.supports(None, gpus)]
     if not running:
         names = ", ".join(dict.fromkeys(str(gpu.product) for gpu in gpus))
-        return Fix(f"No CUDA torch build that is known has code for {names}: build torch from source for it.")
+        return Fix(f"No known CUDA build of torch has code for {names}: build torch from source for it.")
     major = min(Version(build.cuda).major for build in running)
     return Fix(
-        f"No CUDA torch build that is known and has code for this GPU runs with a driver for CUDA {driver.version}: "
-        f"install a newer one ({oldest_driver(major)} at least).",
+        f"No known CUDA build of torch with code for this GPU runs with a driver for CUDA {driver.version}: install "
+        f"a newer driver ({oldest_driver(major)} or later).",
         newer_driver(facts),
     )
 
 
 def _conda_fix(facts: HostFacts, driver: DriverCuda | None) -> Fix:
     command = install_with_conda(facts, "pytorch=*=*cuda*", cuda=driver.version if driver else "")
-    return Fix("Let conda install a CUDA build of pytorch, also where it sees no GPU.", (command, check_torch(facts)))
+    return Fix(
+        "Install a CUDA build of pytorch with conda, even where it detects no GPU.", (command, check_torch(facts))
+    )
 
 
 def _obstacle(facts: HostFacts) -> Fix | None:
     """What to do where there is no torch wheel with CUDA at all, None where there may be one."""
     machine, libc = machine_of(facts), libc_of(facts)
     if not machine:
-        return Fix("The machine type could not be read: let uv choose.", install(facts, "torch", index="auto"))
+        return Fix("The platform of this host could not be read: let uv choose.", install(facts, "torch", index="auto"))
     if is_old_jetson(facts):
         return Fix(
-            "PyTorch's wheels have no code for this Jetson. Use the wheel that NVIDIA builds for its JetPack: see "
+            "PyTorch's wheels have no code for this Jetson. Install the wheel that NVIDIA builds for its JetPack: see "
             '"Installing PyTorch for Jetson Platform" in NVIDIA\'s documentation (JetPack 6: index jp6/cu126 of the '
             "Jetson AI Lab)."
         )
     if machine not in MACHINES:
-        return Fix(f"There are no CUDA wheels of torch for {machine}: build torch from source.")
+        return Fix(f"torch has no wheels with CUDA for {machine}: build torch from source.")
     if libc[0] == "musl":
-        return Fix("There are no torch wheels for musl: use an image with glibc (Debian, Ubuntu, RHEL).")
+        return Fix("torch has no wheels for musl: use an image with glibc (Debian, Ubuntu, RHEL).")
     if not known_builds(facts):
         return _too_old_or_new(facts)
     return None
@@ -307,8 +314,8 @@ def _too_old_or_new(facts: HostFacts) -> Fix:
     if not tag or not any(tag in row["pythons"] for row in releases[-1:]):
         return new_environment(facts, RECOMMENDED_PYTHON)
     return Fix(
-        f"glibc {libc_of(facts)[1]} is older than the {releases[-1]['glibc']} that the torch wheels need: "
-        "use a newer system or container image."
+        f"glibc {libc_of(facts)[1]} is older than the {releases[-1]['glibc']} that torch's wheels need: use a newer "
+        "system, or a container image with one."
     )
 
 

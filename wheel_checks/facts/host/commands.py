@@ -149,7 +149,7 @@ def remove(file: str, *, folder: bool = False) -> Step:
     The path is a probe's, or of facts that were saved on another machine.
     """
     if not is_whole(file) or _SITE_PACKAGES.isdisjoint(file.split("/")[:-1]):
-        return NoCommand(f"{file!a} is not in site-packages, so review it first")
+        return NoCommand(f"{file!a} is not in site-packages, so look at it first")
     return run("rm", *["-r"] * folder, file)
 
 
@@ -199,7 +199,7 @@ def _python(facts: HostFacts) -> Word:
     file = facts.interpreter.path
     if file.startswith("/") and _PYTHON_NAME.fullmatch(file.rpartition("/")[2]):
         return file
-    return NoCommand(f"{file!a} is not an absolute path to a Python interpreter")
+    return NoCommand(f"{file!a} is not the absolute path of a Python")
 
 
 def _new_environment(facts: HostFacts) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-DANGLING, NOT_EXECUTABLE, TOO_OLD = "its link is dangling", "it is not executable", "it is older than Python 3.8"
+DANGLING, NOT_EXECUTABLE, TOO_OLD = "it is a dangling link", "it has no executable bit", "it is older than Python 3.8"
 
 
 @dataclass(frozen=True, slots=True)

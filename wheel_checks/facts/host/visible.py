@@ -42,7 +42,7 @@ def read_selection(value: str, uuids: Sequence[str]) -> Selection:
         if device is None:
             return Selection(asked, len(taken), entry, why)
         if device in taken:
-            return Selection(asked, 0, entry, f'"{entry}" is listed twice, which makes the list invalid')
+            return Selection(asked, 0, entry, f'"{entry}" occurs twice, which makes the list invalid')
         taken.append(device)
     return Selection(asked, len(taken))
 
@@ -65,9 +65,9 @@ def _device(entry: str, uuids: Sequence[str]) -> tuple[object, str]:
         return None, f"{'several GPUs have' if matching else 'no GPU has'} such a UUID"
     number = _NUMBER.match(entry)
     if number is None:
-        return None, f'"{entry}" is neither a GPU number nor a UUID'
+        return None, f'"{entry}" is neither the number nor the UUID of a GPU'
     if int(number[1]) >= len(uuids):
-        return None, f"there is no GPU {number[1]}" + (
-            f", only 0 to {len(uuids) - 1}" if len(uuids) > 1 else ", only 0"
+        return None, f"GPU {number[1]} does not exist" + (
+            f", only 0 to {len(uuids) - 1} do" if len(uuids) > 1 else ", only 0 does"
         )
     return uuids[int(number[1])] or int(number[1]), ""

@@ -71,10 +71,10 @@ def _extra_modules(facts: HostFacts) -> tuple[Word, ...]:
 
 @cause(
     "D01",
-    "the fabric manager runs",
+    "the fabric manager is running",
     explains=WITHOUT_CUDA,
-    why="GPUs behind NVSwitches wait until the fabric manager has set the switches up; until then cuInit gives 802, "
-    "while nvidia-smi shows nothing unusual.",
+    why="GPUs behind NVSwitches wait until the fabric manager has configured the switches; until then cuInit returns "
+    "802, while nvidia-smi shows nothing unusual.",
     example="Error 802: system not yet initialized, on HGX H100, H200 or B200",
     fix="Install the fabric manager of exactly the driver's version, and start it.",
     sources="pytorch#35710, aws dcv#33, jax PR34113",
@@ -92,7 +92,7 @@ def manager_not_running(facts: HostFacts, _expectations: Any) -> Iterator[Findin
         return  # D02 says why it does not
     install = () if services.fabric_manager else (run("sudo", "apt-get", "install", of_driver(version, MANAGER)),)
     yield Finding(
-        "the fabric manager does not run: the GPUs wait for their NVSwitches, and cuInit gives 802",
+        "the fabric manager is not running: the GPUs wait for their NVSwitches, and cuInit returned 802",
         (
             Evidence("cuInit", "802"),
             *_states(facts),
@@ -100,7 +100,7 @@ def manager_not_running(facts: HostFacts, _expectations: Any) -> Iterator[Findin
             Evidence("package", services.fabric_manager or "not installed"),
         ),
         Fix(
-            "Start it (in the driver's version).",
+            "Start the fabric manager; its version must be the driver's.",
             (*install, Command((*_SYSTEMCTL, "enable", "--now", "nvidia-fabricmanager"))),
         ),
     )
@@ -108,9 +108,9 @@ def manager_not_running(facts: HostFacts, _expectations: Any) -> Iterator[Findin
 
 @cause(
     "D02",
-    "the fabric manager has the driver's version",
+    "the fabric manager has the version of the driver",
     explains=WITHOUT_CUDA,
-    why="The fabric manager refuses a driver of any other version, down to the last digit, and ends.",
+    why="The fabric manager rejects a driver of any other version, to the last digit, and exits.",
     example="fabric manager NVIDIA GPU driver interface version 530.30.02 don't match with driver version 530.41.03",
     fix="Install exactly the driver's version.",
     sources="gpu-operator#544",
@@ -123,13 +123,14 @@ def manager_of_another_version(facts: HostFacts, _expectations: Any) -> Iterator
         return
     if _has_switches(facts) and cuda_code(facts) == NOT_INITIALIZED:
         yield Finding(
-            f"the fabric manager is {services.fabric_manager}, the driver {driver.version}: it ends at once",
+            f"the fabric manager is {services.fabric_manager}, but the driver is {driver.version}: the fabric manager "
+            "exits at once",
             (
                 Evidence("nvidia-fabricmanager", services.fabric_manager, "/var/lib/dpkg/status"),
                 Evidence("driver", driver.version, "/sys/module/nvidia/version"),
             ),
             Fix(
-                "Install the driver's version.",
+                "Install the fabric manager in the driver's version.",
                 (
                     run("sudo", "apt-get", "install", "--allow-downgrades", of_driver(driver.version, MANAGER)),
                     _RESTART_MANAGER,
@@ -140,10 +141,10 @@ def manager_of_another_version(facts: HostFacts, _expectations: Any) -> Iterator
 
 @cause(
     "D03",
-    "NVLink's subnet manager runs where NVLink 5 needs it",
+    "the NVLink subnet manager is running where NVLink 5 requires it",
     explains=WITHOUT_CUDA,
-    why="On HGX B200 and B300 the fabric manager works through nvlsm, which speaks InfiniBand's management protocol "
-    "and needs ib_umad.",
+    why="On HGX B200 and B300 the fabric manager works through nvlsm, which uses InfiniBand's management protocol and "
+    "needs ib_umad.",
     example="the fabric manager ends with NV_WARN_NOTHING_TO_DO on a B200 machine; cuInit gives 802",
     fix="Install nvlsm and load ib_umad and mlx5_ib.",
     sources="gpu-operator#2781, siderolabs/extensions PR717",
@@ -158,14 +159,14 @@ def subnet_manager_missing(facts: HostFacts, _expectations: Any) -> Iterator[Fin
     lacking = [name for name in ("ib_umad", "mlx5_ib") if name not in driver.modules]
     if "nvlsm" not in services.processes or lacking:
         yield Finding(
-            f"{boards[0].name} needs NVLink's subnet manager"
-            + (f", and {', '.join(lacking)} is not loaded" if lacking else ", and nvlsm does not run"),
+            f"{boards[0].name} needs the NVLink subnet manager"
+            + (f", and {', '.join(lacking)} is not loaded" if lacking else ", but nvlsm is not running"),
             (
-                Evidence("nvlsm", "runs" if "nvlsm" in services.processes else "does not run", "/proc"),
+                Evidence("nvlsm", "runs" if "nvlsm" in services.processes else "not running", "/proc"),
                 Evidence("modules", ", ".join(sorted({"ib_umad", "mlx5_ib"} & set(driver.modules))) or "neither"),
             ),
             Fix(
-                "Install and load what it needs.",
+                "Install nvlsm and load the modules that it needs.",
                 (
                     run("sudo", "apt-get", "install", "nvlsm", *_extra_modules(facts)),
                     Command(("sudo", "modprobe", "-a", "ib_umad", "mlx5_ib")),
@@ -177,11 +178,11 @@ def subnet_manager_missing(facts: HostFacts, _expectations: Any) -> Iterator[Fin
 
 @cause(
     "D04",
-    "a confidential GPU is set ready",
+    "a GPU in confidential mode is set to ready",
     explains=(*WITHOUT_CUDA, "cuda:no-device", "cuda:100"),
-    why="In confidential computing a GPU takes no work until its attestation was accepted and it is set ready.",
+    why="In confidential computing a GPU accepts no work until its attestation succeeded and it is set to ready.",
     example="is_available() is False in a confidential virtual machine",
-    fix="Attest the GPU, then set it ready.",
+    fix="Attest the GPU, then set it to ready.",
     sources="nvtrust#56, nvtrust#37, nvtrust#39",
     tested="a stub NVML that says not ready; no confidential machine",
 )
@@ -189,20 +190,23 @@ def confidential_not_ready(facts: HostFacts, _expectations: Any) -> Iterator[Fin
     """NVML says that the GPUs are not ready."""
     if isinstance(facts.nvml, NvmlProbe) and facts.nvml.confidential_ready is False:
         yield Finding(
-            "the GPU is in confidential mode and not set ready",
+            "the GPU is in confidential mode but not set to ready",
             (Evidence("confidential computing, GPUs ready", "no", "nvmlSystemGetConfComputeGpusReadyState"),),
-            Fix("After attestation, set it ready.", (Command(("sudo", "nvidia-smi", "conf-compute", "-srs", "1")),)),
+            Fix(
+                "After attestation, set the GPU to ready.",
+                (Command(("sudo", "nvidia-smi", "conf-compute", "-srs", "1")),),
+            ),
         )
 
 
 @cause(
     "D05",
-    "the provider's fabric is up",
+    "the provider's NVSwitch fabric is ready",
     explains=WITHOUT_CUDA,
-    why="In a container or a rented virtual machine the fabric manager is the provider's. 802 there cannot be mended "
+    why="In a container or a rented virtual machine the provider runs the fabric manager. Error 802 cannot be fixed "
     "from inside.",
     example="802 in a hosted notebook, on one node and not on another",
-    fix="Take another node, and report this one.",
+    fix="Use another node, and report this one to the provider.",
     sources="huggingface_hub#4128, huggingface_hub#4134",
     tested="a stub driver for 802 and facts of a container",
 )
@@ -210,26 +214,26 @@ def hosted_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """802 inside of a container."""
     if cuda_code(facts) == NOT_INITIALIZED and in_container(facts):
         yield Finding(
-            "the host's NVSwitch fabric is not ready (cuInit 802), and a container cannot mend that",
+            "the host's NVSwitch fabric is not ready (cuInit 802), which cannot be fixed from inside a container",
             (
                 Evidence("cuInit", "802"),
                 *_states(facts),
                 container_shown(need(facts.container)),
             ),
             Fix(
-                "Try another node, and inform the provider: cuInit returns CUDA_ERROR_SYSTEM_NOT_READY (802), so "
-                "its fabric manager or its partition is not up."
+                "Use another node, and report this one to the provider: cuInit returns CUDA_ERROR_SYSTEM_NOT_READY "
+                "(802), so its fabric manager or its partition is not up."
             ),
         )
 
 
 @cause(
     "D06",
-    "a fabric manager on a machine without switches is harmless",
+    "a fabric manager that is not running on a host without NVSwitches is harmless",
     Severity.NOTE,
-    why="On a machine without NVSwitches the fabric manager ends with an error, and nothing needs it.",
+    why="On a host without NVSwitches the fabric manager exits with an error, and nothing needs it.",
     example="nvidia-fabricmanager.service: failed, on a machine with PCIe GPUs where CUDA works",
-    fix="Nothing; disable the service if its failure disturbs.",
+    fix="No action is needed; disable the service to silence its failure.",
     sources="gpu-operator#610",
     tested="facts",
 )
@@ -240,20 +244,20 @@ def manager_without_switches(facts: HostFacts, _expectations: Any) -> Iterator[F
     idle = bool(services.fabric_manager) and "nv-fabricmanager" not in services.processes
     if idle and cuda_code(facts) == 0 and not _has_switches(facts) and not connected:
         yield Finding(
-            "harmless: the fabric manager is installed and does not run; this machine has no NVSwitch to manage",
+            "harmless: the fabric manager is installed but not running; this host has no NVSwitch to manage",
             (Evidence("nvidia-fabricmanager", services.fabric_manager), Evidence("cuInit", "0")),
         )
 
 
 @cause(
     "D07",
-    "the IMEX channel is there",
+    "the IMEX channel's device node exists",
     Severity.WARNING,
     explains=("torch:compute",),
     why="GPUs of several trays (GB200 and GB300 NVL72) share memory through an IMEX channel, a device node. Without it "
-    "cuMemCreate with fabric handles gives 800, and NCCL fails across trays.",
+    "cuMemCreate with fabric handles returns 800, and NCCL fails across trays.",
     example="CUDA_ERROR_NOT_PERMITTED (800) in cuMemCreate; NCCL MNNVL",
-    fix="Make the channel's node; in a container, ask for the channel; in Kubernetes, claim one by a ComputeDomain "
+    fix="Create the channel's node; in a container, request the channel; in Kubernetes, claim one with a ComputeDomain "
     "where a job spans trays.",
     sources="mscclpp#467, nccl#1483, nccl#1632, nvbandwidth#39",
     tested="a fake root without the node; no NVL72",
@@ -283,13 +287,16 @@ def imex_channel_missing(facts: HostFacts, _expectations: Any) -> Iterator[Findi
 def _with_channel(kind: str) -> Fix:
     """What gives the channel to the host ("") or to a container of this kind."""
     if not kind:
-        return Fix("Make its node.", (Command(("sudo", "nvidia-modprobe", "-s", "-i", "0:1")),))
+        return Fix("Create its node.", (Command(("sudo", "nvidia-modprobe", "-s", "-i", "0:1")),))
     if kind in _ORCHESTRATED:
         return Fix("A job that spans trays claims the channel in its pods; others need none.", (_CLAIM,))
     if kind == "docker":
         docker = Options(("docker", "run"), ("--gpus", "all", "-e", "NVIDIA_IMEX_CHANNELS=0"))
-        return Fix("Ask for the channel.", (docker,))
-    return Fix("Ask whatever starts the container for it.", (NoCommand(f"give {IMEX_NODE} to the container"),))
+        return Fix("Request the channel for the container.", (docker,))
+    return Fix(
+        "Pass the channel to the container in the tool that starts it.",
+        (NoCommand(f"give {IMEX_NODE} to the container"),),
+    )
 
 
 def _mask(gpu: NvmlGpu, faults: Sequence[str]) -> Evidence:
@@ -300,10 +307,10 @@ def _mask(gpu: NvmlGpu, faults: Sequence[str]) -> Evidence:
 
 @cause(
     "D08",
-    "the NVLink fabric is whole",
+    "the NVLink fabric is healthy",
     Severity.WARNING,
     explains=("torch:compute", "torch:signal"),
-    why="With some links of an NVLink domain down, NCCL over several trays may crash instead of going around them.",
+    why="With some links of an NVLink domain down, NCCL across several trays may crash instead of routing around them.",
     example="NCCL INFO MNNVL busId 0x801000 ... state 3 healthMask 0xa9: degraded bandwidth",
     fix="Use NCCL_MNNVL_ENABLE=0 until the fabric is repaired. 0xaa, 0x1aa and 0x51aa are healthy: in the first four "
     "fields, of two bits each, 1 is the fault and 2 says that there isn't one.",
@@ -317,21 +324,21 @@ def degraded_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if faulty:
         kinds = joined(list(dict.fromkeys(fault for faults in faulty.values() for fault in faults)))
         yield Finding(
-            f"the NVLink fabric has a fault at {len(faulty)} of {len(gpus)} GPUs ({kinds})",
+            f"{len(faulty)} of {len(gpus)} GPUs report a fault of the NVLink fabric ({kinds})",
             tuple(_mask(gpu, faults) for gpu, faults in list(faulty.items())[:4]),
-            Fix("Keep NCCL off it until it is repaired.", (Export("NCCL_MNNVL_ENABLE", "0"),)),
+            Fix("Stop NCCL from using it until it is repaired.", (Export("NCCL_MNNVL_ENABLE", "0"),)),
         )
 
 
 @cause(
     "D09",
-    "the IMEX domain is up",
+    "the IMEX daemon is running where an IMEX domain is configured",
     Severity.WARNING,
     explains=("torch:compute",),
-    why="Multicast over NVLink (NVLS) across trays needs the IMEX daemon of every tray; without them NCCL gets 802 "
-    "from a CUDA that otherwise works.",
+    why="Multicast over NVLink (NVLS) across trays needs the IMEX daemon on every tray; without it NCCL fails with "
+    "error 802, while CUDA otherwise works.",
     example="NCCL: Cuda failure 802 on GB200, while cuInit is fine",
-    fix="Start nvidia-imex on every tray; NCCL_NVLS_ENABLE=0 until then.",
+    fix="Start nvidia-imex on every tray; set NCCL_NVLS_ENABLE=0 until then.",
     sources="nccl#1769",
     tested="facts; no NVL72",
 )
@@ -342,13 +349,14 @@ def imex_domain_down(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     if any(gpu.fabric_state is not None and gpu.fabric_state != COMPLETED for gpu in nvml_gpus(facts)):
         yield Finding(
-            "the IMEX domain is configured and its daemon does not run here: NVLS across trays will fail with 802",
+            "an IMEX domain is configured, but its daemon is not running on this host: NVLS across trays will fail "
+            "with 802",
             (*_states(facts), Evidence("nodes", f"{len(services.imex_nodes)} configured", "/etc/nvidia-imex")),
             Fix(
-                "Start it on every tray.",
+                "Start nvidia-imex on every tray.",
                 (
                     Command((*_SYSTEMCTL, "enable", "--now", "nvidia-imex")),
-                    Export("NCCL_NVLS_ENABLE", "0", "until it runs everywhere"),
+                    Export("NCCL_NVLS_ENABLE", "0", "until the daemon runs on every tray"),
                 ),
             ),
         )

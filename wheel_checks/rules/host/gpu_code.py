@@ -50,10 +50,10 @@ def _said(facts: HostFacts) -> Iterator[Evidence]:
     "G01",
     "torch has code for GPUs as old as this one",
     explains=("torch:compute",),
-    why="Builds for CUDA 13 begin with Turing (sm_75), and since torch 2.11 those for CUDA 12.8 too. Volta, Pascal "
-    "and Maxwell are left to builds for CUDA 12.6, which end with torch 2.14.",
+    why="Builds for CUDA 13 start at Turing (sm_75), as do those for CUDA 12.8 since torch 2.11. Volta, Pascal and "
+    "Maxwell need builds for CUDA 12.6, the last of which is torch 2.14.",
     example="torch 2.11.0+cu130 on a V100: no kernel image is available for execution on the device",
-    fix="Install the build for CUDA 12.6: --torch-backend=cu126, with torch before 2.15.",
+    fix="Install the build for CUDA 12.6: --torch-backend=cu126, and torch before 2.15.",
     sources="ComfyUI PR16438, pytorch#172352, pytorch#190385",
     tested="facts; no GPU before Turing",
 )
@@ -66,8 +66,8 @@ def gpu_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "G02",
     "torch has code for GPUs as new as this one",
     explains=("torch:compute",),
-    why="Machine code runs on GPUs of its own major version only, and PyTorch's wheels have hardly any PTX that could "
-    "be compiled for newer ones. Blackwell needs torch 2.7 for CUDA 12.8 or later.",
+    why="Machine code runs only on GPUs of its own major version, and PyTorch's wheels contain hardly any PTX that "
+    "could be compiled for newer ones. Blackwell needs torch 2.7 for CUDA 12.8 or later.",
     example="torch 2.6.0+cu124 on an RTX 5090: no kernel image is available for execution on the device",
     fix="Install a newer torch for CUDA 12.8 or later.",
     sources="CVlization#128",
@@ -81,12 +81,12 @@ def gpu_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "G03",
-    "torch knows that its code for sm_120 runs on GB10",
+    "torch recognizes that its code for sm_120 runs on GB10",
     Severity.NOTE,
     why="Before 2.11 torch warns that a GB10 (DGX Spark, 12.1) is not supported, because it compares versions. Code "
     "for sm_120 runs there.",
     example="Found GPU0 NVIDIA GB10 which is of cuda capability 12.1 ... supported by this version (8.0) - (12.0)",
-    fix="Ignore the warning, or take torch 2.11 or later.",
+    fix="Ignore the warning, or install torch 2.11 or later.",
     sources="pytorch PR164590, pytorch#172629",
     tested="facts; no GB10",
 )
@@ -100,20 +100,20 @@ def needless_warning(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         warnings = facts.torch.warnings if isinstance(facts.torch, TorchProbe) else ()
         said = tuple(Evidence("warning", text, "torch") for text in warnings if "capability" in text)
         yield Finding(
-            f"harmless: torch {torch.version} warns of the GB10 (12.1), on which its code for sm_120 runs",
+            f"harmless: torch {torch.version} warns about the GB10 (12.1), but its code for sm_120 runs there",
             (code_list(torch), gpu_names(facts), *said),
-            Fix("Ignore the warning, or take torch 2.11 or later."),
+            Fix("Ignore the warning, or install torch 2.11 or later."),
         )
 
 
 @cause(
     "G04",
-    "the ptxas of Triton knows GB300 and B300",
+    "Triton's ptxas supports GB300 and B300",
     explains=("kernel:failed",),
-    why="torch runs on sm_103 with its code for sm_100. Triton compiles for sm_103a, which only the ptxas of CUDA "
-    "12.9 and later knows.",
+    why="torch runs on sm_103 with its code for sm_100. Triton compiles for sm_103a, which only the ptxas of CUDA 12.9 "
+    "and later supports.",
     example="ptxas fatal: Value 'sm_103a' is not defined for option 'gpu-name'",
-    fix="Take torch 2.10 or later, whose Triton brings such a ptxas; or name another one.",
+    fix="Install torch 2.10 or later, whose Triton includes such a ptxas; or set the path of another one.",
     sources="sglang#14075, TransformerEngine PR2539, triton PR8485",
     tested="facts; the ptxas of Triton 3.6.0, 3.7.1 and 3.9.0 were asked for sm_103a; no such GPU",
 )
@@ -124,12 +124,12 @@ def ptxas_before_gb300(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 
 @cause(
     "G05",
-    "the ptxas of Triton knows Rubin",
+    "Triton's ptxas supports Rubin",
     explains=("kernel:failed",),
     why="torch's code for sm_100 runs on Rubin (sm_107). Triton compiles for sm_107a, which the ptxas of CUDA 13.2 "
-    "does not know yet.",
+    "does not support yet.",
     example="ptxas fatal: Value 'sm_107a' is not defined for option 'gpu-name'",
-    fix="Take Triton 3.9 or later (torch 2.15), or name another ptxas.",
+    fix="Install Triton 3.9 or later (torch 2.15), or set the path of another ptxas.",
     sources="flashinfer#4217",
     tested="facts; of the ptxas of Triton 3.6.0, 3.7.1 and 3.9.0 only the last one knows sm_107a; no such GPU",
 )
@@ -148,7 +148,8 @@ def _unknown_to_ptxas(facts: HostFacts, sm: int) -> Iterator[Finding]:
     if ptxas is None or not ptxas.knows or target(sm) in ptxas.knows:
         return
     yield Finding(
-        f"the ptxas of Triton {triton.version} ({ptxas.version}) does not know {target(sm)}; torch itself runs there",
+        f"Triton {triton.version} uses ptxas {ptxas.version}, which does not support {target(sm)}; torch itself runs "
+        "there",
         (
             Evidence("GPU", str(gpu.product), gpu.source),
             Evidence("ptxas", f"{ptxas.version}, newest {ptxas.knows[-1]}", ptxas.path),
@@ -162,8 +163,8 @@ def _unknown_to_ptxas(facts: HostFacts, sm: int) -> Iterator[Finding]:
     "G06",
     "extension libraries have code for the GPU",
     Severity.WARNING,
-    why="Code with the suffix a (sm_90a, sm_100a) runs on exactly its own GPU. Libraries of attention and matrix "
-    "kernels often have nothing else, and fail on the next one at the first call.",
+    why="Code with the suffix a (sm_90a, sm_100a) runs only on exactly that GPU. Libraries of attention and matrix "
+    "kernels often contain nothing else, and fail at the first call on the next generation.",
     example="an attention library with sm_90a alone, on a B200",
     fix="Install a build of the library for this GPU.",
     sources="flash-attention PR2257",
@@ -181,7 +182,7 @@ def extension_without_code(facts: HostFacts, _expectations: Any) -> Iterator[Fin
                 f"{extension.distribution} has no code for {', '.join(lacking)}",
                 (Evidence("code", " ".join(extension.labels), extension.member), gpu_names(facts)),
                 Fix(
-                    f"Install a build of {extension.distribution} for this GPU, or build it here with "
-                    "TORCH_CUDA_ARCH_LIST naming the GPU."
+                    f"Install a build of {extension.distribution} for this GPU, or build it on this host with "
+                    "TORCH_CUDA_ARCH_LIST set to the GPU."
                 ),
             )

@@ -21,7 +21,7 @@ from wheel_checks.rules.host.cause import Layer, rule_id
 
 UNRECOGNISED = "DOC901"
 HARMLESS = "harmless:"
-MORE = "Give more of the log, from its beginning: the first error says most, and the last line least."
+MORE = "Provide more of the log, from its beginning: the first error says most, the last line least."
 
 _NO_CUDA = "Torch not compiled with CUDA enabled"
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -107,19 +107,19 @@ def recognise(log: Log) -> tuple[Recognition, ...]:
 
 @rule(
     UNRECOGNISED,
-    "the log has a text that is known",
+    "the log contains an error text with a known cause",
     why="Most failures of an installation end in one of a few hundred texts, and each text has few causes. Of several "
-    "in one log the deepest layer comes first, as in a diagnosis of the doctor: a driver that fails makes torch, and "
-    "then Triton, fail. A text is no proof: the doctor, on that machine, has more to go by. Where no text is known the "
+    "in one log the deepest layer is reported first, as the doctor does: a driver that fails makes torch, and then "
+    "Triton, fail. A text is no proof: the doctor, run on that host, has more evidence. Where no text is known the "
     "answer is undecided (exit code 3).",
-    example="none of 12 lines has a text of a known cause",
-    fix="Give more of the log, or run `wheelproof doctor` on the machine of the log.",
+    example="none of 12 lines contains an error text with a known cause",
+    fix="Provide more of the log, or run `wheelproof doctor` on the host of the log.",
     kind="log",
 )
 def unrecognised(log: Log, _expectations: Any) -> Iterator[Finding]:
     """Nothing is known of the log: it is undecided, with the next step."""
     if not recognise(log):
-        steps = (Command(("wheelproof", "doctor"), "on the machine of the log"),)
+        steps = (Command(("wheelproof", "doctor"), "on the host of the log"),)
         yield Finding(nothing_known(log), fix=Fix(MORE, steps), undecided=True)
 
 
@@ -127,7 +127,7 @@ def nothing_known(log: Log) -> str:
     """Why nothing of a log is known, in a sentence."""
     if log.is_empty:
         return "the log is empty"
-    return f"none of {log.line_count:,} lines has a text of a known cause"
+    return f"none of {log.line_count:,} lines contains an error text with a known cause"
 
 
 def rule_of(entry: Mapping[str, Any]) -> str:

@@ -72,14 +72,14 @@ def variable_shown(facts: HostFacts, name: str) -> Evidence:
 def of_driver(version: str, name: str) -> Word:
     """A package of the driver's version: ``{branch}`` and ``{version}`` in its name are filled in."""
     if not _DRIVER_VERSION.fullmatch(version):
-        return NoCommand(f"{version!a} is not the version of a driver")
+        return NoCommand(f"{version!a} is not a driver version")
     return name.format(branch=version.partition(".")[0], version=version)
 
 
 def of_kernel(release: str, name: str) -> Word:
     """A package, or an argument, of this release of the kernel: ``{release}`` in its name is filled in."""
     if not _KERNEL_RELEASE.fullmatch(release):
-        return NoCommand(f"{release!a} is not the release of a kernel")
+        return NoCommand(f"{release!a} is not a kernel release")
     return name.format(release=release)
 
 

@@ -70,16 +70,17 @@ def driver_missing(facts: HostFacts) -> Iterator[Finding]:
     if not any(gpu.driver in modules for gpu in gpus):
         fix = _load_driver(facts, gpus[0])
         yield Finding(
-            f"no driver holds the {maker} GPU: it takes {' or '.join(modules)}",
+            f"the {maker} GPU has no driver: it needs {' or '.join(modules)}",
             (shown(gpus[0]), Evidence("modules", ", ".join(facts.other_drivers.modules) or "none", "/sys/module")),
             fix,
         )
     elif maker == "AMD" and not in_container(facts) and _error(facts.other_drivers, KFD) == "ENOENT":
         yield Finding(
-            f"amdgpu holds the GPU, and there is no {KFD}: this kernel does not offer its GPUs for computing",
+            f"the GPU is bound to amdgpu, but {KFD} is missing: this kernel does not support computing on the GPU",
             (shown(gpus[0]), Evidence(KFD, "ENOENT", "open()")),
             Fix(
-                "Take a kernel with CONFIG_HSA_AMD, or ROCm's own release of amdgpu; the kernel's log may say why.",
+                "Use a kernel with CONFIG_HSA_AMD, or ROCm's own release of amdgpu; the kernel log may show the "
+                "reason.",
                 (Pipe((("sudo", "dmesg"), ("grep", "-i", "kfd"))),),
             ),
         )
@@ -89,19 +90,19 @@ def _load_driver(facts: HostFacts, gpu: PciDevice) -> Fix:
     row = intel_row(gpu)
     module = str(row["module"]) if row else "amdgpu" if gpu.maker == "AMD" else ""
     if gpu.driver:
-        return Fix(f"{gpu.driver} holds it: give it back to {module or 'i915 or xe'}, and start again.")
+        return Fix(f"The GPU is bound to {gpu.driver}: bind it to {module or 'i915 or xe'} again.")
     if in_container(facts):
-        return Fix(f"Load {module or 'its module'} on the host of this container, then start the container again.")
+        return Fix(f"Load {module or 'its module'} on the container's host, then start the container again.")
     kernel = "" if isinstance(facts.system, Unavailable) else facts.system.kernel
     own = version_or_none(".".join(re.findall(r"\d+", kernel)[:2]))
     if row and row["kernel"] and own is not None and own < Version(row["kernel"]):
         return Fix(
-            f"Linux {own} does not drive the {row['name']}: {module} does from {row['kernel']} on. Install a newer "
+            f"Linux {own} does not support the {row['name']}: {module} does from {row['kernel']} on. Install a newer "
             "kernel, and reboot."
         )
     if row and not row["kernel"]:
         return Fix(f"Install Intel's own release of {module} for the {row['name']} (Intel, dgpu-docs), and reboot.")
-    return Fix("Load it.", (Command(("sudo", "modprobe", module)),) if module else ())
+    return Fix("Load the module.", (Command(("sudo", "modprobe", module)),) if module else ())
 
 
 # E01: a container without the nodes; C15: nodes that this user may not open
@@ -120,9 +121,9 @@ def container_without_nodes(facts: HostFacts) -> Iterator[Finding]:
     kind = need(facts.container).kind
     if missing and any(gpu.driver in _DRIVERS[maker] for gpu in gpus):
         yield Finding(
-            f"the {kind} container was started without the {maker} GPU: it lacks {joined(missing)}",
+            f"the {kind} container was started without the {maker} GPU: {joined(missing)} is missing",
             (shown(gpus[0]), Evidence("container", kind, ", ".join(need(facts.container).marks))),
-            Fix("Start the container again with the nodes of the GPU.", _start_with_nodes(kind, maker)),
+            Fix("Start the container again with the device nodes of the GPU.", _start_with_nodes(kind, maker)),
         )
 
 
@@ -147,7 +148,7 @@ def nodes_denied(facts: HostFacts) -> Iterator[Finding]:
         return  # a second GPU may be another user's
     node = denied[0]
     yield Finding(
-        f"this user may not open {node.path}: mode {node.mode}, {node.owner}:{node.group}",
+        f"this user has no access to {node.path}: mode {node.mode}, {node.owner}:{node.group}",
         tuple(Evidence(n.path, f"{n.error}, mode {n.mode}, {n.owner}:{n.group}", "open()") for n in denied[:3]),
         _join_groups(facts, denied),
     )
@@ -158,13 +159,13 @@ def _join_groups(facts: HostFacts, denied: list[DeviceNode]) -> Fix:
     if in_container(facts):
         options = tuple(f"--group-add={group}" for group in groups if _NAME.fullmatch(group))
         return Fix(
-            f"Start the container with the {'groups' if len(groups) > 1 else 'group'} of the nodes.",
+            f"Start the container with the {'groups' if len(groups) > 1 else 'group'} of the device nodes.",
             (Options(_DOCKER, options),) if options else (),
         )
     user = "" if isinstance(facts.system, Unavailable) else facts.system.user
     add: Step = NoCommand("the user, or the group of the nodes, has no plain name")
     if _NAME.fullmatch(user) and all(map(_NAME.fullmatch, groups)) and "root" not in groups:
-        add = Command(("sudo", "usermod", "-aG", ",".join(groups), user), "it counts from the next login on")
+        add = Command(("sudo", "usermod", "-aG", ",".join(groups), user), "takes effect at the next login")
     return Fix(f"Add this user to {joined(groups)}.", (add,))
 
 
@@ -189,7 +190,7 @@ def level_zero_missing(facts: HostFacts) -> Iterator[Finding]:
         elif os_id == "fedora":
             commands = (Command(("sudo", "dnf", "install", *_LEVEL_ZERO_FEDORA)),)
         yield Finding(
-            f"Level Zero is not complete: there is no {joined([f'{name} ({_LEVEL_ZERO[name]})' for name in missing])}",
+            f"Level Zero is incomplete: {joined([f'{name} ({_LEVEL_ZERO[name]})' for name in missing])} is missing",
             (shown(gpus[0]), *(Evidence(name, "no such file", "the folders of libraries") for name in missing)),
             Fix("Install Intel's compute runtime with Level Zero.", commands),
         )
@@ -205,11 +206,11 @@ def hidden(facts: HostFacts) -> Iterator[Finding]:
         value = facts.variables.get(name)
         if value is not None and count and _selects_none(name, value, count):
             state = f"is {value.strip()!r}" if value.strip() else "is empty"
-            yield _hiding(facts, name, f"{name} {state}: that selects none of the {gpus[0].maker} GPUs")
+            yield _hiding(facts, name, f"{name} {state}, which hides all {gpus[0].maker} GPUs")
             return
     selector = facts.variables.get("ONEAPI_DEVICE_SELECTOR", "")
     if torch.xpu and selector and not re.search(r"(?:^|;)(?:level_zero|\*):(?!cpu|fpga)", selector, re.IGNORECASE):
-        message = f"ONEAPI_DEVICE_SELECTOR is {selector!r}: that leaves no GPU of Level Zero"
+        message = f"ONEAPI_DEVICE_SELECTOR is {selector!r}, which hides all Level Zero GPUs"
         yield _hiding(facts, "ONEAPI_DEVICE_SELECTOR", message)
 
 
@@ -238,7 +239,7 @@ def wrong_build(facts: HostFacts) -> Iterator[Finding]:
         return
     name = "CUDA (NVIDIA)" if torch.cuda else "ROCm (AMD)" if torch.hip else "XPU (Intel)"
     if known := build_of_others(facts):
-        message = f"torch {torch.version} is built for {name}, and the GPU is {known.device.maker}'s"
+        message = f"torch {torch.version} is built for {name}, but the GPU is made by {known.device.maker}"
         yield Finding(message, (version_file(torch), shown(known.device), *_targets(facts)), reinstall_torch(facts))
 
 
@@ -261,8 +262,8 @@ def no_code(facts: HostFacts) -> Iterator[Finding]:
         return
     row = rocm_build(target)
     fix = Fix(
-        f"No build of torch on PyTorch's index has code for {target}: take one that AMD builds for it (ROCm, TheRock), "
-        f"or build torch from source. {OVERRIDE} makes the GPU run code of another one, and may hang it."
+        f"No build of torch on PyTorch's index has code for {target}: use one of AMD's (ROCm, TheRock), or build torch "
+        f"from source. {OVERRIDE} makes the GPU run code for another target, which may hang it."
     )
     if row:
         fix = reinstall_torch(facts)
@@ -275,7 +276,7 @@ def _only_some(facts: HostFacts, torch: TorchFiles, target: str) -> Finding:
     return Finding(
         f"torch {torch.version} has no code for {target}, one of the GPUs here",
         (code_list(torch), *_targets(facts)),
-        Fix("Show ROCm the others alone.", (export(_HIDING[0], ",".join(good)),)),
+        Fix("Expose only the other GPUs to ROCm.", (export(_HIDING[0], ",".join(good)),)),
     )
 
 
@@ -287,14 +288,14 @@ def override(facts: HostFacts) -> Iterator[Finding]:
         return
     target = overridden_target(facts)
     if not target:
-        message = f"{OVERRIDE} is {value!r}, which is no version such as 11.0.0"
+        message = f"{OVERRIDE} is {value!r}; expected a version such as 11.0.0"
     elif all(gpu.target == target for gpu in gpus):
         return
     else:
         other = next(gpu.target for gpu in gpus if gpu.target != target)
         message = f"{OVERRIDE} makes the GPU {other} run code for {target}"
     lacking = [gpu.target for gpu in gpus if not has_code(torch.architectures, gpu.target)]
-    after = f"torch has no code for {lacking[0]} itself, though." if lacking else "torch has code for the GPU itself."
+    after = f"torch has no code for {lacking[0]} itself, however." if lacking else "torch has code for the GPU itself."
     yield Finding(
         message,
         (variable_shown(facts, OVERRIDE), *_targets(facts), code_list(torch)),

@@ -37,7 +37,7 @@ def gpu_names(facts: HostFacts) -> Evidence:
     """The GPUs, with their compute capabilities where they are known."""
     gpus = host_gpus(facts)
     names = dict.fromkeys(str(gpu.product) if gpu.sm else gpu.name for gpu in gpus)
-    return Evidence("GPU", ", ".join(names) or "its name is not known", gpus[0].source if gpus else "")
+    return Evidence("GPU", ", ".join(names) or "unknown product", gpus[0].source if gpus else "")
 
 
 def driver_shown(driver: DriverCuda) -> Evidence:

@@ -18,14 +18,14 @@ from wheel_checks.registry import rule
 from wheel_checks.rules.host.cause import CAUSES, KIND, Cause, Layer
 
 TORCH_MISSING, GPUS_EXPECTED, CPU_COMPUTES = "DOC002", "DOC003", "DOC004"
-_NOTHING_EXPECTED: Unavailable | HostExpectation = Unavailable("nothing was expected (--expect)")
+_NOTHING_EXPECTED: Unavailable | HostExpectation = Unavailable("no GPUs were expected (--expect)")
 _LOOK_FOR_IT = Fix(
-    "Compare with what the driver lists: a GPU that it does not list is missing, or is not given to this container.",
+    "Compare with what the driver lists: a GPU that it does not list is missing, or was not given to this container.",
     (Command(("nvidia-smi", "-L")),),
 )
 
 REPORT = Fix(
-    "keep the facts, from which names, tokens and identifiers are removed, and report them together with this message",
+    "save the facts, from which names, tokens and identifiers are removed, and report them together with this message",
     (Command(("wheelproof", "doctor", "--save-facts", "facts.json")),),
 )
 
@@ -33,25 +33,25 @@ REPORT = Fix(
 @rule(
     "DOC000",
     "every symptom has a known cause",
-    why="A doctor that guesses is worse than one that says that it does not know. A symptom that no finding explains "
-    "makes the diagnosis undecided (exit code 3), with the raw facts that were observed.",
-    example="cuInit gives 719, and nothing that was looked at explains it",
+    why="A wrong cause is worse than an undecided diagnosis. A symptom that no finding explains makes the diagnosis "
+    "undecided (exit code 3), with the raw facts that were observed.",
+    example="cuInit returned 719, and no finding explains it",
     fix="Report the facts (`wheelproof doctor --save-facts FILE`): they become a test, and the cause a rule.",
     kind="symptom",
 )
 def unexplained_symptom(facts: UnexplainedSymptom, _expectations: Expectations) -> Iterator[Finding]:
     """The symptom itself; this rule is asked only when nothing explains it."""
     evidence = tuple(Evidence(label, value) for label, value in facts.observed)
-    yield Finding(f"{facts.phrase}, and no known cause explains it", evidence, REPORT, undecided=True)
+    yield Finding(f"{facts.phrase}; no known cause explains it", evidence, REPORT, undecided=True)
 
 
 @rule(
     "DOC001",
-    "everything that was asked for could be read",
-    why="What was not read cannot be judged: a reader that ran out of time or crashed leaves the diagnosis undecided "
+    "every requested fact was read",
+    why="Facts that were not read cannot be judged: a reader that timed out or crashed leaves the diagnosis undecided "
     "(exit code 3) unless a cause was found without it.",
-    example="the section cuda was not read: the time of --timeout was over",
-    fix="Give it more time (--timeout SECONDS); a reader that crashed is a defect of wheelproof, please report it.",
+    example="the section cuda was not read: the timeout (--timeout) was reached",
+    fix="Increase the timeout (--timeout SECONDS); a reader that crashed is a bug in wheelproof, please report it.",
     kind=KIND,
 )
 def unread_section(facts: HostFacts, _expectations: Expectations) -> Iterator[Finding]:
@@ -66,11 +66,11 @@ CAUSES[TORCH_MISSING] = Cause("", Layer.TRITON, ("torch:missing",))  # whatever 
 @rule(
     TORCH_MISSING,
     "torch is installed",
-    why="Several environments on one machine are the rule, and the one that is looked at may not be the one that is "
-    "meant: the finding says which interpreter it was, and why that one. A torch that an import finds, and that has no "
-    "metadata (dist-info), is not installed for pip and uv: the next install puts another one in its place.",
+    why="Many hosts have several environments, and the one that was examined may not be the intended one: the finding "
+    "names the interpreter, and why it was chosen. A torch that can be imported but has no metadata (dist-info) is not "
+    "installed for pip and uv: the next install puts another one in its place.",
     example="torch is not installed for /usr/bin/python3",
-    fix="Name the interpreter that is meant (--python PATH), or install torch for this one.",
+    fix="Select the intended interpreter (--python PATH), or install torch for this one.",
     kind=KIND,
 )
 def torch_missing(facts: HostFacts, _expectations: Expectations) -> Iterator[Finding]:
@@ -85,13 +85,16 @@ def torch_missing(facts: HostFacts, _expectations: Expectations) -> Iterator[Fin
         yield Finding(
             f"torch {probe.version} in {probe.path} has no metadata: for pip and uv it is not installed",
             (Evidence("interpreter", interpreter.path, interpreter.found), where),
-            replace(advised, summary=f"Install it, so that nothing replaces it unseen. {advised.summary}"),
+            replace(advised, summary=f"Install it, so that it is not replaced silently. {advised.summary}"),
         )
         return
     yield Finding(
         f"torch is not installed for {interpreter.path}",
         (Evidence("interpreter", interpreter.path, interpreter.found), where),
-        replace(advised, summary=f"If another interpreter is meant, name it: --python PATH. Else: {advised.summary}"),
+        replace(
+            advised,
+            summary=f"If another interpreter is intended, select it with --python PATH. Otherwise: {advised.summary}",
+        ),
     )
 
 
@@ -100,11 +103,11 @@ CAUSES[GPUS_EXPECTED] = Cause("", Layer.HARDWARE, (), certain=True)
 
 @rule(
     GPUS_EXPECTED,
-    "the host has the GPUs that are expected",
-    why="A GPU that is missing from a node, or a node of another kind, fails nothing by itself: work is only slower. "
-    'What the host should have is known to its user alone (`--expect gpu`, `--expect "4 x GB200"`).',
+    "the host has the expected GPUs",
+    why="A GPU that is missing from a node, or a node of another kind, causes no error by itself: work is only slower. "
+    'Only the user knows what the host should have (`--expect gpu`, `--expect "4 x GB200"`).',
     example="expected: 2 x H200; found: NVIDIA H200",
-    fix="Look for the missing GPU with nvidia-smi and in the kernel's log; in a container or a job, request all.",
+    fix="Look for the missing GPU with nvidia-smi and in the kernel log; in a container or a job, request all GPUs.",
     kind=KIND,
 )
 def gpus_expected(facts: HostFacts, expectations: Expectations) -> Iterator[Finding]:
@@ -114,11 +117,11 @@ def gpus_expected(facts: HostFacts, expectations: Expectations) -> Iterator[Find
         return
     gpus = gpus_of(facts)
     if isinstance(gpus, Unavailable):
-        yield Finding(f"which GPUs the host has is not known: {gpus.reason}", undecided=True)
+        yield Finding(f"the GPUs of the host are unknown: {gpus.reason}", undecided=True)
     elif why := mismatch(expected, gpus):
         yield Finding(why, fix=_LOOK_FOR_IT)
     elif any(expected.accepts(gpu) is None for gpu in gpus):
-        yield Finding(f"whether these are {expected} is not known: {counted(gpus)}", undecided=True)
+        yield Finding(f"not proven that the GPUs are {expected}: {counted(gpus)}", undecided=True)
 
 
 CAUSES[CPU_COMPUTES] = Cause("", Layer.CODE, ())
@@ -126,15 +129,15 @@ CAUSES[CPU_COMPUTES] = Cause("", Layer.CODE, ())
 
 @rule(
     CPU_COMPUTES,
-    "torch computes on the CPU",
-    why="Where no GPU is used, the CPU does the work. A product that is wrong there points to memory, or to a library "
-    "for another CPU.",
+    "torch computes correctly on the CPU",
+    why="Without a GPU the work is done on the CPU. A wrong product points to faulty memory, or to a library for "
+    "another CPU.",
     example="the product of two matrices is wrong by 2",
-    fix="Reinstall torch; where that does not help, test the memory of the host.",
+    fix="Reinstall torch; if that does not help, test the memory of the host.",
     kind=KIND,
 )
 def computes_on_cpu(facts: HostFacts, _expectations: Expectations) -> Iterator[Finding]:
     """Nothing where it was not tried, which leaves the answer open."""
     probe = need(facts.torch)
     if probe.computes_on_cpu:
-        yield Finding(f"torch {probe.version} does not compute on the CPU: {probe.computes_on_cpu}")
+        yield Finding(f"torch {probe.version} does not compute correctly on the CPU: {probe.computes_on_cpu}")

@@ -33,11 +33,11 @@ cause = causes_in(Layer.VISIBILITY)
 
 @cause(
     "F01",
-    "no variable hides every GPU",
+    "no environment variable hides every GPU",
     explains=(*NO_GPU, "torch:unavailable", "torch:init"),
     why="An empty CUDA_VISIBLE_DEVICES, or -1, hides all GPUs from CUDA, while nvidia-smi, which does not read it, "
-    "shows them. It is often left behind by a line in a start-up file that once kept a program off the GPU. ROCm "
-    "reads ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES, Intel's runtime ZE_AFFINITY_MASK and ONEAPI_DEVICE_SELECTOR.",
+    "lists them. It is often left behind in a start-up file that once kept a program off the GPU. ROCm reads "
+    "ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES, Intel's runtime ZE_AFFINITY_MASK and ONEAPI_DEVICE_SELECTOR.",
     example='CUDA_VISIBLE_DEVICES="" python train.py',
     fix="Unset the variable, and remove it from the file that sets it.",
     sources="pytorch/examples#115, AReaL PR38",
@@ -59,17 +59,17 @@ def hidden(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     state = f'is "{value.strip()}"' if value.strip() else "is empty"
     evidence = (_setting(facts, value), *_proof(trial), Evidence("cuInit", error_text(cuda.code), cuda.library))
-    yield Finding(f"{VARIABLE} {state}: that hides every GPU from CUDA", evidence, _unset(facts))
+    yield Finding(f"{VARIABLE} {state}, which hides every GPU from CUDA", evidence, _unset(facts))
 
 
 @cause(
     "F02",
-    "CUDA_VISIBLE_DEVICES names GPUs that exist",
+    "CUDA_VISIBLE_DEVICES lists GPUs that exist",
     explains=(*NO_GPU, "cuda:fewer", "torch:unavailable", "torch:init"),
-    why="CUDA reads the list up to the first entry that is invalid, and silently ignores the rest; an entry that is "
-    "there twice makes it ignore all. A number that is too high, or the UUID of another machine, thus hides GPUs.",
+    why="CUDA reads the list up to the first invalid entry and silently ignores the rest; a duplicate entry makes it "
+    "ignore the whole list. A number that is too high, or a UUID of another host, therefore hides GPUs.",
     example="CUDA_VISIBLE_DEVICES=0,9,1 on a machine with eight GPUs shows one GPU",
-    fix="Name GPUs that `nvidia-smi -L` lists, by number or UUID.",
+    fix="List GPUs that `nvidia-smi -L` shows, by number or UUID.",
     sources="pytorch PR92315",
     tested="stub drivers that read the variable as CUDA does",
 )
@@ -83,27 +83,27 @@ def names_no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     gpus, trial = nvml_gpus(facts), _trial(facts)
     selection = read_selection(value, [gpu.uuid for gpu in gpus])
     if gpus and selection.invalid:
-        message = f'{VARIABLE} is "{value}", and CUDA ignores it from "{selection.invalid}" on: {selection.why}'
+        message = f'{VARIABLE} is "{value}", but CUDA ignores it from "{selection.invalid}" on: {selection.why}'
         if not selection.chosen:
             message = f'{VARIABLE} is "{value}", which selects no GPU: {selection.why}'
     elif trial and trial.proves:
-        message = f'{VARIABLE} is "{value}", and CUDA finds no such device'
+        message = f'{VARIABLE} is "{value}", but CUDA finds no such device'
     else:
         return
     seen = Evidence("CUDA sees", plural(len(cuda.gpus), "GPU"), cuda.library)
     there = len(gpus) or (trial.after[1] if trial else 0)
     right = Export(VARIABLE, ",".join(str(number) for number in range(there)))
-    fix = Fix(f"Name GPUs that exist{_where_set(facts)}.", (LIST_GPUS, right))
+    fix = Fix(f"List GPUs that exist{_where_set(facts)}.", (LIST_GPUS, right))
     yield Finding(message, (_setting(facts, value), *_proof(trial), seen), fix)
 
 
 @cause(
     "F03",
-    "a GPU in MIG mode has instances",
+    "a GPU in MIG mode has MIG instances",
     explains=(*NO_GPU, "cuda:fewer", "torch:unavailable", "torch:init"),
-    why="In MIG mode a GPU is used through its instances only. After MIG was enabled (and after each reboot, since "
-    "instances are not kept) there aren't any, and CUDA does not see the GPU at all.",
-    example="nvidia-smi shows MIG M. Enabled and no MIG devices; cuInit gives 100",
+    why="In MIG mode a GPU is used only through its instances. After MIG was enabled (and after each reboot, since "
+    "instances are not kept) it has no instances, and CUDA does not see the GPU at all.",
+    example="nvidia-smi shows MIG M. Enabled and no MIG devices; cuInit returns 100",
     fix="Create GPU and compute instances, or disable MIG.",
     sources="pytorch#115340",
     tested="stub drivers; no GPU in MIG mode",
@@ -115,7 +115,7 @@ def mig_without_instances(facts: HostFacts, _expectations: Any) -> Iterator[Find
     if not empty or not ((_sees_none(cuda) and len(empty) == len(gpus)) or "cuda:fewer" in symptoms(facts)):
         return
     yield Finding(
-        f"{_names(empty)}: in MIG mode without any instance, and thus invisible to CUDA",
+        f"{_names(empty)}: in MIG mode without instances, and therefore invisible to CUDA",
         tuple(Evidence(f"GPU {gpu.index}", "MIG enabled, 0 MIG devices", "NVML") for gpu in empty),
         _divide_or_not(",".join(str(gpu.index) for gpu in empty)),
     )
@@ -125,21 +125,21 @@ def _divide_or_not(indices: str) -> Fix:
     profiles = shell(Command((*_MIG, "-i", indices, "-lgip")))
     create = shell(Command((*_MIG, "-i", indices, "-cgi", "9,9", "-C")))
     summary = (
-        f"Use the GPU as a whole; or divide it into instances: `{profiles}` shows which profiles there are, and "
+        f"Use the GPU as a whole; or divide it into instances: `{profiles}` shows the available profiles, and "
         f"`{create}` creates two instances of profile 9."
     )
-    return Fix(summary, (Command(("sudo", "nvidia-smi", "-i", indices, "-mig", "0"), "to use it as a whole"),))
+    return Fix(summary, (Command(("sudo", "nvidia-smi", "-i", indices, "-mig", "0"), "to use the GPU as a whole"),))
 
 
 @cause(
     "F04",
-    "a process that wants several GPUs does not run in MIG mode",
+    "a process that uses several GPUs does not run in MIG mode",
     Severity.WARNING,
     explains=("cuda:fewer", "torch:init", "torch:compute"),
-    why="A process can use one MIG device. CUDA shows the first one, and nothing else, whatever NVML counts; a program "
-    "that takes NVML's number fails.",
+    why="A process can use one MIG device. CUDA shows only the first one, whatever NVML counts; a program that uses "
+    "NVML's count fails.",
     example="device < num_gpus INTERNAL ASSERT FAILED",
-    fix="Name the MIG device that is meant, one for each process; disable MIG for a process that needs whole GPUs.",
+    fix="Set the MIG device for each process; disable MIG for a process that needs whole GPUs.",
     sources="pytorch#130181, pytorch#102715, pytorch#95784",
     tested="stub drivers; no GPU in MIG mode",
 )
@@ -152,11 +152,11 @@ def one_mig_device(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     devices = sum(gpu.mig_devices or 0 for gpu in divided)
     yield Finding(
-        f"MIG is enabled: of {devices} MIG devices CUDA shows a process one",
+        f"MIG is enabled: CUDA shows a process one of {devices} MIG devices",
         tuple(Evidence(f"GPU {gpu.index}", f"{gpu.mig_devices} MIG devices", "NVML") for gpu in divided),
         Fix(
-            f"Name the MIG device that is meant in {VARIABLE}, for each process its own: the command shows their "
-            "UUIDs, which begin with MIG-.",
+            f"Set {VARIABLE} to a different MIG device for each process: the command shows their UUIDs, which begin "
+            "with MIG-.",
             (LIST_GPUS,),
         ),
     )
@@ -164,12 +164,12 @@ def one_mig_device(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "F05",
-    "the GPU's compute mode lets this process in",
+    "the GPU's compute mode admits this process",
     explains=("cuda:46", "torch:init", "torch:compute", "kernel:failed"),
-    why="In the mode EXCLUSIVE_PROCESS one process may use the GPU, in PROHIBITED none. Counting devices still works, "
-    "so that torch.cuda.is_available() is True and the first computation fails.",
+    why="In the mode EXCLUSIVE_PROCESS only one process may use the GPU, in PROHIBITED no process. Counting devices "
+    "still works, so that torch.cuda.is_available() is True and the first computation fails.",
     example="CUDA error: all CUDA-capable devices are busy or unavailable",
-    fix="Set the mode DEFAULT, or end the process that has the GPU, or let MPS share it.",
+    fix="Set the mode DEFAULT, or end the process that holds the GPU, or share it through MPS.",
     sources="pytorch#3871, pytorch#2704",
     tested="stub drivers and facts; the mode was not changed on a real GPU",
 )
@@ -189,7 +189,7 @@ def exclusive(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         f"{_names([gpu])} is in compute mode {MODES[gpu.compute_mode]}{held}",
         (Evidence("compute mode", MODES[gpu.compute_mode], "NVML"), *says),
         Fix(
-            "Let several processes use the GPU (an administrator may have meant it otherwise).",
+            "Let several processes use the GPU (an administrator may have set the mode on purpose).",
             (Command(("sudo", "nvidia-smi", "-i", str(gpu.index), "-c", "DEFAULT")),),
         ),
     )
@@ -197,12 +197,12 @@ def exclusive(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "F06",
-    "other processes leave memory on the GPU",
+    "other processes leave memory free on the GPU",
     explains=("cuda:2", "torch:init", "torch:compute", "kernel:failed"),
-    why="A GPU whose memory is held by another process (a notebook that was left running, another user, another "
-    "container) fails at the very first allocation. Processes of other containers hold memory without being listed.",
+    why="On a GPU whose memory is held by another process (a forgotten notebook, another user, another container) the "
+    "very first allocation fails. Processes of other containers hold memory without being listed.",
     example="CUDA out of memory at start, 300 MiB of 140 GiB free",
-    fix="End the process that holds the memory, or take another GPU.",
+    fix="End the process that holds the memory, or use another GPU.",
     sources="generic",
     tested="facts and stub drivers; no GPU was filled",
 )
@@ -217,26 +217,26 @@ def memory_held(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     look = Command(("nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv"))
     if pids:
         look = Command(("ps", "-o", "pid,user,etime,args", "-p", pids))
-    who = f"process {pids.replace(',', ', ')}" if pids else "processes that are not listed here (another container's?)"
+    who = f"process {pids.replace(',', ', ')}" if pids else "processes that are not listed here (of another container?)"
     yield Finding(
         f"{_names([gpu])} is full: {gpu.memory_free >> 20} MiB of {gpu.memory_total >> 20} MiB are free; {who}",
         (
             Evidence("free memory", f"{gpu.memory_free >> 20} MiB", "NVML"),
             Evidence("total memory", f"{gpu.memory_total >> 20} MiB", "NVML"),
-            Evidence("processes", pids or "none is listed", "NVML"),
+            Evidence("processes", pids or "not listed", "NVML"),
         ),
-        Fix("See who holds the memory; end that process, wait for it, or take another GPU.", (look,)),
+        Fix("Find the process that holds the memory; end it, wait for it, or use another GPU.", (look,)),
     )
 
 
 @cause(
     "F07",
-    "the GPU says how much memory it has",
+    "NVML reports the GPU's memory size",
     Severity.NOTE,
-    why="A GPU that shares its memory with the CPU (GB10, Jetson) has no memory to report: NVML answers "
-    "NOT_SUPPORTED and nvidia-smi shows [N/A]. CUDA and torch are fine; tools that insist on a number crash.",
+    why="A GPU that shares its memory with the CPU (GB10, Jetson) has no memory size to report: NVML returns "
+    "NOT_SUPPORTED and nvidia-smi shows [N/A]. CUDA and torch work; tools that require a number crash.",
     example="pynvml.NVMLError_NotSupported: Not Supported",
-    fix="Nothing; where a tool needs the number, it is the machine's memory (/proc/meminfo).",
+    fix="No action is needed; where a tool needs the number, use the host's memory (/proc/meminfo).",
     sources="cosmos#180, gpud PR1170, nvitop PR208",
     tested="stub drivers; no GPU with unified memory",
 )
@@ -245,22 +245,22 @@ def unified_memory(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     gpus = [gpu for gpu in nvml_gpus(facts) if gpu.memory_total is None and not gpu.error]
     if gpus:
         yield Finding(
-            f"harmless: NVML does not say the memory of {_names(gpus)}, which uses the machine's own",
+            f"harmless: NVML does not report a memory size for {_names(gpus)}, which uses the host's memory",
             tuple(Evidence(f"GPU {gpu.index}", error_text(3, "nvml"), "nvmlDeviceGetMemoryInfo") for gpu in gpus),
         )
 
 
 @cause(
     "F08",
-    "no row of GPU memory waits to be replaced",
+    "no row remapping is pending or has failed",
     layer=Layer.HARDWARE,
     explains=("cuda:214", "torch:init", "torch:compute", "kernel:failed"),
     certain=False,
-    why="A GPU replaces rows of memory that had uncorrectable errors, at its next reset; until then they are in use. "
-    "When the replacement itself failed, the GPU is to be exchanged. That programs fail for it is inferred from NVML's "
-    "documentation.",
+    why="At its next reset a GPU remaps memory rows that had uncorrectable ECC errors; until then the faulty rows are "
+    "in use. If the remapping itself failed, the GPU must be replaced. That programs fail because of it is inferred "
+    "from NVML's documentation.",
     example="Xid 63 or 64, CUDA error: uncorrectable ECC error encountered",
-    fix="Take the GPU out of use and reset it; exchange it when remapping has failed.",
+    fix="Take the GPU out of use and reset it; replace it if row remapping has failed.",
     sources="NVML documentation (inferred)",
     tested="stub drivers; no GPU with such errors",
 )
@@ -272,9 +272,9 @@ def rows_to_remap(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     for gpu in nvml_gpus(facts):
         if not (gpu.remap_pending or gpu.remap_failure):
             continue
-        state = "has failed: the GPU is to be exchanged" if gpu.remap_failure else "is pending: the GPU must be reset"
+        state = "has failed: replace the GPU" if gpu.remap_failure else "is pending: reset the GPU"
         yield Finding(
-            f"{_names([gpu])} has memory errors, and the remapping of rows {state}",
+            f"{_names([gpu])} has memory errors, and row remapping {state}",
             (Evidence("remapped rows", "failure" if gpu.remap_failure else "pending", "nvmlDeviceGetRemappedRows"),),
             Fix(
                 "End all processes on the GPU, then reset it.",
@@ -322,7 +322,7 @@ def _where_set(facts: HostFacts) -> str:
     if origin is None:
         return ""
     if origin == "/proc/1/environ":
-        return ", and start the container without it: it comes from the image, or from the options it was started with"
+        return ", and start the container without it: the image or the options of the container set it"
     return f", also in {origin}, which sets it"
 
 
@@ -354,12 +354,13 @@ def _names(gpus: Sequence[NvmlGpu]) -> str:
 
 @cause(
     "F09",
-    "the GPU runs code for its own target",
+    "HSA_OVERRIDE_GFX_VERSION does not make the GPU run code for another target",
     explains=("torch:compute", "torch:unavailable", "torch:init", "torch:hang", "torch:signal", "kernel:failed"),
-    why="HSA_OVERRIDE_GFX_VERSION makes ROCm take every AMD GPU for another one. Where the instructions differ, the "
-    "result is an invalid device function, a page fault, or a hang; and with two kinds of GPUs one of them is wrong.",
+    why="HSA_OVERRIDE_GFX_VERSION makes ROCm treat every AMD GPU as another model. Where the instructions differ, the "
+    "result is an invalid device function, a page fault, or a hang; with two kinds of GPUs it is wrong for at least "
+    "one.",
     example="HSA_OVERRIDE_GFX_VERSION=11.0.0 with a gfx1103: the GPU hangs",
-    fix="Unset the variable; where torch has no code for the GPU, take a build that has.",
+    fix="Unset the variable; where torch has no code for the GPU, use a build that has.",
     sources="pytorch#179653, ROCm/TheRock#1184, ROCm/ROCm#3065",
     tested="facts; no AMD GPU",
 )

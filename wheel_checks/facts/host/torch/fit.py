@@ -77,9 +77,9 @@ def misfit(facts: HostFacts) -> str:
     if torch is None:
         return ""
     if is_cpu_build(torch):
-        return "is a CPU build"
+        return "is a CPU-only build"
     if driver := driver_behind(facts, torch):
-        return f"is built for CUDA {torch.cuda}, while the driver supports {driver.version}"
+        return f"is built for CUDA {torch.cuda}, but the driver supports {driver.version}"
     if gpus := gpus_without_code(facts, torch):
         return f"has no code for {', '.join(str(gpu.product) for gpu in gpus)}"
     return ""

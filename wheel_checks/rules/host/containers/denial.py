@@ -19,11 +19,11 @@ cause = causes_in(Layer.CONTAINER, NO_CUDA)
 
 @cause(
     "E04",
-    "the cgroup lets the device nodes be opened",
-    why="A running container loses its devices when systemd reloads: its cgroup's device rules are written again "
-    "without them. The nodes are there, and opening one gives EPERM; wrong permissions would give EACCES.",
+    "the container's cgroup allows access to the device nodes",
+    why="A running container loses its devices when systemd reloads and rewrites the cgroup's device rules without "
+    "them. The nodes still exist, but opening one fails with EPERM; wrong permissions would give EACCES.",
     example="Failed to initialize NVML: Unknown Error, hours after a good start",
-    fix="Restart the container; create the /dev/char links or use CDI so that it does not come back.",
+    fix="Restart the container. To prevent it, create the /dev/char links or use CDI.",
     sources="nvidia-container-toolkit#48, nvidia-container-toolkit#251",
     tested="facts alone: a cgroup that denies a device cannot be made here",
 )
@@ -35,10 +35,10 @@ def cgroup_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if not denied or not container.kind or "no-cgroups" in options or "SLURM_JOB_ID" in facts.variables:
         return
     yield Finding(
-        f"the container's cgroup denies {denied[0].path}: it is there, and opening it gives EPERM",
+        f"the container's cgroup denies {denied[0].path}: the node exists, but opening it fails with EPERM",
         (container_shown(container), *(Evidence(node.path, node.error, "open()") for node in denied[:4])),
         Fix(
-            "Restart the container. So that it stays: make the links on the host, or start it with CDI.",
+            "Restart the container. To prevent it, create the links on the host, or start the container with CDI.",
             (
                 Command(("sudo", "nvidia-ctk", "system", "create-dev-char-symlinks", "--create-all")),
                 *start_with_gpu(container.kind)[-1:],
@@ -49,10 +49,10 @@ def cgroup_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "E05",
-    "the NVIDIA runtime sets up cgroups",
+    "the NVIDIA runtime configures cgroups",
     why="`no-cgroups = true` is for rootless containers. With Docker as root it leaves the devices denied.",
     example="no-cgroups = true in /etc/nvidia-container-runtime/config.toml",
-    fix="Set it to false and restart Docker; or run rootless.",
+    fix="Set no-cgroups to false and restart Docker, or run Docker rootless.",
     sources="nvidia-container-toolkit#580",
     tested="the real file on a fake root; facts for the symptom",
 )
@@ -64,10 +64,10 @@ def no_cgroups(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     denied = [node for node in need(facts.nodes) if node.error == "EPERM"]
     if denied:
         yield Finding(
-            f"the NVIDIA runtime leaves cgroups alone (no-cgroups = true), and {denied[0].path} is denied",
+            f"the NVIDIA runtime does not configure cgroups (no-cgroups = true), and {denied[0].path} is denied",
             (Evidence("no-cgroups", options["no-cgroups"]), Evidence(denied[0].path, "EPERM", "open()")),
             Fix(
-                "Let it set up cgroups.",
+                "Set no-cgroups to false.",
                 (
                     Command((*_CONFIGURE, "--set", "nvidia-container-cli.no-cgroups=false")),
                     Command(("sudo", "systemctl", "restart", "docker")),
@@ -78,10 +78,10 @@ def no_cgroups(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "E06",
-    "the security label lets the device nodes be opened",
-    why="SELinux confines a container to files with its label, and device nodes have another one.",
+    "the container's security label allows access to the device nodes",
+    why="SELinux confines a container to files with its label, and device nodes have a different one.",
     example="NVML: Insufficient Permissions, in a container on Fedora or RHEL",
-    fix="Allow it by policy, or start the container without label separation.",
+    fix="Allow the access by policy, or start the container without label separation.",
     sources="triton-dev-containers#61",
     tested="facts alone; no machine with SELinux",
 )
@@ -93,11 +93,11 @@ def label_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     denied = [node for node in need(facts.nodes) if node.error == "EACCES" and node.mode.endswith(("6", "7"))]
     if denied:
         yield Finding(
-            f"SELinux denies {denied[0].path}: its mode {denied[0].mode} allows it, the label {container.label} does "
-            "not",
+            f"SELinux denies {denied[0].path}: its mode {denied[0].mode} allows access, the label {container.label} "
+            "does not",
             (Evidence("label", container.label, "/proc/self/attr/current"),),
             Fix(
-                "Start this container without labels; or allow all containers to use devices.",
+                "Start this container without label separation, or allow all containers to use devices.",
                 (
                     Options(PODMAN, ("--security-opt", "label=disable")),
                     Command(("sudo", "setsebool", "-P", "container_use_devices", "1"), "for all containers instead"),
@@ -108,7 +108,7 @@ def label_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "E09",
-    "the sandbox lets CUDA do what it must",
+    "the sandbox allows the system calls that CUDA needs",
     explains=("cuda:304", *TORCH_FAILS),
     why="cuInit creates a memory file (memfd_create) and writes thread names. A seccomp filter or Landlock rule that "
     "denies either makes it fail with 304, while nvidia-smi works.",
@@ -124,13 +124,13 @@ def sandbox_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         shown = ", ".join(f"{name} gives {error}" for name, error in container.denied.items())
         filtered = {0: "none", 1: "strict", 2: "filter"}.get(container.seccomp, str(container.seccomp))
         yield Finding(
-            f"the sandbox denies what CUDA needs: {shown}; cuInit therefore gives 304",
+            f"the sandbox denies what CUDA needs: {shown}; cuInit therefore returned 304",
             (
                 *(Evidence(name, error, "tried") for name, error in container.denied.items()),
                 Evidence("seccomp", filtered, "/proc/self/status"),
             ),
             Fix(
-                "Allow it in the profile; to prove it, run once without a filter.",
+                "Allow the calls in the sandbox's profile; to confirm the cause, run once without a filter.",
                 (Options(DOCKER, ("--security-opt", "seccomp=unconfined", *WITH_GPUS), "once"),),
             ),
         )
@@ -139,9 +139,9 @@ def sandbox_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "E11",
     "the Slurm job has a GPU",
-    why="Slurm gives a job only the GPUs that it asked for: without --gres the nodes are denied, or the list is empty.",
+    why="Slurm gives a job only the GPUs that it requests: without --gres the nodes are denied, or the list is empty.",
     example="srun python train.py, without --gres=gpu:1",
-    fix="Ask for a GPU.",
+    fix="Request a GPU.",
     sources="pyxis#47",
     tested="facts alone; no Slurm here",
 )
@@ -159,19 +159,19 @@ def slurm_without_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
         evidence += [Evidence("CUDA_VISIBLE_DEVICES", repr(visible), "environment")] if visible is not None else []
         evidence += [Evidence(node.path, node.error, "open()") for node in denied[:2]]
         yield Finding(
-            "the Slurm job was given no GPU: neither SLURM_JOB_GPUS nor SLURM_STEP_GPUS is set",
+            "the Slurm job has no GPU: neither SLURM_JOB_GPUS nor SLURM_STEP_GPUS is set",
             tuple(evidence),
-            Fix("Ask for one.", (Options(("srun",), ("--gres=gpu:1",)),)),
+            Fix("Request a GPU.", (Options(("srun",), ("--gres=gpu:1",)),)),
         )
 
 
 @cause(
     "E12",
-    "no orchestrator leaves CUDA_VISIBLE_DEVICES empty",
+    "no orchestrator sets CUDA_VISIBLE_DEVICES to an empty value",
     layer=Layer.VISIBILITY,
     explains=("cuda:100", "cuda:no-device", *TORCH_FAILS),
-    why="Some platforms give a container its GPU through NVIDIA_VISIBLE_DEVICES and set CUDA_VISIBLE_DEVICES to "
-    "nothing, which hides it again.",
+    why="Some platforms give a container its GPU through NVIDIA_VISIBLE_DEVICES and set CUDA_VISIBLE_DEVICES to an "
+    "empty value, which hides the GPU again.",
     example="NVIDIA_VISIBLE_DEVICES=GPU-... next to CUDA_VISIBLE_DEVICES=",
     fix="Unset CUDA_VISIBLE_DEVICES at the start of the job.",
     sources="lilbee PR394",
@@ -192,7 +192,8 @@ def orchestrator_hides(facts: HostFacts, _expectations: Any) -> Iterator[Finding
             if one.variable == "CUDA_VISIBLE_DEVICES" and one.proves
         ]
         yield Finding(
-            f"the container was given {given} (NVIDIA_VISIBLE_DEVICES), and an empty CUDA_VISIBLE_DEVICES hides it",
+            "an empty CUDA_VISIBLE_DEVICES hides the GPUs that the container was given "
+            f"(NVIDIA_VISIBLE_DEVICES={given})",
             (*proof, Evidence("CUDA_VISIBLE_DEVICES", repr(visible), "environment")),
-            Fix("Unset it before anything of CUDA starts.", (Unset(("CUDA_VISIBLE_DEVICES",)),)),
+            Fix("Unset it before CUDA starts.", (Unset(("CUDA_VISIBLE_DEVICES",)),)),
         )

@@ -22,12 +22,12 @@ SMALL_MEMLOCK = 64 << 20  # bytes: registering memory for InfiniBand locks all o
 
 @cause(
     "E13",
-    "shared memory is large enough",
+    "shared memory (/dev/shm) is large enough",
     Severity.WARNING,
     layer=Layer.CONTAINER,
     explains=("torch:signal",),
     why="Data loaders and NCCL share memory through /dev/shm. Docker gives a container 64 MB, and a process that "
-    "touches more dies of a bus error.",
+    "touches more crashes with a bus error.",
     example="Bus error (core dumped) in a DataLoader; NCCL: unhandled system error",
     fix="Start the container with --shm-size=16g or --ipc=host.",
     sources="nixl#441",
@@ -38,16 +38,17 @@ def small_shared_memory(facts: HostFacts, _expectations: Any) -> Iterator[Findin
     limits, container = need(facts.limits), need(facts.container)
     if container.kind and gpus_on_bus(facts) and limits.shm_bytes < SMALL_SHM:
         yield Finding(
-            f"shared memory has {limits.shm_bytes / 1e6:,.0f} MB; what needs more dies of a bus error",
+            f"shared memory (/dev/shm) has {limits.shm_bytes / 1e6:,.0f} MB; a process that needs more crashes with "
+            "a bus error",
             (Evidence("the mount dev/shm", f"{limits.shm_bytes:,} bytes", "statvfs"),),
-            Fix("Start the container with more.", (Options(DOCKER, ("--shm-size=16g", *WITH_GPUS)),)),
+            Fix("Start the container with a larger /dev/shm.", (Options(DOCKER, ("--shm-size=16g", *WITH_GPUS)),)),
             severity=None if "torch:signal" in symptoms(facts) else Severity.NOTE,
         )
 
 
 @cause(
     "E14",
-    "memory may be locked for RDMA",
+    "the limit on locked memory allows RDMA",
     Severity.NOTE,
     layer=Layer.CONTAINER,
     explains=(),
@@ -63,23 +64,23 @@ def small_memory_lock(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     rdma = sorted({"ib_umad", "ib_uverbs", "mlx5_ib", "nvidia_peermem"} & set(driver.modules))
     if rdma and limits.memlock_bytes is not None and limits.memlock_bytes < SMALL_MEMLOCK and gpus_on_bus(facts):
         yield Finding(
-            f"only {limits.memlock_bytes / 1e6:,.0f} MB may be locked, and {', '.join(rdma)} is loaded: registering "
-            "memory for RDMA will fail",
+            f"the limit on locked memory is {limits.memlock_bytes / 1e6:,.0f} MB, and {', '.join(rdma)} is loaded: "
+            "registering memory for RDMA will fail",
             (Evidence("RLIMIT_MEMLOCK", f"{limits.memlock_bytes:,} bytes", "getrlimit"),),
-            Fix("Raise it.", (Options(DOCKER, ("--ulimit", "memlock=-1")),)),
+            Fix("Raise the limit.", (Options(DOCKER, ("--ulimit", "memlock=-1")),)),
         )
 
 
 @cause(
     "E15",
-    "in WSL there is Windows' driver, and it is found",
+    "WSL uses the Windows driver's libcuda",
     layer=Layer.USERSPACE,
     explains=("cuda:*", "nvml:*", *TORCH_FAILS),
-    why="In WSL the driver is Windows'; its libcuda lies in /usr/lib/wsl/lib. A Linux driver that was installed "
-    "inside of WSL shadows it, and without an entry for the loader it is not found.",
+    why="WSL uses the Windows driver, whose libcuda is in /usr/lib/wsl/lib. A Linux driver installed inside WSL "
+    "shadows it, and without an entry in the loader's configuration it is not found.",
     example="libcuda.so.1: cannot open shared object file, in WSL, while nvidia-smi.exe works",
-    fix="Remove the Linux driver from WSL, and let ldconfig know /usr/lib/wsl/lib. For error 500, update the container "
-    "toolkit, or WSL.",
+    fix="Remove the Linux driver from WSL, and add /usr/lib/wsl/lib to the loader's configuration (ldconfig). For "
+    "error 500, update the container toolkit, or WSL.",
     sources="WSL#8587, pytorch#97501, NVIDIA/nvidia-container-toolkit#520",
     tested="facts alone; no Windows here",
 )
@@ -103,11 +104,11 @@ def wsl_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     ]
     if own:
         commands[:0] = _without_linux_driver(facts)
-        message = f"a Linux driver inside of WSL ({own[0].path}) shadows Windows' own in /usr/lib/wsl/lib"
+        message = f"a Linux driver inside WSL ({own[0].path}) shadows the Windows driver in /usr/lib/wsl/lib"
     else:
-        message = "Windows' driver is in /usr/lib/wsl/lib, and the loader does not look there"
+        message = "the Windows driver is in /usr/lib/wsl/lib, where the loader does not search"
     evidence = [Evidence("libcuda.so.1", lib.path, lib.where) for lib in loader.cuda_libraries[:4]]
-    yield Finding(message, tuple(evidence), Fix("Use Windows' driver.", tuple(commands)))
+    yield Finding(message, tuple(evidence), Fix("Use the Windows driver.", tuple(commands)))
 
 
 def _older_than_windows(facts: HostFacts, cuda: CudaProbe) -> Finding:
@@ -115,13 +116,13 @@ def _older_than_windows(facts: HostFacts, cuda: CudaProbe) -> Finding:
     evidence = (Evidence("cuInit", f"{cuda.code} (CUDA_ERROR_NOT_FOUND)", cuda.library),)
     if in_container(facts):
         fix = Fix(
-            "On the host: update the NVIDIA container toolkit to 1.15 or newer, or Docker Desktop, which then mount "
-            "libnvdxgdmal.so.1, and start the container again.",
+            "On the host, update the NVIDIA container toolkit to 1.15 or later, or Docker Desktop, which then mount "
+            "libnvdxgdmal.so.1; then start the container again.",
             (Command(("nvidia-ctk", "--version")),),
         )
-        return Finding("the container lacks a library of Windows' driver (cuInit: 500)", evidence, fix)
-    fix = Fix("In Windows: `wsl --update`, then `wsl --shutdown`; update the driver of Windows, too.")
-    return Finding("WSL is older than the driver of Windows (cuInit: 500)", evidence, fix)
+        return Finding("the container lacks a library of the Windows driver (cuInit: 500)", evidence, fix)
+    fix = Fix("In Windows: `wsl --update`, then `wsl --shutdown`; also update the Windows driver.")
+    return Finding("WSL is older than the Windows driver (cuInit: 500)", evidence, fix)
 
 
 def _without_linux_driver(facts: HostFacts) -> tuple[Step, ...]:
@@ -133,13 +134,13 @@ def _without_linux_driver(facts: HostFacts) -> tuple[Step, ...]:
 
 @cause(
     "E16",
-    "MPS has its daemon",
+    "the MPS control daemon is running where CUDA uses MPS",
     layer=Layer.VISIBILITY,
     explains=("cuda:805", "cuda:807", *TORCH_FAILS),
-    why="When an MPS control pipe is named or left behind, CUDA connects to its daemon; when that is gone, cuInit "
-    "fails.",
+    why="When an MPS control pipe is set or left behind, CUDA connects to the MPS daemon; when the daemon is not "
+    "running, cuInit fails.",
     example="Error 805: MPS client failed to connect to the MPS control daemon",
-    fix="Start the daemon, or remove what is left of it.",
+    fix="Start the daemon, or remove its leftover pipe.",
     sources="ApeRAG#120, vss#70",
     tested="a stub driver for 805; facts of the pipe",
 )
@@ -156,10 +157,10 @@ def mps_without_daemon(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     daemon: tuple[Step, ...] = (Command(("nvidia-cuda-mps-control", "-d")),)
     fix = Fix("Start the daemon.", daemon)
     if "CUDA_MPS_PIPE_DIRECTORY" in facts.variables:
-        without = Unset(("CUDA_MPS_PIPE_DIRECTORY",), "to do without it instead")
-        fix = Fix("Start the daemon, or do without it.", (*daemon, without))
+        without = Unset(("CUDA_MPS_PIPE_DIRECTORY",), "to run without MPS instead")
+        fix = Fix("Start the daemon, or run without MPS.", (*daemon, without))
     yield Finding(
-        f"CUDA wants to go through MPS and cannot reach its daemon (cuInit {cuda.code})",
+        f"CUDA uses MPS, but cannot reach the MPS daemon (cuInit {cuda.code})",
         tuple(evidence),
         fix,
     )

@@ -19,7 +19,7 @@ WITH_GPUS = ("--gpus", "all")
 WITH_CDI = ("--device", "nvidia.com/gpu=all")
 
 _START_WITH_GPU: dict[str, tuple[Step, ...]] = {
-    "kubernetes": (NoCommand("ask for a GPU in the pod's specification: resources.limits: {nvidia.com/gpu: 1}"),),
+    "kubernetes": (NoCommand("request a GPU in the pod's specification: resources.limits: {nvidia.com/gpu: 1}"),),
     "podman": (Options(PODMAN, WITH_CDI),),
     "apptainer": (Options(("apptainer", "run"), ("--nv",)),),
 }
@@ -37,12 +37,12 @@ def start_with_gpu(kind: str) -> tuple[Step, ...]:
 
 @cause(
     "E01",
-    "the container was started with its GPU",
+    "the container was started with a GPU",
     explains=NO_CUDA,
-    why="A container sees the GPU only when it is started with it. The host's kernel module shows through /proc, so "
-    "that it looks as if a driver were there.",
+    why="A container can use a GPU only when it is started with one. The host's kernel module is visible in /proc, so "
+    "that a driver seems to be installed.",
     example="docker run image python train.py, without --gpus",
-    fix="Start the container again with its GPUs; nothing inside of it can add them.",
+    fix="Start the container again with its GPUs; they cannot be added from inside.",
     sources="nvidia-docker#1352; ROCm/ROCm-docker#116",
     tested="facts of a container without device nodes; no real GPU host",
 )
@@ -62,8 +62,8 @@ def started_without_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Findin
     if not driver.version:
         return
     yield Finding(
-        f"the {container.kind} container was started without a GPU: the host runs driver {driver.version}, and there "
-        "is no /dev/nvidiactl",
+        f"the {container.kind} container was started without a GPU: the host runs driver {driver.version}, but "
+        "/dev/nvidiactl is missing",
         (container_shown(container), Evidence("host driver", driver.version, "/proc/driver/nvidia/version")),
         Fix("Start the container again with its GPUs.", start_with_gpu(container.kind)),
     )
@@ -71,11 +71,12 @@ def started_without_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Findin
 
 @cause(
     "E02",
-    "Docker knows the NVIDIA runtime",
+    "Docker has the NVIDIA runtime",
     Severity.WARNING,
     why='Without the NVIDIA container toolkit, `docker run --gpus all` fails with "could not select device driver".',
     example='docker: Error response: could not select device driver "" with capabilities: [[gpu]]',
-    fix="Install the toolkit on the host, register its runtime, and restart Docker. Docker from snap cannot use it.",
+    fix="Install the toolkit on the host, register its runtime, and restart Docker. Docker installed as a snap cannot "
+    "use it.",
     sources="nvidia-docker#1034, nvidia-docker#1642",
     tested="facts alone; no host with Docker and a GPU",
 )
@@ -84,9 +85,9 @@ def toolkit_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     container = need(facts.container)
     if not gpus_on_bus(facts) or container.kind or not container.docker or container.toolkit:
         return
-    snap = " Docker is from snap, which cannot start the NVIDIA runtime." if container.docker == "snap" else ""
+    snap = " The snap of Docker cannot start the NVIDIA runtime." if container.docker == "snap" else ""
     yield Finding(
-        f"Docker is installed and the NVIDIA container toolkit is not: no container gets a GPU.{snap}",
+        f"Docker is installed, but the NVIDIA container toolkit is not: no container can use a GPU.{snap}",
         (Evidence("docker", container.docker),),
         Fix(
             "Install the toolkit and register its runtime.",
@@ -101,11 +102,11 @@ def toolkit_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "E03",
-    "the files that CDI names exist",
+    "the files named in the CDI specifications exist",
     why="A CDI specification lists the driver's files by name, with its version. After a driver update it names files "
-    "that are gone, and containers no longer start, or start without a GPU.",
+    "that no longer exist, and containers do not start, or start without a GPU.",
     example="unresolvable CDI devices nvidia.com/gpu=all",
-    fix="Generate the specification again after every change of the driver.",
+    fix="Regenerate the specification after every driver update.",
     sources="nvidia-container-toolkit, its source; NemoClaw#4016",
     tested="real specification files in JSON and YAML on a fake root",
 )
@@ -118,10 +119,10 @@ def cdi_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         if specification.missing:
             first = specification.missing[0]
             yield Finding(
-                f"{specification.path} names {len(specification.missing)} files that do not exist, the first is "
+                f"{specification.path} names {len(specification.missing)} files that do not exist; the first is "
                 f"{first}",
                 (Evidence("missing", first, specification.path),),
-                Fix("Generate it again.", (_generate(specification.path),)),
+                Fix("Regenerate the specification.", (_generate(specification.path),)),
             )
 
 
@@ -129,18 +130,18 @@ def _generate(file: str) -> Step:
     """Root writes the file, so it must be one of a folder of CDI's."""
     folder, _, name = file.rpartition("/")
     if folder not in _CDI_FOLDERS or not _SPECIFICATION.fullmatch(name):
-        return NoCommand(f"{file!a} is no specification in {_CDI_FOLDERS[0]}")
+        return NoCommand(f"{file!a} is not a specification in {_CDI_FOLDERS[0]}")
     return run("sudo", "nvidia-ctk", "cdi", "generate", f"--output={file}")
 
 
 @cause(
     "E07",
-    "NVIDIA_VISIBLE_DEVICES asks for a GPU",
+    "NVIDIA_VISIBLE_DEVICES requests a GPU",
     explains=NO_CUDA,
-    why="The NVIDIA runtime gives a container the GPUs that NVIDIA_VISIBLE_DEVICES names; void, none or an empty value "
-    "mean no GPU.",
-    example="NVIDIA_VISIBLE_DEVICES=void, which Kubernetes' device plugin sets when no GPU was asked for",
-    fix="Start the container again with NVIDIA_VISIBLE_DEVICES=all, or ask the scheduler for a GPU.",
+    why="The NVIDIA runtime gives a container the GPUs that NVIDIA_VISIBLE_DEVICES names; void, none and an empty "
+    "value mean no GPU.",
+    example="NVIDIA_VISIBLE_DEVICES=void, which Kubernetes' device plugin sets when the pod requests no GPU",
+    fix="Start the container again with NVIDIA_VISIBLE_DEVICES=all, or request a GPU from the scheduler.",
     sources="neutree PR96",
     tested="facts of the variable and the nodes; no real runtime",
 )
@@ -156,7 +157,7 @@ def visible_devices_void(facts: HostFacts, _expectations: Any) -> Iterator[Findi
         f"NVIDIA_VISIBLE_DEVICES={value!r}: the runtime gave this container no GPU",
         (Evidence("NVIDIA_VISIBLE_DEVICES", repr(value), "environment"), container_shown(container)),
         Fix(
-            "Start it again with GPUs.",
+            "Start the container again with GPUs.",
             (Options(DOCKER, (*WITH_GPUS, "-e", "NVIDIA_VISIBLE_DEVICES=all")),)
             if container.kind != "kubernetes"
             else start_with_gpu("kubernetes"),
@@ -168,8 +169,8 @@ def visible_devices_void(facts: HostFacts, _expectations: Any) -> Iterator[Findi
     "E08",
     "the container has the driver's compute libraries",
     explains=("cuda:-1", *TORCH_FAILS),
-    why="NVIDIA_DRIVER_CAPABILITIES says which of the driver's libraries a container gets. With utility alone there is "
-    "nvidia-smi and no libcuda.so.1.",
+    why="NVIDIA_DRIVER_CAPABILITIES selects the driver libraries that a container gets. With utility alone, nvidia-smi "
+    "is there but libcuda.so.1 is not.",
     example="NVIDIA_DRIVER_CAPABILITIES=utility: nvidia-smi works, torch sees no driver",
     fix="Start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
     sources="the container toolkit's documentation (inferred)",
@@ -183,11 +184,11 @@ def without_compute(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     missing = {"all", "compute"}.isdisjoint(value.split(","))
     if container.kind and nvml.code == 0 and nvml.gpus and cuda.code == -1 and missing:
         yield Finding(
-            "the driver's compute libraries were not given to this container: NVML works, libcuda.so.1 is missing "
+            "the container lacks the driver's compute libraries: NVML works, but libcuda.so.1 is missing "
             f"(NVIDIA_DRIVER_CAPABILITIES={value!r})",
             (Evidence("NVML", f"{len(nvml.gpus)} GPUs"), Evidence("libcuda", cuda.fault, "dlopen()")),
             Fix(
-                "Start it again with them.",
+                "Start the container again with the compute libraries.",
                 (Options(DOCKER, (*WITH_GPUS, "-e", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")),),
             ),
         )
@@ -195,12 +196,12 @@ def without_compute(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "E10",
-    "Triton finds the libcuda that Apptainer brings",
+    "Triton finds the libcuda that Apptainer mounts",
     explains=("kernel:failed",),
-    why="Apptainer puts the driver's libraries into /.singularity.d/libs and names it in LD_LIBRARY_PATH; Triton "
-    "before 3.3 asks ldconfig alone, which does not know that folder.",
+    why="Apptainer mounts the driver's libraries in /.singularity.d/libs and adds that folder to LD_LIBRARY_PATH; "
+    "Triton before 3.3 searches only the cache of ldconfig, which does not list the folder.",
     example="libcuda.so cannot found! in an Apptainer container with --nv",
-    fix="Give Triton its path.",
+    fix="Set TRITON_LIBCUDA_PATH to that folder.",
     sources="pytorch#107960",
     tested="facts alone; no Apptainer here",
 )
@@ -213,7 +214,7 @@ def apptainer_libcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     lost = container.kind == "apptainer" and there and not loader.cached_libcuda and not named
     if lost and fails(facts, "kernel:failed"):
         yield Finding(
-            f"libcuda.so.1 is in {folder}, which ldconfig does not know, and Triton does not find it",
+            f"libcuda.so.1 is in {folder}, which ldconfig does not list: Triton does not find it",
             (Evidence("libcuda.so.1", folder), container_shown(container)),
             Fix("Name the folder.", (Export("TRITON_LIBCUDA_PATH", folder),)),
         )

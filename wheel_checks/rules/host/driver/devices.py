@@ -23,14 +23,14 @@ _REBOOT = Command(("sudo", "reboot"))
 
 @cause(
     "C01",
-    "a machine with a CUDA torch has a GPU",
+    "a host with a CUDA build of torch has a GPU",
     Severity.NOTE,
     layer=Layer.HARDWARE,
     explains=NO_CUDA,
-    why="Without an NVIDIA GPU on the PCI bus no driver and no wheel can help. On a laptop or a CI machine that is as "
-    "it should be; in a cloud it is the wrong instance, or a GPU that was not passed through.",
+    why="Without an NVIDIA GPU on the PCI bus no driver and no wheel can help. On a laptop or a CI runner that is "
+    "expected; in a cloud it is the wrong instance type, or a GPU that was not passed through.",
     example="torch.cuda.is_available() is False on a virtual machine without a GPU",
-    fix="Choose an instance with a GPU, or pass one through; or take the CPU wheel if none is meant.",
+    fix="Choose an instance with a GPU, or pass one through; or install the CPU wheel if no GPU is intended.",
     sources="generic",
     tested="this project's own machines, which have none; facts",
 )
@@ -46,22 +46,22 @@ def no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     waiting = Severity.ERROR if driver.version else None
     yield Finding(
-        "there is no NVIDIA GPU on this machine's PCI bus" + (", and its driver is loaded" if waiting else ""),
+        "this host has no NVIDIA GPU on its PCI bus" + (", although NVIDIA's driver is loaded" if waiting else ""),
         (Evidence("PCI", "no device of vendor 10de and class 0300 or 0302", "/sys/bus/pci/devices"),),
-        Fix("Use a machine, or an instance type, with an NVIDIA GPU."),
+        Fix("Use a host or an instance type with an NVIDIA GPU."),
         severity=waiting,
     )
 
 
 @cause(
     "C16",
-    "the GPU answers on the bus",
+    "the GPU responds on the PCI bus",
     layer=Layer.HARDWARE,
     explains=(*NO_CUDA, "cuda:fewer"),
-    why="A GPU that falls off the bus (Xid 79) reads all ones until the machine is power-cycled: a fault of power, "
-    "cooling, the slot, or the GPU.",
+    why="After a GPU falls off the bus (Xid 79), every read returns ones until the host is power-cycled. The cause is "
+    "power, cooling, the slot, or the GPU.",
     example="NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus",
-    fix="Power the machine off and on; when it comes back, reseat or replace the GPU.",
+    fix="Power-cycle the host; if the fault returns, reseat or replace the GPU.",
     sources="NVSentinel#155, open-gpu-kernel-modules#387",
     tested="a fake root whose configuration space reads ones; a stub for NVML 15",
 )
@@ -79,18 +79,18 @@ def fallen_off_the_bus(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     yield Finding(
         "a GPU has fallen off the bus" + (f": {gone[0].address}" if gone else ""),
         (*evidence, *said),
-        Fix("Power the machine off and on (a reboot does not do); if it comes back, reseat or replace the GPU."),
+        Fix("Power-cycle the host (a reboot is not enough); if the fault returns, reseat or replace the GPU."),
     )
 
 
 @cause(
     "C17",
-    "every GPU of the machine is seen",
+    "NVML lists every GPU of the host",
     layer=Layer.KERNEL,
     explains=("cuda:fewer",),
-    why="One GPU that failed to start is missing from NVML and CUDA, and work that counts on eight gets seven.",
+    why="A GPU that failed to start is missing from NVML and CUDA, and a job that expects eight GPUs gets seven.",
     example="7 of 8 GPUs in nvidia-smi",
-    fix="Read the kernel's log for that GPU; drain the machine.",
+    fix="Read the kernel log for that GPU; drain the host.",
     sources="gpu-operator#2511",
     tested="facts and a stub that lists fewer devices",
 )
@@ -104,23 +104,23 @@ def partial_gpus(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     driver = need(facts.driver)
     yield Finding(
-        f"{len(bound)} GPUs are on the bus, and NVML sees {len(facts.nvml.gpus)}",
+        f"{len(bound)} GPUs are on the bus, but NVML lists {len(facts.nvml.gpus)}",
         (
             Evidence("PCI", str(len(bound)), "/sys/bus/pci/devices"),
             Evidence("/proc/driver/nvidia/gpus", str(driver.gpus)),
             Evidence("NVML", str(len(facts.nvml.gpus))),
             *kernel_said(facts, "RmInitAdapter|Xid", 2),
         ),
-        Fix("See why it failed to start; then drain the machine.", (KERNEL_LOG,)),
+        Fix("Find out why the GPU failed to start; then drain the host.", (KERNEL_LOG,)),
     )
 
 
 @cause(
     "C18",
-    "the driver answers",
+    "the driver responds",
     layer=Layer.KERNEL,
     explains=("nvml:hang", "cuda:hang", "torch:hang"),
-    why="A wedged GPU or driver never answers: every process that asks it waits in the kernel, and cannot be killed.",
+    why="A hung GPU or driver never responds: every process that calls it blocks in the kernel and cannot be killed.",
     example="torch.cuda.is_available() never returns",
     fix="Reset the GPU or reboot; drain the node.",
     sources="returnn#1756",
@@ -135,27 +135,27 @@ def driver_hangs(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     name, probe = hanging[0]
     waits = Evidence("waits in", probe.end.waits_in, "/proc/PID/wchan")
     yield Finding(
-        f"the driver does not answer: {name} did not come back within {probe.end.seconds:.0f} s",
+        f"the driver does not respond: {name} did not return within {probe.end.seconds:.0f} s",
         (
             *(Evidence(other, f"no answer in {one.end.seconds:.0f} s") for other, one in hanging),
             *([waits] if probe.end.waits_in else []),
         ),
         Fix(
-            "Look for what happened, then reset or reboot.",
-            (KERNEL_LOG, Command(("sudo", "nvidia-smi", "-r"), "with nothing running on the GPU"), _REBOOT),
+            "Find the cause in the kernel log, then reset or reboot.",
+            (KERNEL_LOG, Command(("sudo", "nvidia-smi", "-r"), "while no process uses the GPU"), _REBOOT),
         ),
     )
 
 
 @cause(
     "C15",
-    "this user may open the device nodes",
+    "this user has access to the device nodes",
     layer=Layer.CONTAINER,
     explains=("nvml:*", *NO_CUDA),
-    why="Nodes that only root or a group may open make CUDA say that there is no device. As root everything works. "
-    "ROCm needs /dev/kfd and /dev/dri/renderD*, XPU the latter.",
-    example="torch sees no GPU as a user, and all of them with sudo",
-    fix="Add the user to the nodes' group, or let the driver make nodes for all.",
+    why="Where only root or a group has access to the device nodes, CUDA reports that there is no device. As root "
+    "everything works. ROCm needs /dev/kfd and /dev/dri/renderD*, XPU the latter.",
+    example="torch finds no GPU as a user, and all of them with sudo",
+    fix="Add the user to the nodes' group, or let the driver create nodes that every user can open.",
     sources="nvidia-docker#1608; ROCm/ROCm-docker#90",
     tested="a file without permissions, opened by another user; facts",
 )
@@ -169,7 +169,7 @@ def node_permissions(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     node, driver = denied[0], need(facts.driver)
     yield Finding(
-        f"this user may not open {node.path}: mode {node.mode}, {node.owner}:{node.group}",
+        f"this user has no access to {node.path}: mode {node.mode}, {node.owner}:{node.group}",
         (
             *(
                 Evidence(one.path, f"{one.error}, mode {one.mode}, {one.owner}:{one.group}", "open()")
@@ -184,9 +184,9 @@ def node_permissions(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def _give_access(facts: HostFacts, group: str) -> Fix:
     if group == "root":
         mode = WriteFile(_MODE_FILE, ("options nvidia NVreg_DeviceFileMode=0666",), as_root=True)
-        return Fix("Let the driver make nodes that every user may open.", (mode, _REBOOT))
+        return Fix("Let the driver create nodes that every user can open.", (mode, _REBOOT))
     user = "" if isinstance(facts.system, Unavailable) else facts.system.user
     add: Step = NoCommand("the user, or the group of the nodes, has no plain name")
     if _NAME.fullmatch(user) and _NAME.fullmatch(group):
-        add = Command(("sudo", "usermod", "-aG", group, user), "it counts from the next login on")
+        add = Command(("sudo", "usermod", "-aG", group, user), "takes effect at the next login")
     return Fix(f"Add this user to the group {group}.", (add,))

@@ -26,11 +26,11 @@ cause = causes_in(Layer.KERNEL)
 
 @cause(
     "C19",
-    "the GPU's firmware is new enough for the driver",
+    "the GPU firmware is new enough for the driver",
     explains=("nvml:no-device", "cuda:100", "cuda:no-device", *TORCH_FAILS),
-    why="Some GH200 machines have firmware with which drivers from 565 on find no device, while 560 does.",
+    why="With old firmware, drivers from 565 on find no device on some GH200 hosts, while 560 does.",
     example="nvidia-smi: No devices were found, with driver 565 or later on GH200",
-    fix="Update the firmware of GPU and host; until then use driver 560.",
+    fix="Update the firmware of the GPU and the host; until then use driver 560.",
     sources="open-gpu-kernel-modules#774",
     tested="facts alone",
     certain=False,
@@ -42,18 +42,18 @@ def firmware_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     empty = isinstance(facts.nvml, NvmlProbe) and facts.nvml.code == 0 and not facts.nvml.gpus
     if gpus and driver.open and empty and numbers(driver.version) >= (565,) and not any(gpu.gone for gpu in gpus):
         yield Finding(
-            f"driver {driver.version} finds no device on this Grace Hopper machine: most often its firmware is too old",
+            f"driver {driver.version} finds no device on this Grace Hopper host: most often its firmware is too old",
             (Evidence("PCI", f"{len(gpus)} GPUs"), Evidence("NVML", "0 devices"), Evidence("driver", driver.version)),
-            Fix("Update the firmware of GPU and host, or use driver 560 until then."),
+            Fix("Update the firmware of the GPU and the host; until then use driver 560."),
         )
 
 
 @cause(
     "C20",
-    "the driver handles pages of 64 KiB",
+    "the driver works with pages of 64 KiB",
     Severity.WARNING,
     explains=("torch:compute", "cuda:signal", "torch:signal"),
-    why="Drivers 595 and 610.43 fault on large mappings when the kernel has pages of 64 KiB, as those for Grace do.",
+    why="Drivers 595 and 610.43 fault on large mappings when the kernel uses pages of 64 KiB, as kernels for Grace do.",
     example="Xid 31, FAULT_PTE, at mappings of 4 GiB and more",
     fix="Use driver 580, or a kernel with pages of 4 KiB.",
     sources="open-gpu-kernel-modules#1269",
@@ -76,11 +76,10 @@ def large_page_fault(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "C21",
-    "the kernel leaves memory for CMA",
+    "the kernel leaves CMA memory for CUDA",
     Severity.WARNING,
     explains=("torch:compute",),
-    why="Kernels from 7.0 on reserve scratch memory for kexec handover out of CMA; on GB10 registering memory then "
-    "fails.",
+    why="Kernels from 7.0 on reserve scratch memory for kexec handover in CMA; on GB10, registering memory then fails.",
     example="-ENOMEM from cuMemHostRegister on DGX Spark",
     fix="Boot with kho=off.",
     sources="NVIDIA/NV-Kernels PR591",
@@ -97,7 +96,7 @@ def kexec_handover(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             f"kernel {system.kernel} has no CMA memory left on this GB10: registering memory will fail",
             (Evidence("CmaFree", "0", "/proc/meminfo"), Evidence("kernel", system.kernel)),
             Fix(
-                "Boot without kexec handover.",
+                "Boot with kho=off (no kexec handover).",
                 (Command(("sudo", "grubby", "--update-kernel=ALL", "--args=kho=off")), _REBOOT),
             ),
         )
@@ -105,9 +104,10 @@ def kexec_handover(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "C22",
-    "kernel address randomization and HMM suit the driver",
+    "KASLR and HMM of this kernel are compatible with the driver",
     explains=("cuda:802", "cuda:999", *TORCH_FAILS),
-    why="On some kernels cuInit fails on Hopper and later unless KASLR or HMM is off; NVIDIA's release notes name it.",
+    why="On some kernels cuInit fails on Hopper and later unless KASLR or HMM is off; NVIDIA's release notes name "
+    "them.",
     example="802 or 999 on kernel 6.x with everything else in order",
     fix="Boot with nokaslr, or load nvidia_uvm with uvm_disable_hmm=1.",
     sources="gpu-burn#133; the HMM part (inferred)",
@@ -122,10 +122,11 @@ def kaslr(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     said = kernel_said(facts, "(?i)hmm")
     if any(needs_open_modules(gpu.device) or "23" in gpu.device[:2] for gpu in gpus_on_bus(facts)) and said:
         yield Finding(
-            f"cuInit gives {cuda.code}, and the kernel's log names HMM: this kernel and driver do not get on",
+            f"cuInit returned {cuda.code}, and the kernel log mentions HMM: this kernel and this driver are "
+            "incompatible",
             (*said, Evidence("driver", driver.version)),
             Fix(
-                "Turn HMM off for the driver.",
+                "Turn off HMM in the driver.",
                 (
                     WriteFile("/etc/modprobe.d/uvm.conf", ("options nvidia_uvm uvm_disable_hmm=1",), as_root=True),
                     _REBOOT,

@@ -50,10 +50,10 @@ def _proof(facts: HostFacts) -> Iterator[Evidence]:
 
 @cause(
     "C10",
-    "the driver's library for computing is there",
+    "the driver's compute library is installed",
     explains=("cuda:-1", *TORCH_FAILS),
-    why="The module is loaded and the driver's compute library is not installed: drivers come in packages, and the "
-    "one for servers without CUDA leaves it out. For Intel's GPUs it is Level Zero, in separate packages.",
+    why="The kernel module is loaded but the driver's compute library is not installed: drivers are split into "
+    "packages, and the server driver without CUDA omits it. Intel's GPUs need Level Zero, in separate packages.",
     example="OSError: libcuda.so.1: cannot open shared object file: No such file or directory",
     fix="Install the compute libraries of the loaded driver's version.",
     sources="triton#2110",
@@ -70,10 +70,10 @@ def libcuda_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     elsewhere = [lib for lib in loader.cuda_libraries if lib.name == "libcuda.so.1" and lib.kind == "driver"]
     if not need(facts.system).wsl:
         if elsewhere:
-            message = f"libcuda.so.1 is in {elsewhere[0].path}, where the loader does not look"
-            fix = Fix("Let the loader know the folder.", (_LDCONFIG,))
+            message = f"libcuda.so.1 is in {elsewhere[0].path}, where the loader does not search"
+            fix = Fix("Add the folder to the loader's configuration.", (_LDCONFIG,))
         else:
-            message = f"driver {driver.version} is loaded, and its library libcuda.so.1 is not installed"
+            message = f"driver {driver.version} is loaded, but its library libcuda.so.1 is not installed"
             library = of_driver(driver.version, "libnvidia-compute-{branch}")
             fix = Fix("Install it.", (run("sudo", "apt-get", "install", library), _LDCONFIG))
         yield Finding(message, (Evidence("dlopen", cuda.fault), Evidence("module", driver.version)), fix)
@@ -81,12 +81,12 @@ def libcuda_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "C11",
-    "libcuda.so.1 is the driver's, not the toolkit's stub",
+    "libcuda.so.1 is the driver's, not the CUDA toolkit's stub",
     explains=("cuda:34", *WITHOUT_CUDA),
-    why="The toolkit has a libcuda in a folder named stubs, to link against where no driver is. When that folder is "
-    "on the loader's path, every call says that it is a stub.",
+    why="The CUDA toolkit has a libcuda in a folder named stubs, to link against on hosts without a driver. When that "
+    "folder is on the loader's path, every call returns an error.",
     example="CUDA driver is a stub library (34)",
-    fix="Take the stubs folder out of LD_LIBRARY_PATH or out of the loader's configuration.",
+    fix="Remove the stubs folder from LD_LIBRARY_PATH or from the loader's configuration.",
     sources="warp#219, numba#9732, numba#8985",
     tested="a stub library first on LD_LIBRARY_PATH, really loaded, and the fix applied",
 )
@@ -98,11 +98,11 @@ def libcuda_stub(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     folder = cuda.library.rpartition("/")[0]
     named = list(_who_named(facts, folder))
     if named:
-        fix = Fix("Take it off the path.", (without_entries(facts, {folder}),))
+        fix = Fix("Remove the folder from LD_LIBRARY_PATH.", (without_entries(facts, {folder}),))
     else:
-        fix = Fix("Take the folder out of the loader's configuration.", _out_of_configuration(folder or "stubs"))
+        fix = Fix("Remove the folder from the loader's configuration.", _out_of_configuration(folder or "stubs"))
     yield Finding(
-        f"the loader takes the toolkit's stub of libcuda instead of the driver's: {cuda.library or 'cuInit says so'}",
+        f"the loader uses the CUDA toolkit's libcuda stub instead of the driver's: {cuda.library or 'cuInit says so'}",
         (
             *_proof(facts),
             Evidence("mapped", cuda.library, "/proc/self/maps"),
@@ -143,11 +143,11 @@ def _drop_compat(facts: HostFacts, folder: str) -> Fix:
 
 @cause(
     "C12",
-    "the compatibility libcuda fits the kernel's driver",
+    "the cuda-compat libcuda supports the kernel driver",
     explains=("cuda:803", *WITHOUT_CUDA),
-    why="cuda-compat runs a newer CUDA on certain older drivers. With another driver than those it fails at once.",
+    why="cuda-compat runs a newer CUDA on certain older drivers. With any other driver it fails at once.",
     example="Error 803: system has unsupported display driver / cuda driver combination",
-    fix="Take the compat folder off the loader's path, or install a newer driver.",
+    fix="Remove the compat folder from the loader's path, or install a newer driver.",
     sources="llm-d#706, nixl#441, NVIDIA's page on forward compatibility",
     tested="a stub in a compat folder that answers 803",
 )
@@ -158,7 +158,7 @@ def compat_unsupported(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     cuda, folder = found
     driver = need(facts.driver)
     yield Finding(
-        f"cuda-compat in {folder} does not work with driver {driver.version or 'of this kernel'} (803)",
+        f"cuda-compat in {folder} does not support driver {driver.version or 'of this kernel'} (803)",
         (
             *_proof(facts),
             Evidence("mapped", cuda.library, "/proc/self/maps"),
@@ -171,12 +171,12 @@ def compat_unsupported(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 
 @cause(
     "C13",
-    "this GPU takes forward compatibility",
+    "the GPU supports forward compatibility",
     explains=("cuda:804", *WITHOUT_CUDA),
-    why="Forward compatibility is for data-centre GPUs, some RTX models and Jetson. On others cuda-compat fails; also "
-    "when the driver was updated and the machine not rebooted.",
+    why="Forward compatibility is for data-centre GPUs, some RTX models and Jetson. On other GPUs cuda-compat fails; "
+    "it also fails when the driver was updated without a reboot.",
     example="Error 804: forward compatibility was attempted on non supported HW",
-    fix="Take the compat folder off the path; reboot when the driver was updated.",
+    fix="Remove the compat folder from the loader's path; reboot when the driver was updated.",
     sources="faster-whisper#653, NVIDIA's page on forward compatibility",
     tested="a stub in a compat folder that answers 804",
 )
@@ -191,7 +191,7 @@ def compat_on_other_hardware(facts: HostFacts, _expectations: Any) -> Iterator[F
     evidence += [Evidence("GPU", names[0], "NVML")] if names else []
     if _kind(facts, cuda.library) == "compat":
         fix = _drop_compat(facts, folder)
-        message = f"cuda-compat in {folder} is not for this GPU{f' ({names[0]})' if names else ''} (804)"
+        message = f"cuda-compat in {folder} does not support this GPU{f' ({names[0]})' if names else ''} (804)"
     else:
         fix = Fix("The libraries are newer than the loaded module: reboot.", (Command(("sudo", "reboot")),))
         message = "the driver's libraries are newer than its loaded module (804), as after an update without a reboot"
@@ -200,11 +200,11 @@ def compat_on_other_hardware(facts: HostFacts, _expectations: Any) -> Iterator[F
 
 @cause(
     "C14",
-    "cuda-compat is newer than the driver",
+    "cuda-compat is newer than the installed driver",
     Severity.NOTE,
-    why="A compat libcuda that is older than the driver's own brings nothing and takes features away.",
+    why="A compat libcuda that is older than the driver's own adds nothing and removes features.",
     example="/usr/local/cuda-12.4/compat on LD_LIBRARY_PATH with driver 580",
-    fix="Take it off the path.",
+    fix="Remove the compat folder from the loader's path.",
     sources="NVIDIA's page on forward compatibility",
     tested="facts",
 )
@@ -217,7 +217,7 @@ def compat_unneeded(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if version[:1].isdigit() and numbers(version) < numbers(driver.version):
         folder = cuda.library.rpartition("/")[0]
         yield Finding(
-            f"cuda-compat {version} hides the driver's own, newer libcuda {driver.version}",
+            f"cuda-compat {version} shadows the driver's own, newer libcuda {driver.version}",
             (Evidence("mapped", cuda.library), *_who_named(facts, folder)),
             _drop_compat(facts, folder),
         )

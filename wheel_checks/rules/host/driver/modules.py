@@ -35,9 +35,9 @@ cause = causes_in(Layer.KERNEL, NO_CUDA)
 
 @cause(
     "C02",
-    "the driver of the GPU is installed",
-    why="A wheel brings all of CUDA but the driver: the kernel modules and libcuda.so.1 come from the operating "
-    "system. So do amdgpu with /dev/kfd for ROCm, and i915 or xe for XPU.",
+    "the GPU's driver is installed",
+    why="A wheel contains all of CUDA except the driver: the kernel modules and libcuda.so.1 come from the operating "
+    "system. The same holds for amdgpu with /dev/kfd (ROCm), and i915 or xe (XPU).",
     example="RuntimeError: Found no NVIDIA driver on your system",
     fix="Install the driver with its open kernel modules, and reboot.",
     sources="torch's own text; Linux, amdkfd and xe",
@@ -54,16 +54,17 @@ def driver_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if any(gpu.driver in {"nouveau", "vfio-pci", "nova_core"} for gpu in gpus):
         return  # C03 says what holds them
     yield Finding(
-        "the GPU is there, and no NVIDIA driver is installed",
-        (pci_shown(gpus[0]), Evidence("kernel module", "none is loaded, none is built", "/sys/module, /lib/modules")),
+        "the host has an NVIDIA GPU, but no NVIDIA driver is installed",
+        (pci_shown(gpus[0]), Evidence("kernel module", "not loaded and not built", "/sys/module, /lib/modules")),
         Fix("Install the driver.", newer_driver(facts)),
     )
 
 
 @cause(
     "C03",
-    "NVIDIA's driver holds the GPU",
-    why="One driver binds a device. nouveau knows no CUDA, and vfio-pci gives the GPU to a virtual machine.",
+    "the GPU is bound to NVIDIA's driver",
+    why="Only one driver can bind a device. nouveau does not support CUDA, and vfio-pci passes the GPU through to a "
+    "virtual machine.",
     example="NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver",
     fix="Keep nouveau from loading, and reboot; or release the GPU from the virtual machine.",
     sources="oneflow#3106",
@@ -76,7 +77,7 @@ def foreign_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     kind = held[0].driver
     if kind == "vfio-pci":
-        fix = Fix("It is passed through to a virtual machine: stop that, or use CUDA inside of it.")
+        fix = Fix("The GPU is passed through to a virtual machine: stop that, or use CUDA inside the virtual machine.")
     else:
         fix = Fix(
             f"Keep {kind} from loading.",
@@ -90,7 +91,9 @@ def foreign_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 _REBOOT,
             ),
         )
-    yield Finding(f"{kind} holds the GPU, not NVIDIA's driver", (pci_shown(held[0]), Evidence("bound to", kind)), fix)
+    yield Finding(
+        f"the GPU is bound to {kind}, not to NVIDIA's driver", (pci_shown(held[0]), Evidence("bound to", kind)), fix
+    )
 
 
 def _new_initramfs(facts: HostFacts) -> Command:
@@ -100,9 +103,9 @@ def _new_initramfs(facts: HostFacts) -> Command:
 
 @cause(
     "C04",
-    "the kernel accepts the module's signature",
-    why="With Secure Boot the kernel loads only signed modules, and one that was built here is signed with a key that "
-    "the firmware must be said of first (MOK).",
+    "the kernel accepts the signature of the driver's module",
+    why="With Secure Boot the kernel loads only signed modules, and a module built on this host is signed with a key "
+    "that must first be enrolled in the firmware (MOK).",
     example="modprobe: ERROR: could not insert 'nvidia': Key was rejected by service",
     fix="Enrol the key and confirm it at the next boot, or install modules that the distribution signed.",
     sources="canonical/nvidia-graphics-drivers#62",
@@ -115,13 +118,13 @@ def secure_boot(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if not gpus_on_bus(facts) or "nvidia" in driver.modules or not enforced or system.kernel not in driver.built_for:
         return
     yield Finding(
-        f"Secure Boot keeps the NVIDIA module out: it is built for {system.kernel} and not loaded",
+        f"Secure Boot blocks the NVIDIA module: it is built for {system.kernel} but not loaded",
         (
             Evidence("Secure Boot", "on" if system.secure_boot else f"lockdown {system.lockdown}", "firmware"),
             *kernel_said(facts, "Key was rejected|module verification"),
         ),
         Fix(
-            "Enrol the key that signed it, and confirm it when the machine boots.",
+            "Enrol the key that signed the module, and confirm it at the next boot.",
             (Command(("sudo", "mokutil", "--import", "/var/lib/shim-signed/mok/MOK.der")), _REBOOT),
         ),
     )
@@ -129,8 +132,8 @@ def secure_boot(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "C05",
-    "the module is built for the running kernel",
-    why="A kernel update needs the module built again; without headers of the new kernel DKMS fails quietly.",
+    "the driver's module is built for the running kernel",
+    why="After a kernel update the module must be rebuilt; without the headers of the new kernel DKMS fails silently.",
     example="no GPU after unattended-upgrades and a reboot",
     fix="Install the kernel's headers and let DKMS build the module.",
     sources="generic",
@@ -144,10 +147,10 @@ def module_for_another_kernel(facts: HostFacts, _expectations: Any) -> Iterator[
         return
     if others:
         yield Finding(
-            f"the NVIDIA module is built for {', '.join(others[:3])}, and kernel {system.kernel} runs",
+            f"the NVIDIA module is built for {', '.join(others[:3])}, but kernel {system.kernel} is running",
             (Evidence("running kernel", system.kernel, "uname"), Evidence("built for", ", ".join(others[:6]))),
             Fix(
-                "Build it for this kernel.",
+                "Build the module for this kernel.",
                 (
                     run("sudo", "apt-get", "install", of_kernel(system.kernel, "linux-headers-{release}")),
                     run("sudo", "dkms", "autoinstall", "-k", of_kernel(system.kernel, "{release}")),
@@ -159,11 +162,11 @@ def module_for_another_kernel(facts: HostFacts, _expectations: Any) -> Iterator[
 
 @cause(
     "C06",
-    "the driver's kernel side and its libraries are of one version",
-    why="An update replaces the libraries at once and the loaded module at the next boot; until then they refuse each "
-    "other.",
+    "the driver's kernel module and its libraries have the same version",
+    why="An update replaces the libraries at once, but the loaded module only at the next boot; until then they do not "
+    "work together.",
     example="Failed to initialize NVML: Driver/library version mismatch; cuInit 803",
-    fix="Reboot, or unload and load the modules; hold the packages where updates run unattended.",
+    fix="Reboot, or reload the modules; hold the driver packages where updates run unattended.",
     sources="ubuntu-server-docs PR369, truenas-nvidia-drivers#19",
     tested="stub libraries with versioned file names, and NVML 18 of a stub",
 )
@@ -177,7 +180,7 @@ def version_mismatch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if not driver.version or not other or not refused or any(lib.version == driver.version for lib in libraries):
         return
     yield Finding(
-        f"the kernel runs driver {driver.version}, its libraries are {other[0].version}: they refuse each other",
+        f"the kernel runs driver {driver.version}, but its libraries are {other[0].version}: they do not work together",
         (
             Evidence("loaded module", driver.version, "/sys/module/nvidia/version"),
             Evidence(other[0].name, other[0].version, other[0].path),
@@ -188,19 +191,19 @@ def version_mismatch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 def _load_new_modules(facts: HostFacts) -> Fix:
     if in_container(facts):
-        return Fix("Restart the container: the host's driver was updated under it.")
+        return Fix("Restart the container: the host's driver was updated while it ran.")
     unload, load = shell(Command((*_UNLOAD, *_MODULES))), shell(Command(("sudo", "modprobe", "nvidia")))
-    summary = f"Reboot; or, with nothing running on the GPU, load the new modules: `{unload}`, then `{load}`."
+    summary = f"Reboot; or, while no process uses the GPU, load the new modules: `{unload}`, then `{load}`."
     return Fix(summary, (_REBOOT,))
 
 
 @cause(
     "C07",
-    "the GPU has the kernel modules that it needs",
-    why="GH200 and everything of Blackwell are driven by the open kernel modules alone; the proprietary ones load and "
-    "find no device.",
+    "the GPU has the kernel modules that it requires",
+    why="GH200 and all Blackwell GPUs work only with the open kernel modules; the proprietary ones load but find no "
+    "device.",
     example="RmInitAdapter failed! (0x62:...); nvidia-smi: No devices were found",
-    fix="Install the open modules of the same driver.",
+    fix="Install the open kernel modules of the same driver version.",
     sources="start-technologies PR3693, start-technologies#3465, cloud-native-docs PR6",
     tested="a fake root with a GB200 and the proprietary module's line",
 )
@@ -211,23 +214,23 @@ def proprietary_module(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     if driver.open is not False or not needing:
         return
     yield Finding(
-        f"{needing[0].name or 'this GPU'} needs the open kernel modules, and the proprietary ones are loaded",
+        f"{needing[0].name or 'this GPU'} requires the open kernel modules, but the proprietary ones are loaded",
         (
             pci_shown(needing[0]),
             Evidence("module", driver.version_line, "/proc/driver/nvidia/version"),
             *kernel_said(facts, "RmInitAdapter|requires use of the"),
         ),
-        Fix("Install the open modules.", newer_driver(facts)),
+        Fix("Install the open kernel modules.", newer_driver(facts)),
     )
 
 
 @cause(
     "C08",
-    "the module for unified memory is loaded",
+    "the nvidia_uvm module is loaded, and its device node exists",
     explains=("cuda:999", "cuda:304", *TORCH_FAILS),
-    why="CUDA needs nvidia_uvm and its node; nvidia-smi needs neither, so that all looks well.",
+    why="CUDA needs nvidia_uvm and its node; nvidia-smi needs neither, and therefore works.",
     example="CUDA unknown error (999), while nvidia-smi lists the GPUs",
-    fix="Load the module and make its node; give the node to the container.",
+    fix="Load the module and create its node; give the node to the container.",
     sources="pytorch#49081",
     tested="a fake root without the module; a stub driver for 999",
 )
@@ -242,23 +245,25 @@ def uvm_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if not control or ("nvidia_uvm" in driver.modules and not lost_node):
         return
     if in_container(facts):
-        pod = NoCommand("load it on the node, and ask for a GPU in the pod's specification: resources.limits")
+        pod = NoCommand("load it on the node, and request a GPU in the pod's specification: resources.limits")
         step = Options(("docker", "run"), ("--device", "/dev/nvidia-uvm"))
-        fix = Fix("Give it to the container, too.", (pod if need(facts.container).kind == "kubernetes" else step,))
+        fix = Fix(
+            "Also give the node to the container.", (pod if need(facts.container).kind == "kubernetes" else step,)
+        )
     else:
-        fix = Fix("Load it, and make its node.", (Command(("sudo", "nvidia-modprobe", "-u", "-c0")),))
+        fix = Fix("Load the module, and create its node.", (Command(("sudo", "nvidia-modprobe", "-u", "-c0")),))
     what = "/dev/nvidia-uvm is missing" if "nvidia_uvm" in driver.modules else "the module nvidia_uvm is not loaded"
     evidence = (Evidence("nvidia_uvm", "loaded" if "nvidia_uvm" in driver.modules else "not loaded", "/sys/module"),)
-    yield Finding(f"{what}, and CUDA cannot start without it", evidence, fix)
+    yield Finding(f"{what}: CUDA cannot start without it", evidence, fix)
 
 
 @cause(
     "C09",
-    "the module for unified memory is in order",
+    "the nvidia_uvm module works",
     explains=("cuda:999", *TORCH_FAILS),
-    why="After a suspend nvidia_uvm may be left in a state in which cuInit gives 999 until it is loaded again.",
+    why="After a suspend nvidia_uvm may be left in a state in which cuInit returns 999 until the module is reloaded.",
     example="CUDA unknown error after the laptop slept",
-    fix="Unload and load nvidia_uvm.",
+    fix="Reload nvidia_uvm.",
     sources="pytorch#159954, pytorch#49081",
     tested="a stub driver for 999; no machine that was suspended",
     certain=False,
@@ -274,8 +279,8 @@ def uvm_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if kernel_said(facts, "(?i)hmm"):
         return  # C22 says what that means
     yield Finding(
-        "cuInit gives 999 although NVML, the module nvidia_uvm and its node are there: most often it is stale after a "
-        "suspend",
+        "cuInit returned 999 although NVML works and nvidia_uvm and its node are present: most often the module is "
+        "stale after a suspend",
         (Evidence("cuInit", "999"), *kernel_said(facts, "(?i)uvm|suspend|resume", 2)),
         Fix("Reload the module.", (Command((*_UNLOAD, "nvidia_uvm")), Command(("sudo", "modprobe", "nvidia_uvm")))),
     )

@@ -43,10 +43,10 @@ def _torch(facts: HostFacts) -> TorchFiles | None:
 @cause(
     "B05",
     "extensions are built for the CUDA of torch",
-    why="An extension's wheel links the runtime of one major version of CUDA. With a torch for another one the library "
-    "is nowhere, and the extension cannot be imported.",
+    why="An extension's wheel links the runtime of one major version of CUDA. Next to a torch for another major "
+    "version that library is missing, and the extension cannot be imported.",
     example="ImportError: libcudart.so.12: cannot open shared object file, of an extension next to torch for CUDA 13",
-    fix="Install the extension's build for torch's CUDA, or compile it against the installed torch.",
+    fix="Install the extension's build for torch's CUDA version, or compile it against the installed torch.",
     sources="nixl#1705, sglang PR22719",
     tested="an environment with a module for the other runtime; xformers 0.0.35 next to torch 2.14.0 for CUDA 13",
 )
@@ -65,8 +65,8 @@ def other_cuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         if int(found[1]) != cuda_major(torch.cuda):
             told.add(package.name)
             yield Finding(
-                f"{package.name} {package.version} is built for CUDA {int(found[1])}, torch {torch.version} for CUDA "
-                f"{torch.cuda}: {file_name(modules[0])} needs {library.soname}, which is nowhere",
+                f"{package.name} {package.version} is built for CUDA {int(found[1])}, but torch {torch.version} for "
+                f"CUDA {torch.cuda}: {file_name(modules[0])} needs {library.soname}, which is not found",
                 (_needs(library, modules), Evidence("torch", f"CUDA {torch.cuda}", f"{torch.folder}/version.py")),
                 _rebuild(facts, package, torch),
             )
@@ -88,18 +88,18 @@ def _rebuild(facts: HostFacts, package: Package, torch: TorchFiles) -> Fix:
     summary = (
         f"Install a wheel of {package.name} for torch {public(torch.version)}"
         + (f" and CUDA {torch.cuda}" if torch.cuda else "")
-        + ", where its authors offer one; else compile it against this torch (needs nvcc and a C++ compiler)."
+        + ", where its authors publish one; otherwise compile it against this torch (needs nvcc and a C++ compiler)."
     )
     return Fix(summary, commands)
 
 
 @cause(
     "B13",
-    "torchvision and torchaudio are of the release that belongs to torch",
-    why="Their C++ code is compiled against one release of torch, which their metadata pin. With another one it cannot "
-    "be loaded, and what it registers is missing.",
+    "torchvision and torchaudio are the releases made for the installed torch",
+    why="Their C++ code is compiled against one release of torch, which their metadata pins. With another release it "
+    "cannot be loaded, and the operators that it registers are missing.",
     example="RuntimeError: operator torchvision::nms does not exist",
-    fix="Install the releases that belong together, all from one index.",
+    fix="Install matching releases, all from one index.",
     sources="pytorch#157648, vision#8985",
     tested="an environment with the companion of another torch, and the fix run; torchvision 0.24.1, torch 2.14.0",
 )
@@ -117,7 +117,7 @@ def companion_release(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
         if symbol:
             evidence.append(Evidence("missing in torch", readable(symbol.symbol), symbol.path))
         yield Finding(
-            f"{package.name} {package.version} is made for {wanted}, and torch {torch.version} is installed",
+            f"{package.name} {package.version} requires {wanted}, but torch {torch.version} is installed",
             tuple(evidence),
             _companions(facts, torch),
         )
@@ -146,15 +146,15 @@ def _companions(facts: HostFacts, torch: TorchFiles) -> Fix:
     build = package.version.partition("+")[2] if package else ""
     index = build if re.fullmatch(r"cu\d{3}", build) else ""
     commands = install(facts, *wanted, force=True, no_deps=True, index=index)
-    summary = f"Install what belongs to torch {public(torch.version)}: {' and '.join(wanted)}."
+    summary = f"Install the releases made for torch {public(torch.version)}: {' and '.join(wanted)}."
     return Fix(summary, commands, Goal(companions=tuple(name for name in COMPANIONS if installed(facts).named(name))))
 
 
 @cause(
     "B14",
     "torch, torchvision and torchaudio are built for the same accelerator",
-    why="torchvision refuses a torch of another major version of CUDA, torchaudio any other version. A torchvision for "
-    "the CPU imports, and its operators fail on GPU tensors.",
+    why="torchvision rejects a torch of another major version of CUDA, torchaudio a torch of any other version. A CPU "
+    "build of torchvision can be imported, but its operators fail on GPU tensors.",
     example="PyTorch and TorchAudio were compiled with different CUDA versions",
     fix="Install all of them from the same index.",
     sources="TTS-WebUI#433; torchvision/extension.py, torchaudio/_extension/utils.py",
@@ -176,8 +176,8 @@ def companion_build(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         if package.build != "cpu" and package.name == "torchvision" and not other_major:
             continue  # it accepts its own major version
         yield Finding(
-            f"{package.name} {package.version} is built for {_accelerator(package.build)}, torch {torch.version} for "
-            f"CUDA {torch.cuda}",
+            f"{package.name} {package.version} is built for {_accelerator(package.build)}, but torch {torch.version} "
+            f"for CUDA {torch.cuda}",
             (
                 Evidence(package.name, package.build, f"{package.folder}/{package.name}/version.py"),
                 Evidence("torch", own, f"{torch.folder}/version.py"),
@@ -196,9 +196,9 @@ def _accelerator(build: str) -> str:
 
 @cause(
     "B15",
-    "extensions find the symbols of torch that they were compiled against",
+    "extensions find the torch symbols that they were compiled against",
     why="The C++ names in torch's libraries change with every release, and with the compiler's C++ ABI. An extension "
-    "for another torch names some that are gone, and the loader refuses it.",
+    "for another torch needs symbols that no longer exist, and the loader rejects it.",
     example="flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationESs",
     fix="Install the extension's wheel for this torch, or compile it without build isolation.",
     sources="flash-attention#975, flash-attention#1644, flash-attention#1832",
@@ -218,7 +218,7 @@ def foreign_symbols(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         told.add(package.name)
         yield Finding(
             f"{package.name} {package.version} was compiled against another torch: {file_name(symbol.path)} needs "
-            f"{readable(symbol.symbol)}{and_more(symbol.count - 1)}, which torch {torch.version} does not have",
+            f"{readable(symbol.symbol)}{and_more(symbol.count - 1)}, which torch {torch.version} does not define",
             (
                 Evidence("undefined symbol", symbol.symbol, symbol.path),
                 Evidence("searched", "the dynamic symbols of all libraries of torch", f"{torch.folder}/lib"),
@@ -240,12 +240,12 @@ def readable(symbol: str) -> str:
 
 @cause(
     "B23",
-    "libraries that torch's wheel needs and does not require are installed",
+    "libraries that torch needs but does not require are installed",
     explains=("torch:import",),
-    why="Builds of torch for NVIDIA's Grace and Jetson link NVPL and cuDSS, and some wheels do not say so in their "
-    "metadata.",
+    why="Builds of torch for NVIDIA's Grace and Jetson link NVPL and cuDSS, and the metadata of some wheels does not "
+    "declare them.",
     example="libnvpl_lapack_lp64_gomp.so.0: cannot open shared object file",
-    fix="Install them.",
+    fix="Install the packages that contain them.",
     sources="microduck_rl#38",
     tested="facts; an environment with such a library; no such wheel",
 )
@@ -259,7 +259,8 @@ def undeclared_libraries(facts: HostFacts, _expectations: Any) -> Iterator[Findi
         return
     names = sorted(set(missing.values()))
     yield Finding(
-        f"torch {torch.version} needs {next(iter(missing)).soname}, which is nowhere, and does not require it",
+        f"torch {torch.version} needs {next(iter(missing)).soname}, which is not found and which its metadata does not "
+        "require",
         tuple(_needs(library, list(library.needed_by)) for library in missing),
         Fix(f"Install {' and '.join(names)}.", install(facts, *names), Goal(wanted=tuple(names))),
     )

@@ -54,12 +54,12 @@ def _lost_to_sibling(finding: FileFinding) -> bool:
 
 @cause(
     "B01",
-    "no uninstall has taken files of a package that shares its paths",
+    "no uninstall has deleted files that two packages share",
     explains=("torch:import",),
-    why="NVIDIA's packages of cuDNN, NCCL, NVSHMEM and cuSPARSELt for CUDA 12 and for CUDA 13 install the same "
-    "paths. Uninstalling one deletes them for both, and installers still call the other one satisfied.",
+    why="NVIDIA's packages of cuDNN, NCCL, NVSHMEM and cuSPARSELt for CUDA 12 and for CUDA 13 install the same paths. "
+    "Uninstalling one deletes them for both, and installers still treat the other one as installed.",
     example="ImportError: libnvshmem_host.so.3: cannot open shared object file, after nvidia-nvshmem-cu12 was removed",
-    fix="Install the one that torch requires again, without its dependencies.",
+    fix="Reinstall the package that torch requires, without its dependencies.",
     sources="sglang PR31035",
     tested="a real uninstall by pip of one of two packages that share paths, and the fix run",
 )
@@ -86,8 +86,8 @@ def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Fi
                 Goal(intact=(package.name,), gone=(other,)),
             )
         yield Finding(
-            f"{plural(finding.count, 'file')} of {package.name} {package.version} {_are(finding.count)} gone, of paths "
-            f"that it shares with {other}: uninstalling either one deletes them for both",
+            f"{plural(finding.count, 'file')} of {package.name} {package.version} {_are(finding.count)} missing, in "
+            f"paths shared with {other}: uninstalling either package deletes them for both",
             tuple(evidence),
             fix,
             severity=weight(facts, broken=not was_imported(facts)),
@@ -96,12 +96,12 @@ def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Fi
 
 @cause(
     "B02",
-    "the files that were installed are still there",
+    "every installed file exists",
     explains=("torch:import",),
-    why="An installation that was killed, a full disk, or an image build that trims what it takes for ballast leaves "
-    "the metadata, and installers go by the metadata: they say that the requirement is satisfied.",
+    why="An interrupted installation, a full disk, or an image build that trims files leaves the metadata in place, "
+    "and installers rely on it: they report the requirement as satisfied.",
     example="libcudnn.so.9: cannot open shared object file, although nvidia-cudnn-cu13 is installed",
-    fix="Install the distribution again, without its dependencies.",
+    fix="Reinstall the distribution, without its dependencies.",
     sources="sglang PR22719",
     tested="environments with deleted libraries, whose import really fails, and the fix run",
 )
@@ -118,7 +118,8 @@ def payload_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         package = installed(facts).named(finding.subject)
         label = f"{finding.subject} {package.version}" if package else finding.subject
         yield Finding(
-            f"{plural(finding.count, 'file')} of {label} {_are(finding.count)} gone, though it counts as installed",
+            f"{plural(finding.count, 'file')} of {label} {_are(finding.count)} missing, although its metadata lists "
+            f"{'it' if finding.count == 1 else 'them'} as installed",
             (Evidence("missing", listed(finding.paths, finding.count), finding.paths[0]), *_needed_by(facts, finding)),
             mend(facts, finding, f"Install {label} again."),
             severity=weight(facts, broken=guilty),
@@ -145,12 +146,12 @@ def _are(count: int) -> str:
 
 @cause(
     "B03",
-    "NVIDIA's libraries are of the releases that torch requires",
+    "NVIDIA's libraries have the versions that torch requires",
     explains=("torch:import", "torch:compute"),
-    why="torch is built against exact releases of NVIDIA's libraries. A later installation of something else replaces "
-    "one of them, and the loader takes it as long as the file has the name.",
+    why="torch is built against exact versions of NVIDIA's libraries. Installing another package may replace one of "
+    "them, and the loader uses whatever has the right file name.",
     example="undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12",
-    fix="Install the pinned releases again, without their dependencies.",
+    fix="Reinstall the pinned versions, without their dependencies.",
     sources="pytorch#134929, pytorch#144244, pytorch#111469, cuvs PR1794",
     tested="environments with another release than the pinned one, and with none, and the fix run; no crash of a GPU",
 )
@@ -173,8 +174,8 @@ def pin_drift(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     pins = [f"{name}{wanted}" for name, wanted, _ in drifted]
     have = drifted[0][2]
     yield Finding(
-        f"torch {torch.version} requires {pins[0]}, and {have or 'none'} is installed"
-        + (f"; {len(drifted) - 1} more do not fit either" if len(drifted) > 1 else ""),
+        f"torch {torch.version} requires {pins[0]}, but {have or 'no version'} is installed"
+        + (f"; {len(drifted) - 1} more do not match either" if len(drifted) > 1 else ""),
         tuple(evidence),
         Fix(
             "Install what torch requires.",
@@ -201,10 +202,10 @@ def _drifted(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
     "B04",
     "no two packages have overwritten each other's libraries",
     explains=("torch:import", "torch:signal", "torch:init"),
-    why="Packages of one library for two releases of CUDA install the same paths. Both are installed, one file is "
-    "there: that of whichever came last, which may lack what the other's user needs.",
+    why="Packages of one library for two CUDA versions install to the same paths. Both count as installed, but only "
+    "the files of the last one exist, which may lack what the other package's users need.",
     example="undefined symbol: ncclCommRegister, with nvidia-nccl-cu11 and nvidia-nccl-cu12 installed",
-    fix="Uninstall the one that torch does not require, then install the other one again.",
+    fix="Uninstall the package that torch does not require, then reinstall the other one.",
     sources="returnn#1802, pytorch#119932, pytorch#119072, nccl#1180, nccl#1784",
     tested="environments with two such packages, and the fix run; no import of a CUDA torch",
 )
@@ -222,8 +223,9 @@ def two_owners(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             path in finding.paths for one in findings(facts, "WHL703") if one.subject == kept.name for path in one.paths
         )
         yield Finding(
-            f"{' and '.join(f'{one.name} {one.version}' for one in owners)} both own {listed(libraries, finding.count)}"
-            + (f": what {kept.name} had installed is overwritten" if overwritten else ""),
+            f"{' and '.join(f'{one.name} {one.version}' for one in owners)} both contain "
+            f"{listed(libraries, finding.count)}"
+            + (f": the files of {kept.name} are overwritten" if overwritten else ""),
             (
                 Evidence("files", listed(libraries, finding.count), libraries[0]),
                 Evidence("owners", ", ".join(one.name for one in owners), "RECORD of each"),
@@ -241,8 +243,8 @@ def _keep_one(facts: HostFacts, kept: Package, others: list[str]) -> Fix:
         commands = (uninstall(facts, *others), *again(facts, kept.name))
         return Fix(f"Keep {kept.name}.", commands, Goal(intact=(kept.name,), gone=tuple(others)))
     return Fix(
-        f"{needed[0][0]} requires {needed[0][1]}, so neither can go: a torch that requires the same one ends it. "
-        "The command looks for such a build, and changes nothing without one.",
+        f"{needed[0][0]} requires {needed[0][1]}, so neither can be removed; a torch that requires the same package "
+        "would resolve this. The command searches for such a build, and changes nothing if there isn't one.",
         (repair(facts),),
         Goal(fitting_torch=True),
     )
@@ -263,12 +265,13 @@ def _required_by_torch(facts: HostFacts) -> set[str]:
 
 @cause(
     "B06",
-    "the libraries are whole, and for this machine",
+    "the libraries are complete, and built for this machine",
     explains=("torch:import", "torch:signal"),
-    why="A download that broke off, a full disk or a quota leaves a file that is too short. The loader says so only "
-    "when it is loaded, or dies of SIGBUS. With uv the file in the cache is the same one, and has to go, too.",
+    why="An interrupted download, a full disk or a quota leaves a truncated file. The fault shows only when the file "
+    "is loaded, as an error of the loader or a crash (SIGBUS). With uv, the file in its cache is truncated too and "
+    "must also be removed.",
     example="ImportError: libcublasLt.so.13: file too short; invalid ELF header",
-    fix="See whether the disk is full; then install the distribution again, not from the cache.",
+    fix="Check whether the disk is full; then reinstall the distribution, bypassing the cache.",
     sources="SPICE#4, mlverse/torch#677",
     tested="libraries that were really cut off, seen by the real loader, and the fix run",
 )
@@ -281,11 +284,11 @@ def cut_off(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     for owner, broken in damaged.items():
         file, reason = broken[0]
         package = installed(facts).named(owner)
-        fix = Fix(f"Remove {file}: it belongs to no distribution.", (remove(file),), Goal(remains=(file,)))
+        fix = Fix(f"Remove {file}: it does not belong to any distribution.", (remove(file),), Goal(remains=(file,)))
         if package:
             look = in_words(run("df", "-h", path(package.folder)))
             fix = Fix(
-                f"See whether the disk is full ({look}); then install it again.",
+                f"Check whether the disk is full ({look}); then reinstall it.",
                 again(facts, owner, cache=False),
                 Goal(intact=(owner,), fresh=True),
             )
@@ -322,12 +325,12 @@ def _said_by_loader(facts: HostFacts) -> Iterator[Evidence]:
 
 @cause(
     "B09",
-    "no remains of an interrupted uninstall",
+    "no interrupted uninstall has left folders behind",
     explains=("torch:missing", "torch:import"),
-    why="pip renames what it removes (torch becomes ~orch) and deletes it at the end. After an interruption the rest "
-    "stays, and what was to be installed in its place may be missing.",
+    why="pip renames what it removes (torch becomes ~orch) and deletes it at the end. After an interruption these "
+    "folders remain, and the package being installed in their place may be missing.",
     example="WARNING: Ignoring invalid distribution ~orch",
-    fix="Delete the folders whose names begin with ~, and install again what was being replaced.",
+    fix="Delete the folders whose names start with ~, and reinstall the packages that were being replaced.",
     sources="pip's own behaviour",
     tested="folders in a real environment, pip's real warning, and the fix run",
 )
@@ -366,18 +369,18 @@ def _install_what_was_there(facts: HostFacts, leftovers: Iterable[str]) -> tuple
 
 def _remove_leftover(file: str) -> Step:
     if not file_name(file).startswith("~"):
-        return NoCommand(f"{file!a} does not have the name that pip gives to what it removes")
+        return NoCommand(f"{file!a} does not have a name that pip gives to files it removes")
     return remove(file, folder=True)
 
 
 @cause(
     "B10",
-    "each distribution has one set of metadata",
+    "each distribution has one dist-info folder",
     explains=("torch:import",),
-    why="Two dist-info folders claim the same files. Which version a tool reports is chance, and what is installed may "
-    "be a mixture of both.",
+    why="Two dist-info folders claim the same files. Which version a tool reports is undefined, and the installed "
+    "files may be a mixture of both.",
     example="torch-2.10.0.dist-info next to torch-2.11.0.dist-info",
-    fix="Remove the folder of the version that is not there, and install the other one again.",
+    fix="Remove the dist-info folder of the version that is not installed, and reinstall the other version.",
     sources="cutlass#3132",
     tested="environments with two folders, and the fix run",
 )
@@ -400,7 +403,7 @@ def two_dist_infos(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             f"{name} has {len(finding.paths)} dist-info folders: {listed(finding.paths, finding.count)}",
             tuple(evidence),
             Fix(
-                f"Keep {file_name(kept)}, and install it again.",
+                f"Keep {file_name(kept)}, and reinstall that version.",
                 (
                     *(remove(path, folder=True) for path in others),
                     *install(facts, f"{name}=={pin}", force=True, no_deps=True),

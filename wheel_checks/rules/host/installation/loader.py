@@ -43,10 +43,10 @@ _OF_LIBRARIES = re.compile(r"undefined symbol|CUBLAS|cublas|cudnn|CUDNN|nccl|NCC
     "libstdc++ is new enough for torch and Triton",
     layer=Layer.FILES,
     explains=("torch:import", "kernel:failed"),
-    why="Of the libstdc++.so.6 on a machine the loader takes the first that it finds, or the one that Python has "
-    "loaded already. An older one of the system or of conda lacks the versions that newer libraries name.",
+    why="The loader uses the first libstdc++.so.6 that it finds, or the one that Python has already loaded. An older "
+    "one from the system or from conda lacks the symbol versions that newer libraries need.",
     example="version `GLIBCXX_3.4.30' not found (required by libtriton.so)",
-    fix="Install a newer libstdc++ where that one comes from, or take its folder out of LD_LIBRARY_PATH.",
+    fix="Install a newer libstdc++ at its source, or remove its folder from LD_LIBRARY_PATH.",
     sources="triton#1543, triton#7946, pytorch#157709",
     tested="libraries that name a version which the system's libstdc++ lacks, refused by the real loader",
 )
@@ -59,12 +59,14 @@ def old_libstdcxx(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     entry = next((one for one in library_path(facts) if library.startswith(one.rstrip("/") + "/")), "")
     if entry:
         folders = {entry.rstrip("/")}
-        fix = Fix("Take the folder off the loader's path.", (without_entries(facts, folders),))
+        fix = Fix("Remove the folder from the loader's path.", (without_entries(facts, folders),))
     elif is_of_conda(facts):
-        fix = Fix("Install a newer one into conda's environment.", (install_with_conda(facts, "libstdcxx-ng>=13"),))
+        fix = Fix(
+            "Install a newer libstdc++ into the conda environment.", (install_with_conda(facts, "libstdcxx-ng>=13"),)
+        )
     else:
         fix = Fix(
-            "Install the newest libstdc++ of the system; where that is too old still, take a newer system or image.",
+            "Install the newest libstdc++ of the system; if that is still too old, use a newer system or image.",
             (Command(("sudo", "apt-get", "install", "--only-upgrade", "libstdc++6")),) if _uses_apt(facts) else (),
         )
     yield Finding(
@@ -97,14 +99,14 @@ def _uses_apt(facts: HostFacts) -> bool:
 
 @cause(
     "B17",
-    "libraries with thread-local storage are loaded while there is room",
+    "there is room in the static TLS block when libraries are loaded",
     layer=Layer.FILES,
     explains=("torch:import",),
-    why="Libraries that are built for static thread-local storage, such as libgomp on aarch64, need a share of a small "
-    "block that every process has. A program that opens many libraries before torch has used it up. "
-    "That GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 helps with glibc 2.32 and later is inferred.",
+    why="Libraries built for static thread-local storage (TLS), such as libgomp on aarch64, need space in a small "
+    "block that every process has. A program that opens many libraries before torch has used it up. That "
+    "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 helps with glibc 2.32 and later is inferred.",
     example="libgomp-d22c30c5.so.1.0.0: cannot allocate memory in static TLS block",
-    fix="Import torch first, or load that very library at the start by LD_PRELOAD.",
+    fix="Import torch first, or load the library named in the error at the start with LD_PRELOAD.",
     sources="DALI PR5519, xgboost#8488, LightGBM#6509",
     tested="facts with the loader's message; no machine on which it happens",
     certain=False,
@@ -115,10 +117,10 @@ def static_tls(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if found is None:
         return
     yield Finding(
-        f"{file_name(found[1])} was loaded too late: the block for static thread-local storage is used up",
+        f"{file_name(found[1])} was loaded too late: the block for static thread-local storage is full",
         (Evidence("loader", found[0], "import torch"), *_libc(facts)),
         Fix(
-            "Import torch before everything else; or load the library when the program starts.",
+            "Import torch before everything else, or load the library when the program starts.",
             (_preload(facts, found[1]),),
         ),
     )
@@ -129,7 +131,7 @@ def _preload(facts: HostFacts, library: str) -> Step:
     python = facts.interpreter
     own = (f"{python.prefix}/", f"{python.base_prefix}/") if isinstance(python, Interpreter) else ()
     if not (_LIBRARY.fullmatch(library) and is_whole(library) and library.startswith((*own, "/usr/", "/lib"))):
-        return NoCommand(f"{library!a} is not the whole path of a library of this Python or of the system")
+        return NoCommand(f"{library!a} is not the absolute path of a library of this Python or of the system")
     return export("LD_PRELOAD", ":".join(filter(None, (library, facts.variables.get("LD_PRELOAD", "")))))
 
 
@@ -140,13 +142,13 @@ def _libc(facts: HostFacts) -> Iterator[Evidence]:
 
 @cause(
     "B18",
-    "jemalloc knows the page size of the kernel",
+    "jemalloc supports the kernel's page size",
     layer=Layer.USERSPACE,
     explains=("nvml:signal", "nvml:-1", "cuda:signal", "cuda:-1", "torch:import", "torch:signal", "kernel:failed"),
-    why="jemalloc is built for one page size, and stops when the kernel has larger pages. Kernels for Grace have pages "
-    "of 64 KiB, and builds of other machines expect 4 KiB.",
+    why="jemalloc is built for one maximum page size, and aborts when the kernel has larger pages. Kernels for Grace "
+    "have pages of 64 KiB, and builds made on other machines expect 4 KiB.",
     example="<jemalloc>: Unsupported system page size",
-    fix="Take it out of LD_PRELOAD, or take a jemalloc that is built for 64 KiB (5.3.1 and later on aarch64).",
+    fix="Remove it from LD_PRELOAD, or use a jemalloc built for 64 KiB (5.3.1 and later on aarch64).",
     sources="jemalloc PR2845, falco#3954, difftastic#850",
     tested="a preloaded library that says so and ends the process, in a real child; no kernel with such pages",
 )
@@ -161,10 +163,12 @@ def page_size(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if not isinstance(facts.system, Unavailable):
         evidence.append(Evidence("page size", f"{facts.system.page_size:,} bytes", facts.system.kernel))
     evidence += [Evidence("LD_PRELOAD", preload, "environment")] if preload else []
-    fix = Fix("Install a jemalloc that is built for pages of 64 KiB.")
+    fix = Fix("Install a jemalloc built for pages of 64 KiB.")
     if "jemalloc" in preload:
         left = [entry for entry in re.split(r"[\s:]+", preload) if entry and "jemalloc" not in entry]
-        fix = Fix("Do not preload it.", (export("LD_PRELOAD", ":".join(left)) if left else Unset(("LD_PRELOAD",)),))
+        fix = Fix(
+            "Do not preload jemalloc.", (export("LD_PRELOAD", ":".join(left)) if left else Unset(("LD_PRELOAD",)),)
+        )
     yield Finding("jemalloc is built for smaller pages than the kernel has", tuple(evidence), fix)
 
 
@@ -180,13 +184,14 @@ def _words(facts: HostFacts) -> Iterator[str]:
 
 @cause(
     "B19",
-    "cuDNN opens its own parts",
+    "cuDNN opens its own sublibraries",
     layer=Layer.FILES,
     explains=("torch:compute",),
-    why="cuDNN opens its engines by name when they are first used. LD_LIBRARY_PATH goes before its own folder there, "
-    "and a part that it lacks is looked for in the whole system. One of another release is refused.",
+    why="cuDNN opens its engines by name when they are first used. LD_LIBRARY_PATH takes precedence over its own "
+    "folder, and a missing sublibrary is searched for in the whole system. A sublibrary of another release is "
+    "rejected.",
     example="CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH",
-    fix="Take the other cuDNN off the loader's path, or remove it; or install a complete cuDNN next to torch.",
+    fix="Remove the other cuDNN, or remove it from the loader's path; or install a complete cuDNN next to torch.",
     sources="pytorch#188892, pytorch#185512, pytorch#187824",
     tested="libraries compiled by gcc, and what dlopen really takes; no GPU",
 )
@@ -206,7 +211,7 @@ def foreign_cudnn(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         f"cuDNN {release or 'of torch'} opens {part.name} from {part.path}"
         + (f", which is of {part.version}" if part.version else ", whose release is not known")
-        + (": its own folder lacks that part" if lacking else ""),
+        + (": its own folder lacks that sublibrary" if lacking else ""),
         tuple(Evidence(one.name, f"{one.path} ({one.version or 'unknown release'})", one.where) for one in wrong[:4]),
         fix,
         severity=Severity.ERROR if failing else Severity.NOTE if seen or not certain else Severity.WARNING,
@@ -217,7 +222,7 @@ def _own_cudnn(facts: HostFacts, wrong: list[CudaLibrary], package: str) -> tupl
     """How to keep the other one away, and whether cuDNN's own folder lacks the part."""
     folders = {part.path.rpartition("/")[0] for part in wrong if part.where == "LD_LIBRARY_PATH"}
     if folders:
-        return Fix("Take the other cuDNN off the loader's path.", (without_entries(facts, folders),)), False
+        return Fix("Remove the other cuDNN from the loader's path.", (without_entries(facts, folders),)), False
     commands = install(facts, f"{package}>=9.24", no_deps=True) if package else ()
     goal = Goal(wanted=(f"{package}>=9.24",)) if package else None
     return Fix("Remove the system's cuDNN, or install a complete one next to torch.", commands, goal), True
@@ -225,11 +230,12 @@ def _own_cudnn(facts: HostFacts, wrong: list[CudaLibrary], package: str) -> tupl
 
 @cause(
     "B20",
-    "NVIDIA's libraries that torch loads are those next to it",
+    "torch loads the NVIDIA libraries installed next to it",
     layer=Layer.USERSPACE,
     explains=("torch:import", "torch:compute"),
-    why="torch's own libraries have DT_RPATH, which goes before LD_LIBRARY_PATH; NVIDIA's have DT_RUNPATH, which comes "
-    "after it. libcublas of the wheel then meets libcublasLt of an installed toolkit, which is of another release.",
+    why="torch's own libraries have DT_RPATH, which takes precedence over LD_LIBRARY_PATH; NVIDIA's have DT_RUNPATH, "
+    "which does not. The wheel's libcublas then loads libcublasLt of an installed CUDA toolkit, which is another "
+    "release.",
     example="undefined symbol: cublasLtHSHMatmulAlgoInit, version libcublasLt.so.12",
     fix="Start torch without that folder in LD_LIBRARY_PATH.",
     sources="pytorch PR174320, pytorch#91067",
@@ -243,14 +249,14 @@ def shadowed_library(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     soname, path, package = shadowed[0]
     folders = {one.rpartition("/")[0] for _, one, _ in shadowed}
     by_variable = {entry.rstrip("/") for entry in library_path(facts)}
-    fix = Fix(f"Take {path.rpartition('/')[0]} off the loader's path (ldconfig, or a DT_RPATH of Python).")
+    fix = Fix(f"Remove {path.rpartition('/')[0]} from the loader's path (ldconfig, or a DT_RPATH of Python).")
     if folders & by_variable:
         fix = Fix("Start torch without that folder.", (without_entries(facts, folders & by_variable),))
     failing = _OF_LIBRARIES.search(complaints(facts)) is not None and (
         import_failed(facts) or "torch:compute" in symptoms(facts)
     )
     yield Finding(
-        f"the loader takes {soname} from {path}, and not that of {package}",
+        f"the loader uses {soname} from {path} instead of the one in {package}",
         tuple(Evidence(name, one, "traced by the loader") for name, one, _ in shadowed[:4]),
         fix,
         severity=Severity.ERROR if failing else Severity.NOTE,
@@ -268,14 +274,14 @@ def _shadowed(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
 
 @cause(
     "B21",
-    "LD_LIBRARY_PATH does not matter to torch's own libraries",
+    "LD_LIBRARY_PATH does not affect torch's own libraries",
     Severity.NOTE,
     layer=Layer.USERSPACE,
     explains=(),
-    why="Many guides say to take CUDA out of LD_LIBRARY_PATH, or to put it in. torch's wheels find their libraries "
-    "by DT_RPATH, which goes before it: what the loader really takes is what counts.",
+    why="Many guides advise removing CUDA from LD_LIBRARY_PATH, or adding it. torch's wheels find their libraries by "
+    "DT_RPATH, which takes precedence over it: what counts is what the loader really uses.",
     example="LD_LIBRARY_PATH=/usr/local/cuda/lib64, and every library comes from site-packages",
-    fix="Nothing need be done.",
+    fix="No action is needed.",
     sources="ld.so(8)",
     tested="the real loader's trace, with and without the variable",
 )
@@ -288,10 +294,10 @@ def harmless_library_path(facts: HostFacts, _expectations: Any) -> Iterator[Find
     if not entries or not taken or foreign or any(_is_under(path, entries) for path in taken.values()):
         return
     yield Finding(
-        f"harmless: LD_LIBRARY_PATH names {entries[0]}, and torch's {len(taken)} libraries of NVIDIA's come from "
+        f"harmless: LD_LIBRARY_PATH names {entries[0]}, but torch's {len(taken)} NVIDIA libraries are loaded from "
         "elsewhere",
         (Evidence("LD_LIBRARY_PATH", facts.variables["LD_LIBRARY_PATH"], "environment"), *_traced(taken)),
-        Fix("Nothing need be done."),
+        Fix("No action is needed."),
     )
 
 
@@ -308,8 +314,8 @@ def _traced(taken: dict[str, str]) -> Iterator[Evidence]:
     "no preloaded library breaks CUDA or torch",
     layer=Layer.USERSPACE,
     explains=("nvml:*", "cuda:*", "torch:import", "torch:signal", "torch:hang", "torch:unavailable", "torch:init"),
-    why="What LD_PRELOAD and /etc/ld.so.preload name is loaded into every program before anything else, and replaces "
-    "functions: allocators, hooks that share a GPU, stubs that a test left behind.",
+    why="Libraries in LD_PRELOAD and /etc/ld.so.preload are loaded into every program before anything else, and "
+    "replace functions: allocators, hooks for sharing GPUs, stubs left behind by a test.",
     example="LD_PRELOAD=/opt/hooks/libcuda_hook.so of a container image",
     fix="Start without it.",
     sources="ld.so(8); no single report",
@@ -330,10 +336,10 @@ def preloaded(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         evidence.append(_proof(experiment))
     fix = Fix("Start without it.", (Unset(("LD_PRELOAD",)),))
     if not value:
-        fix = Fix("Take it out of /etc/ld.so.preload.", (Command(("sudoedit", "/etc/ld.so.preload")),))
+        fix = Fix("Remove it from /etc/ld.so.preload.", (Command(("sudoedit", "/etc/ld.so.preload")),))
     yield Finding(
         f"{'LD_PRELOAD' if value else '/etc/ld.so.preload'} loads {value or system} into every program"
-        + (", and CUDA works without it" if proven else ", which may be why it crashes: nothing was tried without it"),
+        + ("; CUDA works without it" if proven else ", which may be why it crashes (not tested without it)"),
         tuple(evidence),
         fix,
         severity=Severity.ERROR if proven else Severity.NOTE,

@@ -41,11 +41,11 @@ CAUSES[NOT_STARTED] = Cause("", Layer.PYTHON, ("torch:import", "torch:signal", "
 
 @rule(
     NOT_STARTED,
-    "the interpreter can be started",
-    why="Before anything of torch is looked at, Python itself must start: a .pth file or sitecustomize that hangs, "
-    "PYTHONHOME of another installation, or a release that is too old keep every program from running.",
+    "the Python interpreter starts",
+    why="Python itself must start before torch can be examined: a .pth file or sitecustomize that hangs, PYTHONHOME of "
+    "another installation, or a Python that is too old keeps every program from running.",
     example="PYTHONHOME=/opt/python3.9 with a Python 3.12: ModuleNotFoundError: No module named 'encodings'",
-    fix="Take away what keeps it from starting: the finding says how it ended.",
+    fix="Remove the cause, which the finding names.",
     kind=KIND,
 )
 def interpreter_starts(facts: HostFacts, _expectations: Expectations) -> Iterator[Finding]:
@@ -61,18 +61,19 @@ def interpreter_starts(facts: HostFacts, _expectations: Expectations) -> Iterato
     elif python.obstacle == DANGLING:
         fix = new_environment(facts, python.release)
     elif python.obstacle == NOT_EXECUTABLE:
-        fix = Fix("Let it be executed.", (run("chmod", "+x", path(python.path)),))
+        fix = Fix("Make it executable.", (run("chmod", "+x", path(python.path)),))
     elif "Permission denied" in python.fault:  # the mode allows it
         fix = Fix(
-            "Its file system is mounted with noexec, or a folder on the way may not be entered, or its mode is for "
-            "another user: the commands show which.",
+            "Its file system is mounted with noexec, or a parent folder or the file is not accessible to this user: "
+            "the commands show which.",
             (run("findmnt", "-T", path(python.path)), run("ls", "-ld", path(python.path))),
         )
     elif variables:
         fix = Fix("Start it without these variables.", (Unset(tuple(variables)), python_command(facts, "-c", "pass")))
     else:
         summary = (
-            "The first command starts it without .pth files and sitecustomize; the second one shows how far it gets."
+            "The first command starts it without .pth files and sitecustomize; the second one shows how far the start "
+            "gets."
         )
         commands = python_command(facts, "-I", "-S", "-c", "pass"), python_command(facts, "-v", "-c", "pass")
         fix = Fix(summary, commands)
@@ -81,13 +82,13 @@ def interpreter_starts(facts: HostFacts, _expectations: Expectations) -> Iterato
 
 @cause(
     "B07",
-    "the torch that an import finds is that of the environment",
+    "`import torch` loads the environment's own torch",
     layer=Layer.PYTHON,
     explains=("torch:import", "torch:cpu-build", *TORCH_FAILS),
-    why="Python takes the first folder on sys.path that has a torch: PYTHONPATH and the user's site-packages go before "
-    "those of the environment. What pip installs and what runs are then two things.",
-    example="torch 2.5.1 in ~/.local hides torch 2.11.0 of the environment",
-    fix="Take the other folder out of the search, or remove the torch in it.",
+    why="Python imports torch from the first folder on sys.path that has one: PYTHONPATH and the user's site-packages "
+    "precede those of the environment. The installed torch and the imported one then differ.",
+    example="torch 2.5.1 in ~/.local shadows torch 2.11.0 of the environment",
+    fix="Remove the other folder from sys.path, or remove the torch in it.",
     sources="textgen#1440, TTS-WebUI#433",
     tested="real environments with PYTHONPATH and .pth files, and the fix run; the user's site-packages as facts",
 )
@@ -106,7 +107,7 @@ def two_torches(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     ]
     label, fix = _out_of_the_way(facts, python, first)
     yield Finding(
-        f"{label} hides the environment's own torch: {_version(torches[first.entry])} is imported, and "
+        f"{label} shadows the environment's own torch: {_version(torches[first.entry])} is imported, and "
         f"{_version(torches[hidden.entry])} is installed in {hidden.entry}",
         tuple(order),
         fix,
@@ -144,11 +145,11 @@ def _out_of_the_way(facts: HostFacts, python: Interpreter, first: ShadowModule) 
     left = [entry for entry in entries if posixpath.join(python.working_directory, entry).rstrip("/") != first.entry]
     if left != entries:
         command = export("PYTHONPATH", ":".join(left)) if left else Unset(("PYTHONPATH",))
-        return f"PYTHONPATH ({first.entry})", Fix("Take the folder out of PYTHONPATH.", (command,))
+        return f"PYTHONPATH ({first.entry})", Fix("Remove the folder from PYTHONPATH.", (command,))
     if first.entry == python.user_site:
-        summary = "Remove that torch; to keep it, leave the user's site-packages out of the search: PYTHONNOUSERSITE=1."
+        summary = "Remove that torch; to keep it, exclude the user's site-packages: PYTHONNOUSERSITE=1."
         return f"the user's site-packages ({first.entry})", Fix(summary, (uninstall(facts, "torch"),))
-    summary = f"Remove the torch in {first.entry}, or what names that folder (a .pth file)."
+    summary = f"Remove the torch in {first.entry}, or the entry that adds that folder (a .pth file)."
     search = run("grep", "-rlF", "--include=*.pth", option("--regexp", first.entry), path(python.purelib))
     return first.entry, Fix(summary, (search,))
 
@@ -168,11 +169,11 @@ def _weight_of_hiding(facts: HostFacts, first: Package | None, hidden: Package |
 
 @cause(
     "B08",
-    "no file of the working directory is taken for torch or triton",
+    "no file in the working directory shadows torch or triton",
     layer=Layer.PYTHON,
     explains=("torch:import", "kernel:failed"),
     why="`python -c` and `python -m` search the working directory first, and a script its own folder. A torch.py or a "
-    "folder torch there is imported in place of the library.",
+    "folder torch there is imported instead of the library.",
     example="No module named 'torch._C', started in a checkout of pytorch",
     fix="Rename the file, or start from another folder.",
     sources="pytorch#574",
@@ -190,13 +191,14 @@ def shadowed_by_folder(facts: HostFacts, _expectations: Any) -> Iterator[Finding
             continue
         library, program = ("torch", IMPORT_TORCH) if name == "torch" else ("Triton", IMPORT_TRITON)
         yield Finding(
-            f"{file} is imported in place of {library}: the working directory comes first",
+            f"{file} is imported instead of {library}: the working directory comes first",
             (
                 Evidence("imported", file, "the working directory"),
                 Evidence("not imported", modules[1].path, modules[1].entry),
             ),
             Fix(
-                "Start from another folder, or rename it; the command leaves the working directory out of the search.",
+                "Start from another folder, or rename it; the command removes the working directory from the search "
+                "path.",
                 (python_command(facts, _without_folder(python), "-c", program),),
             ),
         )
@@ -209,13 +211,13 @@ def _without_folder(python: Interpreter) -> str:
 
 @cause(
     "B11",
-    "torch and its libraries are in one site-packages",
+    "torch and its libraries are in the same site-packages",
     layer=Layer.FILES,
     explains=("torch:import",),
-    why="On systems with lib64, a virtual environment has a link lib64 to lib. Where lib64 became its own folder, "
-    "platform wheels land in one and pure ones in the other, and torch looks for NVIDIA's libraries next to itself.",
+    why="On systems with lib64, a virtual environment links lib64 to lib. Where lib64 is a separate folder, platform "
+    "wheels are installed in one and pure ones in the other, and torch searches for NVIDIA's libraries next to itself.",
     example="libcudnn.so.8: cannot open shared object file, with lib/python3.9 and lib64/python3.9 both in use",
-    fix="Make the environment again.",
+    fix="Recreate the environment.",
     sources="pytorch#104259",
     tested="facts; an environment with two real folders",
 )
@@ -230,7 +232,7 @@ def split_library_folders(facts: HostFacts, _expectations: Any) -> Iterator[Find
         return
     broken = _is_broken(facts)
     yield Finding(
-        f"torch is in {torch.folder}, and {strays[0].name} in {folder}: lib64 is no link to lib",
+        f"torch is in {torch.folder}, but {strays[0].name} is in {folder}: lib64 is not a link to lib",
         (Evidence("torch", torch.folder), *(Evidence(one.name, one.folder) for one in strays[:3]), *_unfound(facts)),
         new_environment(facts, python.release),
         severity=Severity.ERROR if broken else Severity.NOTE,
@@ -239,13 +241,13 @@ def split_library_folders(facts: HostFacts, _expectations: Any) -> Iterator[Find
 
 @cause(
     "B12",
-    "the loader finds NVIDIA's libraries from where torch is",
+    "the loader finds NVIDIA's libraries from torch's location",
     layer=Layer.FILES,
     explains=("torch:import",),
     why="torch's libraries have DT_RPATH with paths relative to themselves, ../../nvidia/...: the folder nvidia must "
-    "lie next to torch. Build systems that give every distribution its own folder break that.",
+    "be next to torch. Build systems that install each distribution in a separate folder break that.",
     example="libcudart.so.12: cannot open shared object file, under Bazel, Pants or PEX",
-    fix="Install NVIDIA's libraries into the same site-packages; or name their folders in LD_LIBRARY_PATH.",
+    fix="Install NVIDIA's libraries into the same site-packages, or add their folders to LD_LIBRARY_PATH.",
     sources="pytorch#131284",
     tested="environments with torch and its libraries in two folders, seen by the real loader; no CUDA torch imported",
 )
@@ -267,10 +269,11 @@ def not_beside_torch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         Evidence("searched", ", ".join(torch.rpath[:6])),
     ]
     evidence += [Evidence(one.name, one.folder) for one in elsewhere[:5]]
-    fix = Fix("Name the folders of the libraries in LD_LIBRARY_PATH, or install torch and them together again.")
+    fix = Fix("Add the folders of the libraries to LD_LIBRARY_PATH, or reinstall torch together with them.")
     if elsewhere:
         fix = Fix(
-            "Install them next to torch; where a build system lays them out, name their folders in LD_LIBRARY_PATH.",
+            "Install them next to torch; where a build system decides the layout, add their folders to "
+            "LD_LIBRARY_PATH.",
             again(facts, *(one.name for one in elsewhere)),
         )
     yield Finding(

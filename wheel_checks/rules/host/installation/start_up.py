@@ -46,13 +46,13 @@ def _torch(facts: HostFacts) -> TorchProbe:
 
 @cause(
     "B24",
-    "the start of Python does not hide the GPUs",
+    "no start-up file of Python hides the GPUs",
     layer=Layer.VISIBILITY,
     explains=TORCH_FAILS,
     why="A sitecustomize, a usercustomize or a .pth file runs before every program. One that sets CUDA_VISIBLE_DEVICES "
-    "hides the GPUs from torch, and nothing of it shows in the shell.",
+    "hides the GPUs from torch, and the shell does not show it.",
     example="sitecustomize.py sets CUDA_VISIBLE_DEVICES to an empty string",
-    fix="Take the line out of the file that the finding names.",
+    fix="Remove the line from the file that the finding names.",
     sources="built environments, November 2026",
     tested="environments with such files, and the fix run",
 )
@@ -62,10 +62,10 @@ def hidden_by_start_up(facts: HostFacts, _expectations: Any) -> Iterator[Finding
         if change.name not in _HIDING or change.after is None:
             continue
         hides = change.after in ("", "-1") or not change.after[:1].isalnum()
-        where = change.origin or "a file that Python runs at its start"
+        where = change.origin or "a start-up file of Python"
         yield Finding(
             f"{where} sets {change.name} to {change.after!r} when Python starts"
-            + (": that hides every GPU" if hides else ""),
+            + (", which hides every GPU" if hides else ""),
             (
                 Evidence("in the shell", "not set" if change.before is None else repr(change.before), "environment"),
                 Evidence("in Python", repr(change.after), change.origin),
@@ -84,28 +84,28 @@ def _without_file(facts: HostFacts, change: VariableChange) -> Fix:
     python = facts.interpreter
     if change.owner:
         return Fix(
-            f"{change.owner} brought the file: take a release of it that leaves {change.name} alone, or uninstall it "
-            "where nothing requires it. Renaming the file would break it, and the next install brings it back."
+            f"{change.owner} installed the file: use a release of it that does not set {change.name}, or uninstall it "
+            "if no package requires it. Renaming the file would break it, and the next install restores it."
         )
-    summary = f"Take the line about {change.name} out of it."
+    summary = f"Remove the line that sets {change.name}."
     own = isinstance(python, Interpreter) and python.is_virtual and change.origin.startswith(f"{python.prefix}/")
     if not own or not change.origin.endswith((".py", ".pth")):
         return Fix(summary)
     return Fix(
-        f"{summary} The command sets the whole file aside.",
+        f"{summary} The command renames the whole file.",
         (run("mv", path(change.origin), path(f"{change.origin}.disabled")),),
     )
 
 
 @cause(
     "B25",
-    "no file is taken for a module of the standard library",
+    "no file shadows a module of the standard library",
     layer=Layer.PYTHON,
     explains=IMPORT_FAILS,
     why="Python searches the working directory, or the folder of a script, and PYTHONPATH before its own library. A "
-    "random.py or types.py there is imported by torch in the place of Python's.",
+    "random.py or types.py there is imported by torch instead of Python's.",
     example="random.py in the working directory: module 'random' has no attribute 'Random'",
-    fix="Rename the file, start from another folder, or take the folder out of PYTHONPATH.",
+    fix="Rename the file, start from another folder, or remove the folder from PYTHONPATH.",
     sources="built environments, November 2026",
     tested="real folders and files, really imported, and the fix run",
 )
@@ -117,10 +117,11 @@ def shadowed_standard_module(facts: HostFacts, _expectations: Any) -> Iterator[F
         if name.partition(".")[0] in wanted:
             option = "-P" if numbers(python.version)[:2] >= (3, 11) else "-I"
             yield Finding(
-                f"torch imports {posixpath.join(python.working_directory, name)} in place of Python's own module",
+                f"torch imports {posixpath.join(python.working_directory, name)} instead of Python's own module",
                 (Evidence("module", name.partition(".")[0], "of the standard library; imported by torch"),),
                 Fix(
-                    "Rename it, or start from another folder; the command does not search the working directory.",
+                    "Rename it, or start from another folder; the command removes the working directory from the "
+                    "search path.",
                     (python_command(facts, option, "-c", IMPORT_TORCH),),
                 ),
             )
@@ -135,20 +136,20 @@ def _in_traceback(facts: HostFacts, probe: TorchProbe) -> Iterator[Finding]:
         folder, name = posixpath.split(file)
         if folder in entries and name.removesuffix(".py") in sys.stdlib_module_names:
             yield Finding(
-                f"torch imports {file} in place of Python's own module",
+                f"torch imports {file} instead of Python's own module",
                 (Evidence("PYTHONPATH", facts.variables["PYTHONPATH"], "environment"),),
-                Fix("Rename it, or leave the folder out of PYTHONPATH.", (unset("PYTHONPATH"),)),
+                Fix("Rename it, or remove the folder from PYTHONPATH.", (unset("PYTHONPATH"),)),
             )
 
 
 @cause(
     "B26",
-    "a process may map the addresses that torch and CUDA need",
+    "the address space limit (ulimit -v) is large enough for torch and CUDA",
     layer=Layer.KERNEL,
     explains=(*IMPORT_FAILS, "torch:init", "torch:compute", "torch:unavailable", "cuda:2", "kernel:failed"),
     certain=False,
-    why="`ulimit -v` bounds the addresses of a process. torch maps gigabytes of libraries, and CUDA as many addresses "
-    "as there is memory: under such a bound they fail as if memory had run out.",
+    why="`ulimit -v` limits the address space of a process. torch maps gigabytes of libraries, and CUDA reserves as "
+    "many addresses as there is memory: under such a limit both fail as if out of memory.",
     example="libtorch_cuda.so: failed to map segment from shared object, with ulimit -v 2000000",
     fix="Raise the limit: ulimit -v unlimited.",
     sources="built environments, November 2026",
@@ -169,7 +170,8 @@ def address_space(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if not raisable:
         summary = "Have an administrator raise the hard limit (limits.conf, item as; or the job's memory limit)."
     yield Finding(
-        f"a process may map {limits.address_space_bytes / 1e9:.1f} GB of addresses (ulimit -v): too little for CUDA",
+        f"the address space of a process is limited to {limits.address_space_bytes / 1e9:.1f} GB (ulimit -v): too "
+        "little for CUDA",
         (Evidence("said", said.strip(), "import torch"),) if said else (),
         Fix(summary, (Command(("ulimit", "-v", "unlimited")),) if raisable else ()),
         severity=Severity.ERROR if failed else Severity.WARNING,
@@ -178,13 +180,13 @@ def address_space(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "B27",
-    "what torch imports is installed",
+    "the modules that torch imports are installed",
     layer=Layer.FILES,
     explains=("torch:import", "kernel:failed"),
     why="An install with --no-deps, or an uninstall, leaves torch without a package that it requires. The error names "
-    "the module, which may have another name than its package.",
+    "the module, whose name may differ from its package.",
     example="No module named 'typing_extensions'",
-    fix="Install what METADATA requires and is not there.",
+    fix="Install the missing requirements of its METADATA.",
     sources="built environments, November 2026",
     tested="environments made with --no-deps, and the fix run",
 )
@@ -211,13 +213,13 @@ def requirement_not_installed(facts: HostFacts, _expectations: Any) -> Iterator[
 
 @cause(
     "B28",
-    "the extension module of torch is built for this Python",
+    "torch's extension module is built for this Python",
     layer=Layer.WHEEL,
     explains=("torch:import",),
-    why="torch/_C.cpython-312-x86_64-linux-gnu.so is imported by Python 3.12 alone. A site-packages that was copied, "
-    "or that PYTHONPATH lends to another Python, has the module, and this Python does not find it.",
+    why="torch/_C.cpython-312-x86_64-linux-gnu.so can be imported only by Python 3.12. In a site-packages that was "
+    "copied, or that PYTHONPATH shares with another Python, this Python does not find the module.",
     example="No module named 'torch._C': torch is built for cpython-312, and this is Python 3.11",
-    fix="Install torch with the Python that is to import it.",
+    fix="Install torch with the Python that will import it.",
     sources="built environments, November 2026",
     tested="environments with such a module, and the fix run",
 )
@@ -227,7 +229,7 @@ def built_for_another_python(facts: HostFacts, _expectations: Any) -> Iterator[F
     if not start.extensions or {f"_C{suffix}" for suffix in start.suffixes}.intersection(start.extensions):
         return
     yield Finding(
-        f"torch is built for {', '.join(start.extensions)}, and Python {python.version} imports none of these",
+        f"torch is built for {', '.join(start.extensions)}, which Python {python.version} cannot import",
         (Evidence("imports", ", ".join(start.suffixes[:4]), python.path),),
         Fix("Reinstall this torch with this Python.", again(facts, "torch"), Goal(intact=("torch",))),
     )
@@ -235,11 +237,11 @@ def built_for_another_python(facts: HostFacts, _expectations: Any) -> Iterator[F
 
 @cause(
     "B29",
-    "the files in the traceback are those that were installed",
+    "the files in the traceback are unchanged since the installation",
     layer=Layer.FILES,
     explains=("torch:import",),
-    why="A file of torch that someone edited, or that an interrupted copy left half, fails at the import. RECORD "
-    "holds the hash that it had.",
+    why="A torch file that was edited, or truncated by an interrupted copy, fails at import. RECORD holds its original "
+    "hash.",
     example="torch/functional.py is not the file that torch 2.11.0 installed",
     fix="Reinstall exactly that version.",
     sources="built environments, November 2026",
@@ -255,10 +257,11 @@ def edited_file(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     known = None if isinstance(facts.installed, Unavailable) else installed(facts).named(canonicalize_name(package))
     label = f"{known.name} {known.version}" if known else package
     yield Finding(
-        f"{file} is not the file that {label} installed: its hash differs from RECORD",
+        f"{file} is not the file that {label} installed: its hash does not match RECORD",
         tuple(Evidence("edited", one) for one in probe.edited[:5]),
         Fix(
-            f"Reinstall {label}, not from the cache: what uv has installed are links to it, and was edited there, too.",
+            f"Reinstall {label}, bypassing the cache: uv installs links to its cached files, so the edit is in the "
+            "cache too.",
             again(facts, known.name, cache=False),
             Goal(intact=(known.name,)),
         )

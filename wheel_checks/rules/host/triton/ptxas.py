@@ -51,11 +51,12 @@ def _ptxas_evidence(ptxas: Ptxas) -> Evidence:
 
 @cause(
     "H05",
-    "Triton's ptxas knows the GPU",
-    why="Triton brings its own assembler, which is as old as the release. A GPU that came later it does not know, "
-    "whatever CUDA is installed next to it.",
+    "Triton's ptxas supports the GPU",
+    why="Triton includes its own ptxas, which is as old as the release. It does not support newer GPUs, whatever CUDA "
+    "toolkit is installed.",
     example="ptxas fatal : Value 'sm_121a' is not defined for option 'gpu-name'",
-    fix="Take a newer ptxas by the variable that this Triton reads for this GPU, or the torch with a newer Triton.",
+    fix="Set the ptxas variable that this Triton reads for this GPU to a newer ptxas, or install a torch with a newer "
+    "Triton.",
     sources="triton#8539, vllm PR31338, sglang#14075, flashinfer#4217",
     tested="the real ptxas of Triton 3.6.0, 3.7.1 and 3.9.0, which answer without a GPU; facts",
 )
@@ -69,7 +70,7 @@ def ptxas_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         if ptxas is None or not ptxas.knows or target(gpu.sm) in ptxas.knows or _ignored(facts, triton, gpu):
             continue
         yield Finding(
-            f"Triton {triton.version} compiles for {gpu.product} with ptxas {ptxas.version}, which does not know "
+            f"Triton {triton.version} uses ptxas {ptxas.version} for {gpu.product}, but that ptxas does not support "
             f"{target(gpu.sm)}",
             (
                 _ptxas_evidence(ptxas),
@@ -84,9 +85,9 @@ def ptxas_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def _better_ptxas(facts: HostFacts, triton: TritonFacts, ptxas: Ptxas, gpu: HostGpu) -> Fix:
     role, other = role_for(triton, gpu.sm), _that_knows(triton, gpu.sm)
     if other is not None and ptxas.role in OPTED and other.role == role:
-        return Fix(f"Triton's own {role} {other.version} knows it.", (Unset((ptxas.role,)),))
+        return Fix(f"Use Triton's own {role} {other.version}, which supports it.", (Unset((ptxas.role,)),))
     if other is not None:
-        return Fix(f"{other.path} ({other.version}) knows it.", (export(variable_of(role), other.path),))
+        return Fix(f"Use {other.path} ({other.version}), which supports it.", (export(variable_of(role), other.path),))
     return newer_ptxas(facts, triton, gpu.sm)
 
 
@@ -104,10 +105,9 @@ def _other(variable: str) -> str:
 
 @cause(
     "H06",
-    "the variable for ptxas is the one that Triton reads",
-    why="Triton has two ptxas, and a variable for each: from Hopper (3.9) or Blackwell (3.6 to 3.8) on it takes "
-    "the one called ptxas-blackwell, and TRITON_PTXAS_PATH does nothing. A path that does not answer is passed over "
-    "silently.",
+    "the ptxas variable that is set is the one that Triton reads for the GPU",
+    why="Triton has two ptxas, and a variable for each: from Hopper (3.9) or Blackwell (3.6 to 3.8) on it uses "
+    "ptxas-blackwell, and TRITON_PTXAS_PATH has no effect. A path that cannot be run is ignored silently.",
     example="TRITON_PTXAS_PATH is set, and the error still comes from the ptxas of Triton",
     fix="Set TRITON_PTXAS_BLACKWELL_PATH for these GPUs.",
     sources="triton-inference-server#8632",
@@ -122,33 +122,33 @@ def ignored_variable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         right, known = variable_of(role_for(triton, gpu.sm)), _ignored(facts, triton, gpu)
         if known is not None and (taken := ptxas_for(triton, gpu.sm)) and target(gpu.sm) not in taken.knows:
             yield Finding(
-                f"Triton {triton.version} does not read {known.role} for {gpu.product}, only {right}",
+                f"Triton {triton.version} reads only {right} for {gpu.product}, not {known.role}",
                 (
                     Evidence(known.role, known.path, facts.variables_origin.get(known.role, "environment")),
                     Evidence("ptxas-blackwell from", f"sm_{triton.blackwell_from}", f"{triton.folder}/backends/nvidia"),
                     _ptxas_evidence(taken),
                     *kernel_error(facts),
                 ),
-                Fix("Set the one that it reads.", (export(right, known.path),)),
+                Fix("Set the variable that Triton reads.", (export(right, known.path),)),
                 severity=severity,
             )
     for one in triton.ptxas:
         if one.role in OPTED and one.error and not _refused(one):
             yield Finding(
-                f"{one.role} names {one.path}, which does not answer: Triton takes its own instead, silently",
+                f"{one.role} is {one.path}, which does not run: Triton silently uses its own instead",
                 (_ptxas_evidence(one),),
-                Fix("Name one that runs, or none.", (Unset((one.role,)),)),
+                Fix("Set it to a ptxas that runs, or unset it.", (Unset((one.role,)),)),
                 severity=Severity.NOTE,
             )
 
 
 @cause(
     "H07",
-    "the driver loads what Triton's ptxas makes",
-    why="A driver loads machine code that the assembler of its own major version of CUDA made. From Hopper on, Triton "
-    "3.9 takes one of CUDA 13, whatever CUDA torch was built for. Inferred for 3.9, reported for older ones.",
+    "the driver loads the code that Triton's ptxas generates",
+    why="A driver loads machine code generated by the ptxas of its own major version of CUDA. From Hopper on, Triton "
+    "3.9 uses a ptxas of CUDA 13, whatever CUDA torch was built for. Inferred for 3.9, reported for older ones.",
     example="RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
-    fix="Install a newer driver, or name a ptxas of the driver's major version.",
+    fix="Install a newer driver, or use a ptxas of the driver's major version.",
     sources="triton#4172, triton#2971, pytorch#119054",
     tested="facts; no such driver was at hand",
     certain=False,
@@ -165,11 +165,11 @@ def cubin_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         fitting = (one for one in triton.ptxas if 0 < _major(one.version) <= driver.major)
         other = next((one for one in fitting if target(gpu.sm) in one.knows), None)
         yield Finding(
-            f"ptxas {ptxas.version}, which Triton {triton.version} takes for {gpu.product}, makes code for CUDA "
-            f"{_major(ptxas.version)}, and the driver supports {driver.version}",
+            f"ptxas {ptxas.version}, which Triton {triton.version} uses for {gpu.product}, generates code for CUDA "
+            f"{_major(ptxas.version)}, but the driver supports {driver.version}",
             (_ptxas_evidence(ptxas), Evidence("driver", driver.version, driver.source), *kernel_error(facts)),
             Fix(
-                f"Take the ptxas {other.version} of this Triton; better is a newer driver.",
+                f"Install a newer driver (recommended), or use ptxas {other.version} of this Triton.",
                 (export(variable_of(role_for(triton, gpu.sm)), other.path),),
             )
             if other
@@ -185,13 +185,13 @@ def _major(version: str) -> int:
 
 @cause(
     "H08",
-    "the driver compiles the PTX that it is given",
+    "the driver accepts the PTX that it has to compile",
     layer=Layer.CODE,
     explains=("kernel:failed", "torch:compute"),
-    why="Code that is there only as PTX is compiled by the driver, and PTX of a newer CUDA than its own it refuses, "
+    why="Code that is present only as PTX is compiled by the driver, which rejects PTX of a newer CUDA than its own, "
     "even where machine code of that CUDA would run.",
     example="the provided PTX was compiled with an unsupported toolchain (222)",
-    fix="Install a newer driver, or a torch for the driver's CUDA.",
+    fix="Install a newer driver, or a torch for the driver's CUDA version.",
     sources="gpu-burn#112, ctransformers#87",
     tested="facts; no such driver was at hand",
 )
@@ -204,7 +204,7 @@ def ptx_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if said:
         supported = f", which supports CUDA {driver.version}" if driver else ""
         yield Finding(
-            f"the driver{supported}, refuses PTX of a newer CUDA (222)",
+            f"the driver{supported}, rejected PTX of a newer CUDA (222)",
             (
                 Evidence("said", said.strip()),
                 *((Evidence("driver", driver.version, driver.source),) if driver else ()),
@@ -216,7 +216,7 @@ def ptx_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def _make_executable(triton: TritonFacts, file: str) -> Step:
     """Only for a file of Triton's: the path is a probe's, or of facts that were saved on another machine."""
     if not is_whole(file) or not file.startswith(f"{triton.folder}/") or not triton.folder.endswith("/triton"):
-        return NoCommand(f"{file!a} does not lie in Triton's folder")
+        return NoCommand(f"{file!a} is not in Triton's folder")
     return run("chmod", "+x", file)
 
 
@@ -227,12 +227,12 @@ def _refused(ptxas: Ptxas) -> bool:
 
 @cause(
     "H12",
-    "Triton's ptxas may be executed",
+    "Triton's ptxas is executable",
     layer=Layer.FILES,
     why="Copying an environment through an archive or a file system without modes loses the executable bit of ptxas; a "
-    "mount with noexec has the same effect, and so has a ptxas of another machine.",
+    "mount with noexec has the same effect, as does a ptxas for another architecture.",
     example="PermissionError: [Errno 13] Permission denied: '.../triton/backends/nvidia/bin/ptxas'",
-    fix="Give it back, or reinstall Triton.",
+    fix="Restore the executable bit, or reinstall Triton.",
     sources="facebookexperimental/triton PR704",
     tested="files without the bit; facts",
 )
@@ -246,17 +246,17 @@ def ptxas_not_executable(facts: HostFacts, _expectations: Any) -> Iterator[Findi
         if not _refused(one) or one.role not in {*roles, *map(variable_of, roles)}:
             continue
         if one.role in OPTED:
-            fix = Fix("Let Triton take its own.", (Unset((one.role,)),))
+            fix = Fix("Let Triton use its own ptxas.", (Unset((one.role,)),))
         elif "Exec format" in one.error:
             step = install(facts, f"triton=={triton.version}", force=True, no_deps=True)
-            fix = Fix("Install the Triton for this machine.", step, Goal(intact=("triton",)))
+            fix = Fix("Install the Triton for this architecture.", step, Goal(intact=("triton",)))
         else:
             again = install(facts, f"triton=={triton.version}", force=True, no_deps=True)
             shown = ", then ".join(f"`{shell(step)}`" for step in again if isinstance(step, Command))
-            summary = "Give the bit back; else reinstall Triton" + (f": {shown}." if shown else ".")
+            summary = "Restore the executable bit; otherwise reinstall Triton" + (f": {shown}." if shown else ".")
             fix = Fix(summary, (_make_executable(triton, one.path),))
         yield Finding(
-            f"{one.path} cannot be executed, and Triton needs it",
+            f"{one.path} cannot be executed, but Triton needs it",
             (_ptxas_evidence(one), *kernel_error(facts)),
             fix,
             severity=severity,

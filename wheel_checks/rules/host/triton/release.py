@@ -28,10 +28,10 @@ cause = causes_in(Layer.FILES, ("kernel:failed", "torch:import"))
     "H14",
     "Triton is installed",
     explains=("triton:missing", "kernel:failed"),
-    why="torch.compile and many packages need Triton. The metadata of torch for aarch64 up to 2.10 do not require it, "
-    "and an installation without dependencies leaves it out.",
+    why="torch.compile and many packages need Triton. The metadata of torch for aarch64 up to 2.10 does not require "
+    "it, and an installation without dependencies omits it.",
     example="torch._inductor.exc.TritonMissing: Cannot find a working triton installation",
-    fix="Install exactly the release that torch is made for.",
+    fix="Install exactly the release that torch requires.",
     sources="pytorch#143406",
     tested="environments without it; facts",
 )
@@ -52,7 +52,7 @@ def triton_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     wanted = torch.triton or (f"triton=={release}" if release else "triton")
     told_by = "METADATA of torch" if torch.triton else "table of Triton's releases; METADATA of torch has none"
     yield Finding(
-        f"Triton is not installed, and torch {torch.version} needs {wanted} for torch.compile and kernels",
+        f"Triton is not installed, but torch {torch.version} needs {wanted} for torch.compile and kernels",
         (Evidence("requirement", wanted, told_by), Evidence("torch", torch.folder)),
         Fix("Install it.", install(facts, wanted, index=torch.version.partition("+")[2]))
         if of_others
@@ -62,9 +62,9 @@ def triton_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "H15",
-    "Triton is the release that torch was made for",
-    why="torch's compiler uses Triton's internals, which change with every release. Its metadata pin the one that "
-    "fits, and a later installation of something else replaces it.",
+    "Triton is the release that torch requires",
+    why="torch's compiler uses Triton's internals, which change with every release. Its metadata pins the matching "
+    "one, and a later installation of another package may replace it.",
     example="ImportError: cannot import name 'AttrsDescriptor' from 'triton.backends.compiler'",
     fix="Install the pinned release.",
     sources="ComfyUI#7106",
@@ -78,12 +78,12 @@ def wrong_release(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     required, version = requirement_or_none(torch.triton), version_or_none(triton.version)
     if required and version and not required.specifier.contains(version, prereleases=True):
         yield Finding(
-            f"Triton is {triton.version}, and torch {torch.version} is made for {torch.triton}",
+            f"Triton is {triton.version}, but torch {torch.version} requires {torch.triton}",
             (
                 Evidence("triton", triton.version, triton.folder),
                 Evidence("requirement", torch.triton, "METADATA of torch"),
             ),
-            Fix("Install the one that torch names.", install(facts, torch.triton), Goal(wanted=(torch.triton,))),
+            Fix("Install the version that torch requires.", install(facts, torch.triton), Goal(wanted=(torch.triton,))),
             severity=_or_note(facts),
         )
 
@@ -96,10 +96,10 @@ def _or_note(facts: HostFacts) -> Severity:
 
 @cause(
     "H16",
-    "one distribution owns triton/",
-    why="triton, pytorch-triton and their builds for other GPUs all install the folder triton/. The one that was "
-    "installed later has overwritten files of the other, and removing one breaks both. This is inferred: the mechanism "
-    "is that of the libraries of NVIDIA's that share paths.",
+    "one distribution owns the folder triton/",
+    why="triton, pytorch-triton and their builds for other GPUs all install the folder triton/. The one installed last "
+    "has overwritten files of the other, and removing one breaks both. This is inferred: the mechanism is that of the "
+    "NVIDIA libraries that share paths.",
     example="triton 3.6.0 and pytorch-triton-rocm 3.5.1 are both installed",
     fix="Uninstall all of them, then install the one that torch requires.",
     sources="the mechanism of sglang PR31035",
@@ -116,10 +116,10 @@ def two_owners(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     gone = tuple(name for name in triton.owners if name != kept)
     goal = Goal(intact=(kept,), gone=gone) if kept else Goal(wanted=(wanted,), gone=gone)
     yield Finding(
-        f"{' and '.join(triton.owners)} both own the folder triton/: its files are a mixture",
+        f"{' and '.join(triton.owners)} both own the folder triton/, whose files are a mixture",
         (Evidence("triton/__init__.py", triton.version, triton.folder), Evidence("RECORD", ", ".join(triton.owners))),
         Fix(
-            "Remove all, and install the one that torch requires.",
+            "Remove all of them, then install the one that torch requires.",
             (uninstall(facts, *triton.owners), *install(facts, wanted)),
             goal,
         ),

@@ -58,9 +58,9 @@ def _package(facts: HostFacts, debian: str, red_hat: str) -> tuple[Command, ...]
     "H01",
     "Triton finds a C compiler",
     why="Triton compiles a helper in C when it first runs, so it needs a C compiler: CC, else gcc, else clang on PATH. "
-    "Images made for running leave it out.",
+    "Runtime images omit it.",
     example="RuntimeError: Failed to find C compiler. Please specify via CC environment variable",
-    fix="Install gcc, or name a compiler in CC.",
+    fix="Install gcc, or set CC to a compiler.",
     sources="ml-cross-entropy#5, runtime/build.py of Triton 3.9",
     tested="folders of PATH on a fake root; facts",
 )
@@ -72,29 +72,29 @@ def no_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if triton.compiler:
         if weight(facts, NO_LINKER) is Severity.ERROR:
             yield Finding(
-                f"the C compiler {triton.compiler} cannot link: it finds no `ld`",
+                f"the C compiler {triton.compiler} cannot link: `ld` is not found",
                 (Evidence("PATH", facts.variables.get("PATH", ""), "environment"), *kernel_error(facts)),
-                Fix("Install the linker, or put its folder on PATH.", _package(facts, "binutils", "binutils")),
+                Fix("Install the linker, or add its folder to PATH.", _package(facts, "binutils", "binutils")),
             )
         return
     severity = weight(facts, "Failed to find C compiler")
     if severity is None:
         return
     yield Finding(
-        "there is no C compiler: neither CC nor gcc nor clang on PATH, and Triton needs one",
+        "Triton needs a C compiler, but CC is not set and neither gcc nor clang is on PATH",
         (Evidence("PATH", facts.variables.get("PATH", ""), "environment"), *kernel_error(facts)),
-        Fix("Install one (in conda: conda install -c conda-forge gcc).", _package(facts, "gcc", "gcc")),
+        Fix("Install a C compiler (in conda: conda install -c conda-forge gcc).", _package(facts, "gcc", "gcc")),
         severity=severity,
     )
 
 
 @cause(
     "H02",
-    "Python's headers are there",
-    why="The helper that Triton compiles includes Python.h. The Python of a distribution has it in a "
-    "separate package; those of uv and conda bring it along.",
+    "the headers of Python are installed",
+    why="The helper that Triton compiles includes Python.h. Linux distributions put it in a separate package; the "
+    "Pythons of uv and conda include it.",
     example="fatal error: Python.h: No such file or directory",
-    fix="Install the headers of this Python, or take a Python that has them.",
+    fix="Install the headers of this Python, or use a Python that includes them.",
     sources="sglang PR18644, tabbyAPI PR456",
     tested="facts",
 )
@@ -105,7 +105,7 @@ def no_headers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if triton is None or python.python_h or severity is None:
         return
     yield Finding(
-        f"Python.h is missing in {python.include}, and Triton's helper is compiled with it",
+        f"{python.include} has no Python.h, which Triton's helper is compiled with",
         (Evidence("include", python.include, python.path), *kernel_error(facts)),
         _headers(facts, python),
         severity=severity,
@@ -115,12 +115,12 @@ def no_headers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def _headers(facts: HostFacts, python: Interpreter) -> Fix:
     version = ".".join(python.version.split(".")[:2])
     if not _VERSION.fullmatch(version):
-        return Fix("Take a Python that has them, such as one of uv's.")
+        return Fix("Use a Python that includes them, such as one of uv's.")
     packages = _package(facts, f"python{version}-dev", f"python{version}-devel")
     if python.include.startswith("/usr/include/") and packages:
-        return Fix("Install them.", packages)
+        return Fix("Install the headers.", packages)
     command = Command(("uv", "python", "install", version))
-    return Fix(f"Take a Python that has them, such as uv's own {version}.", (command,))
+    return Fix(f"Use a Python that includes them, such as uv's own {version}.", (command,))
 
 
 def _driver_folders(facts: HostFacts) -> list[str]:
@@ -132,10 +132,10 @@ def _driver_folders(facts: HostFacts) -> list[str]:
 @cause(
     "H03",
     "Triton finds libcuda",
-    why="Triton looks for libcuda.so.1 by `/sbin/ldconfig -p`, so in the loader's cache, and then in LD_LIBRARY_PATH. "
-    "A libcuda that was mounted into a container later is in neither, while CUDA itself works.",
+    why="Triton searches for libcuda.so.1 with `/sbin/ldconfig -p`, that is in the loader's cache, and then in "
+    "LD_LIBRARY_PATH. A libcuda that was mounted into a container later is in neither, while CUDA itself works.",
     example="AssertionError: libcuda.so cannot found!",
-    fix="Refresh the cache, or name the folder in TRITON_LIBCUDA_PATH.",
+    fix="Refresh the loader's cache, or set TRITON_LIBCUDA_PATH to the folder.",
     sources="triton PR1981, triton PR2019, pytorch#107960",
     tested="facts",
 )
@@ -148,19 +148,19 @@ def libcuda_not_cached(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     severity = weight(facts, r"libcuda\.so cannot found|libcuda\.so")
     if severity is not None and folders and not set(folders) & set(searched):
         yield Finding(
-            f"libcuda.so.1 is in {folders[0]}, and the loader's cache, where Triton looks, does not list it",
+            f"libcuda.so.1 is in {folders[0]}, but the loader's cache, where Triton searches, does not list it",
             (Evidence("/sbin/ldconfig -p", "no libcuda.so.1", "ld.so.cache"), *kernel_error(facts)),
-            Fix("Name its folder to Triton (or, as root, run ldconfig).", (_name_libcuda(folders[0]),)),
+            Fix("Set TRITON_LIBCUDA_PATH to its folder (or, as root, run ldconfig).", (_name_libcuda(folders[0]),)),
             severity=severity,
         )
 
 
 @cause(
     "H04",
-    "/sbin/ldconfig is there for Triton",
+    "/sbin/ldconfig exists",
     why="Triton runs /sbin/ldconfig to find libcuda; NixOS and images without a shell do not have it.",
     example="FileNotFoundError: [Errno 2] No such file or directory: '/sbin/ldconfig'",
-    fix="Name the folder of libcuda.so.1 in TRITON_LIBCUDA_PATH.",
+    fix="Set TRITON_LIBCUDA_PATH to the folder of libcuda.so.1.",
     sources="triton#2878, kernels PR670",
     tested="facts",
 )
@@ -172,9 +172,9 @@ def no_ldconfig(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     folders = _driver_folders(facts)
     yield Finding(
-        "there is no /sbin/ldconfig, which Triton runs to find libcuda",
+        "/sbin/ldconfig is missing, which Triton runs to find libcuda",
         (Evidence("/sbin/ldconfig", "no such file"), *kernel_error(facts)),
-        Fix("Name the folder of libcuda.so.1 to Triton.", tuple(map(_name_libcuda, folders[:1]))),
+        Fix("Set TRITON_LIBCUDA_PATH to the folder of libcuda.so.1.", tuple(map(_name_libcuda, folders[:1]))),
         severity=severity,
     )
 
@@ -185,11 +185,11 @@ def _name_libcuda(folder: str) -> Step:
 
 @cause(
     "H09",
-    "Triton's cache can be written",
-    why="Triton writes what it compiles below TRITON_CACHE_DIR, else TRITON_HOME, else HOME. Containers that run as "
-    "any user often have HOME=/ or none, and read-only file systems.",
+    "Triton's cache is writable",
+    why="Triton writes what it compiles below TRITON_CACHE_DIR, else TRITON_HOME, else HOME. Containers that run as an "
+    "arbitrary user often have HOME=/ or no HOME, and read-only file systems.",
     example="PermissionError: [Errno 13] Permission denied: '/.triton'",
-    fix="Name a folder that can be written in TRITON_CACHE_DIR.",
+    fix="Set TRITON_CACHE_DIR to a writable folder.",
     sources="fms-hf-tuning#367, triton#518",
     tested="a file in the way, a read-only mount, modes; facts",
 )
@@ -206,18 +206,18 @@ def cache_not_writable(facts: HostFacts, _expectations: Any) -> Iterator[Finding
         return
     named = [name for name in ("TRITON_CACHE_DIR", "TRITON_HOME", "HOME") if name in facts.variables][:1]
     yield Finding(
-        f"Triton cannot write its cache {triton.cache}" + (f": {triton.cache_error}" if triton.cache_error else ""),
+        f"Triton's cache {triton.cache} is not writable" + (f": {triton.cache_error}" if triton.cache_error else ""),
         (*(Evidence(name, facts.variables[name], "environment") for name in named), *kernel_error(facts)),
-        Fix("Put it where this user may write.", (LOCAL_CACHE,)),
+        Fix("Put it in a folder that this user can write to.", (LOCAL_CACHE,)),
         severity=severity,
     )
 
 
 @cause(
     "H10",
-    "Triton's cache is on a file system that many may write at once",
+    "Triton's cache is not on a network file system",
     why="Triton replaces files of its cache while other processes read them. On network file systems those processes "
-    "then see stale handles, or files that vanish.",
+    "then get stale handles, or miss files.",
     example="OSError: [Errno 116] Stale file handle, below ~/.triton/cache",
     fix="Put the cache on a local disk.",
     sources="pytorch#173679, triton#4002",
@@ -237,7 +237,7 @@ def cache_on_network(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "H11",
-    "libraries may be loaded from Triton's cache and from TMPDIR",
+    "the mounts of Triton's cache and of TMPDIR allow libraries to be loaded",
     why="Triton loads the helper that it compiled from its cache, and torch.compile its own from TMPDIR. A mount with "
     "noexec forbids that.",
     example="ImportError: ...: failed to map segment from shared object",
@@ -253,13 +253,14 @@ def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     if triton.cache_noexec and severity is not None:
         yield Finding(
-            f"Triton's cache {triton.cache} is on a mount with noexec: what it compiled cannot be loaded",
+            f"Triton's cache {triton.cache} is on a mount with noexec: compiled libraries cannot be loaded from there",
             (Evidence("mount", f"{triton.cache_type}, noexec", "/proc/self/mountinfo"), *kernel_error(facts)),
             Fix(
-                "Put it on a mount that allows it.",
+                "Put it on a mount without noexec.",
                 (
                     Command(
-                        ("findmnt", "--target", LARGE_TEMPORARY, "-no", "OPTIONS"), "its options must be without noexec"
+                        ("findmnt", "--target", LARGE_TEMPORARY, "-no", "OPTIONS"),
+                        "its options must not contain noexec",
                     ),
                     Export("TRITON_CACHE_DIR", _empty_folder("triton", LARGE_TEMPORARY)),
                 ),
@@ -269,9 +270,9 @@ def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if triton.temporary_noexec and severity is not None and not facts.variables.get("TORCHINDUCTOR_CACHE_DIR"):
         folder = facts.variables.get("TMPDIR") or "/tmp"  # noqa: S108  # as tempfile does
         yield Finding(
-            f"{folder} is on a mount with noexec: torch.compile loads what it compiled from there",
+            f"{folder} is on a mount with noexec: torch.compile cannot load compiled libraries from there",
             (Evidence("TMPDIR", facts.variables.get("TMPDIR", "not set"), "environment"),),
-            Fix("Give torch.compile another folder.", (_inductor_cache(facts),)),
+            Fix("Set TMPDIR to another folder.", (_inductor_cache(facts),)),
             severity=Severity.NOTE,
         )
 
@@ -286,10 +287,11 @@ def _inductor_cache(facts: HostFacts) -> Step:
 
 @cause(
     "H13",
-    "CC names a compiler",
-    why="Triton runs the value of CC as one program, without options and without looking whether it is one.",
+    "CC is the path of a compiler",
+    why="Triton runs the value of CC as one program, without splitting off options and without checking that it "
+    "exists.",
     example="CC=/usr/bin, or CC='ccache gcc': PermissionError or FileNotFoundError when a kernel is first run",
-    fix="Unset CC, or give it the path of a compiler.",
+    fix="Unset CC, or set it to the path of a compiler.",
     sources="triton-windows#30, triton-windows#91",
     tested="folders, files and options as values of CC, on a fake root; facts",
 )
@@ -302,7 +304,7 @@ def wrong_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         f'CC is "{triton.compiler}", which Triton cannot run: {triton.compiler_fault}',
         (Evidence("CC", triton.compiler, facts.variables_origin.get("CC", "environment")), *kernel_error(facts)),
-        Fix("Let Triton look for gcc or clang itself.", (Unset(("CC",)),)),
+        Fix("Unset CC: Triton then searches for gcc or clang itself.", (Unset(("CC",)),)),
         severity=severity,
     )
 
@@ -312,11 +314,11 @@ INVALID_IMAGE = r"image is invalid|no kernel image|\[CUDA\].*(invalid|kernel ima
 
 @cause(
     "H17",
-    "Triton's cache is of this GPU",
-    why="Before 3.0 Triton's cache mixed GPUs: a home folder that moved between machines brought code for "
-    "another one along.",
+    "Triton's cache is for this GPU",
+    why="Before 3.0 Triton's cache did not distinguish GPUs: a home folder moved to another host contains code for "
+    "another GPU.",
     example="RuntimeError: Triton Error [CUDA]: device kernel image is invalid, after a move to another machine",
-    fix="Empty the cache.",
+    fix="Delete the cache.",
     sources="triton#1323",
     tested="metadata of real caches; facts; no such old Triton was run",
     certain=False,
@@ -330,9 +332,9 @@ def stale_cache(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if re.match(r"[12]\.", triton.version) and not here & set(triton.cached_targets):
         held = ", ".join(triton.cached_targets)
         yield Finding(
-            f"Triton's cache {triton.cache} holds code for {held}, and this is {gpus[0].product}",
+            f"Triton's cache {triton.cache} contains code for {held}, but the GPU is {gpus[0].product}",
             (Evidence("cache", held, triton.cache), *kernel_error(facts)),
-            Fix("Empty it.", (_without_cache(triton.cache),)),
+            Fix("Delete the cache.", (_without_cache(triton.cache),)),
         )
 
 
@@ -343,11 +345,11 @@ def _without_cache(cache: str) -> Step:
 
 @cause(
     "H18",
-    "Triton links against the libcuda that there is",
-    why="Older releases of Triton link their helper with -lcuda, which needs a file libcuda.so; a driver's libraries "
-    "often come without that link. Newer ones ask for libcuda.so.1.",
+    "Triton can link against libcuda.so",
+    why="Older releases of Triton link their helper with -lcuda, which needs a file libcuda.so; drivers are often "
+    "installed without that link. Newer releases use libcuda.so.1.",
     example="/usr/bin/ld: cannot find -lcuda: No such file or directory",
-    fix="Make the link next to libcuda.so.1, or take a newer torch and Triton.",
+    fix="Create the link next to libcuda.so.1, or install a newer torch and Triton.",
     sources="mamba#123, triton PR3053",
     tested="facts; no such old Triton was run",
 )
@@ -360,9 +362,9 @@ def links_with_lcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     drivers = [one for one in loader.cuda_libraries if one.name == "libcuda.so.1" and one.kind == "driver"]
     links = tuple(_link(one.path) for one in drivers[:1])
     yield Finding(
-        f"Triton {triton.version} links with -lcuda, and there is no libcuda.so next to libcuda.so.1",
+        f"Triton {triton.version} links with -lcuda, but there is no libcuda.so next to libcuda.so.1",
         (Evidence("linker", said.strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
-        Fix("Make the link.", links),
+        Fix("Create the link.", links),
     )
 
 
@@ -370,5 +372,5 @@ def _link(library: str) -> Step:
     """Root makes the link, so it has to lie next to a libcuda.so.1 by its whole path."""
     folder, _, name = library.rpartition("/")
     if not is_whole(library) or name != "libcuda.so.1":
-        return NoCommand(f"{library!a} is not the whole path of libcuda.so.1")
+        return NoCommand(f"{library!a} is not the absolute path of libcuda.so.1")
     return run("sudo", "ln", "-s", "libcuda.so.1", f"{folder}/libcuda.so")

@@ -47,10 +47,10 @@ cause = causes_in(Layer.WHEEL)
 
 @cause(
     "A01",
-    "on aarch64, torch before 2.11 does not come from the package index",
+    "on aarch64, torch before 2.11 is not installed from the package index",
     explains=NO_CUDA,
-    why="Until torch 2.10 the wheels for Linux on aarch64 on the package index are builds for the CPU, under the same "
-    "version as the CUDA builds for x86_64. METADATA hides it: only torch/version.py says +cpu.",
+    why="Until torch 2.10 the package index's wheels for Linux on aarch64 are CPU builds, with the same version as the "
+    "CUDA builds for x86_64. METADATA does not show it: only torch/version.py says +cpu.",
     example="pip install torch==2.10.0 on a GH200: AssertionError: Torch not compiled with CUDA enabled",
     fix="Install the same release from PyTorch's own index, or torch 2.11 or later.",
     sources="pytorch#168065, pytorch#160162",
@@ -63,11 +63,10 @@ def cpu_wheel_of_aarch64(facts: HostFacts, _expectations: Any) -> Iterator[Findi
         return
     fix, driver = reinstall_torch(facts), driver_cuda(facts)
     if driver and driver.major >= CUDA_OF_AARCH64 and not demands_on(facts, "torch"):
-        newer = "Or take torch 2.11 or later, which is for CUDA on the package index too."
+        newer = "Or install torch 2.11 or later, which the package index has with CUDA too."
         fix = replace(fix, summary=f"{fix.summary} {newer}")
     yield Finding(
-        f"torch {public(torch.version)} from the package index is a build for the CPU on aarch64; "
-        "a CUDA build was expected",
+        f"torch {public(torch.version)} from the package index is a CPU build on aarch64; a CUDA build was expected",
         (
             version_file(torch),
             Evidence("METADATA", f"{public(torch.version)}: it does not name the build", "torch's dist-info"),
@@ -80,10 +79,10 @@ def cpu_wheel_of_aarch64(facts: HostFacts, _expectations: Any) -> Iterator[Findi
 
 @cause(
     "A02",
-    "torch is not a build for the CPU alone",
+    "torch is not a CPU-only build",
     explains=NO_CUDA,
-    why="PyTorch's own index has builds for the CPU, which a setting of pip or uv, a lock file that was made on a "
-    "machine without a GPU, or a Dockerfile asks for. They install and compute without a word, on the CPU.",
+    why="PyTorch's own index also has CPU builds, which are selected by a setting of pip or uv, a lock file made on a "
+    "host without a GPU, or a Dockerfile. They install and compute without a warning, on the CPU.",
     example="PIP_INDEX_URL ends in /whl/cpu; uv with torch-backend = cpu; torch 2.11.0+cpu in a lock file",
     fix="Correct the setting, then install the build for this driver and GPU.",
     sources="uv#15446",
@@ -96,11 +95,11 @@ def cpu_build(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     settings, package = cpu_settings(facts), torch_package(facts)
     evidence = [version_file(torch), *missing_library(torch), gpu_names(facts)]
-    message = f"torch {torch.version} is a build for the CPU; a CUDA build was expected"
+    message = f"torch {torch.version} is a CPU build; a CUDA build was expected"
     fix = reinstall_torch(facts)
     if settings:
         evidence += [Evidence(f"{one.tool} {one.name}", one.value, one.source) for one in settings]
-        message += f": {settings[0].source or settings[0].tool} asks for it"
+        message += f": {settings[0].source or settings[0].tool} selects it"
         variables = [one.source for one in settings if one.source in facts.variables]
         summary = f"Correct the setting in {', '.join(dict.fromkeys(one.source for one in settings))}. {fix.summary}"
         fix = replace(fix, summary=summary, commands=(*map(unset, dict.fromkeys(variables)), *fix.commands))
@@ -112,12 +111,12 @@ def cpu_build(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "A05",
-    "the driver is new enough for the CUDA that torch is built for",
+    "the driver is new enough for the CUDA version that torch is built for",
     explains=("torch:unavailable", "torch:init"),
-    why="A driver runs programs of its own major version of CUDA and of older ones. torch 2.11 and later on the "
-    "package index are built for CUDA 13, which needs driver 580.",
+    why="A driver runs programs for its own major version of CUDA and older ones. torch 2.11 and later on the package "
+    "index are built for CUDA 13, which needs driver 580.",
     example="The NVIDIA driver on your system is too old (found version 12080)",
-    fix="Install a build of torch for the driver's CUDA, or a newer driver.",
+    fix="Install a build of torch for the driver's CUDA version, or a newer driver.",
     sources="pytorch PR162531; NVIDIA, CUDA Compatibility, Minor Version Compatibility",
     tested="facts; no machine with an old driver",
 )
@@ -128,11 +127,11 @@ def driver_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     wanted, fix = cuda_major(torch.cuda), reinstall_torch(facts)
     oldest = oldest_driver(wanted)
-    needed = f"driver {oldest} or newer" if oldest else "a newer driver"
+    needed = f"driver {oldest} or later" if oldest else "a newer driver"
     table = load("drivers")["major"]
     yield Finding(
-        f"the driver is too old for torch {torch.version}: it supports CUDA {driver.version}, "
-        f"and CUDA {wanted} needs {needed}",
+        f"the driver is too old for torch {torch.version}: it supports CUDA {driver.version}, but CUDA {wanted} needs "
+        f"{needed}",
         (
             version_file(torch),
             driver_shown(driver),
@@ -145,19 +144,19 @@ def driver_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def _how_to_get_a_driver(facts: HostFacts) -> str:
     if commands := newer_driver(facts):
         install = shell(commands[0])
-        return f": `{install}`; for a GPU of a data centre whose driver is not yours, there is NVIDIA's cuda-compat"
-    return " on the host of this container" if in_container(facts) else ""
+        return f": `{install}`; for a data-centre GPU whose driver you cannot update, use NVIDIA's cuda-compat"
+    return " on the container's host" if in_container(facts) else ""
 
 
 @cause(
     "A06",
-    "torch is built for a CUDA that the driver itself supports",
+    "torch is built for a CUDA version that the driver itself supports",
     Severity.NOTE,
-    why="A driver runs what any release of its major version of CUDA made (minor-version compatibility), so this is "
-    "no fault, though some tools warn of it. Only PTX that the newer toolkit made, and calls that are newer than the "
+    why="A driver runs programs built with any release of its major version of CUDA (minor-version compatibility), so "
+    "this is not a fault, though some tools warn about it. Only PTX from the newer toolkit, and calls newer than the "
     "driver, fail.",
     example="torch for CUDA 13.2 with driver 580, which supports 13.0",
-    fix="Nothing need be done.",
+    fix="No action is needed.",
     sources="NVIDIA, CUDA Compatibility, Minor Version Compatibility; cuda-doctor's README",
     tested="facts",
 )
@@ -169,21 +168,21 @@ def minor_version_compatibility(facts: HostFacts, _expectations: Any) -> Iterato
     wanted, own = Version(torch.cuda), Version(driver.version)
     if wanted.major == own.major and wanted > own:
         yield Finding(
-            f"harmless: torch is built for CUDA {torch.cuda}, and the driver supports {driver.version}: "
-            "only the major version counts",
+            f"harmless: torch is built for CUDA {torch.cuda} and the driver supports {driver.version}; only the major "
+            "version matters",
             (version_file(torch), driver_shown(driver)),
-            Fix("Nothing need be done."),
+            Fix("No action is needed."),
         )
 
 
 @cause(
     "A14",
-    "conda has chosen a CUDA build of torch",
+    "conda has selected a CUDA build of torch",
     explains=NO_CUDA,
-    why="conda's solver takes a CUDA build only where it sees a driver (the virtual package __cuda). On a login node "
-    "or in an image build there isn't one, so it takes the build for the CPU.",
+    why="conda's solver selects a CUDA build only where it detects a driver (the virtual package __cuda). A login node "
+    "or an image build has no driver, so it selects the CPU build.",
     example="mamba install pytorch on a login node gives pytorch-2.10.0-cpu_generic_py312",
-    fix="Give it the CUDA of the machine: CONDA_OVERRIDE_CUDA, and ask for a build with cuda in its name.",
+    fix="Set CONDA_OVERRIDE_CUDA to the CUDA version of the target host, and require a build with cuda in its name.",
     sources="conda#14761",
     tested="facts; no conda was run",
 )
@@ -193,16 +192,16 @@ def cpu_variant_of_conda(facts: HostFacts, _expectations: Any) -> Iterator[Findi
     if torch is None or origin(facts) != "A14":
         return
     builds = (Evidence(name, build, "conda-meta") for name, build in conda_cpu_builds(facts))
-    message = f"conda has installed a build of torch {torch.version} for the CPU; a CUDA build was expected"
+    message = f"conda has installed a CPU build of torch {torch.version}; a CUDA build was expected"
     yield Finding(message, (*builds, version_file(torch), gpu_names(facts)), reinstall_torch(facts))
 
 
 @cause(
     "A15",
-    "torch is not built for another maker's GPUs",
+    "torch is built for GPUs of the installed GPU's vendor",
     explains=("torch:unavailable", "torch:init", "torch:import"),
-    why="Builds for ROCm (AMD) and XPU (Intel) have the same name and version as those for CUDA. On another maker's "
-    "GPU they find nothing, or do not load.",
+    why="Builds for ROCm (AMD) and XPU (Intel) have the same name and version as those for CUDA. With another vendor's "
+    "GPU they find no device, or do not load.",
     example="torch 2.9.1+rocm6.4 on an H100; torch 2.11.0+cu130 on an MI300X",
     fix="Install the build for this GPU.",
     sources="bark-gui#112",
@@ -220,5 +219,5 @@ def other_accelerator(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     if gpus_of_build(facts) and not (isinstance(facts.torch, TorchProbe) and facts.torch.available is False):
         return
     name = "ROCm (AMD)" if torch.hip else "XPU (Intel)"
-    message = f"torch {torch.version} is built for {name}, and the GPU is NVIDIA's"
+    message = f"torch {torch.version} is built for {name}, but the GPU is made by NVIDIA"
     yield Finding(message, (version_file(torch), gpu_names(facts)), reinstall_torch(facts))

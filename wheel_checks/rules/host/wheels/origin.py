@@ -30,11 +30,11 @@ cause = causes_in(Layer.WHEEL, HARM)
 @cause(
     "A03",
     "no other package has replaced torch",
-    why="A package that pins torch makes the installer replace the one that is there by the wheel of the package "
-    "index: on aarch64 perhaps a build for the CPU, elsewhere one for another CUDA. The libraries of the former one "
-    "stay behind as traces.",
+    why="When a package pins torch, the installer replaces the installed torch by the package index's wheel: on "
+    "aarch64 perhaps a CPU build, elsewhere a build for another CUDA. The libraries of the previous build remain as "
+    "traces.",
     example="pip install whisperx: Attempting uninstall: torch; torch.cuda.is_available() was True before",
-    fix="Install the right build of the same release again; next time with --no-deps, or with a constraints file.",
+    fix="Reinstall the right build of the same release; next time use --no-deps or a constraints file.",
     sources="pytorch#160162, pyannote-audio#1675, WhisperJAV#334, xformers#1193",
     tested="facts; a real pip and uv with their own indexes, on one of which a package pins torch",
 )
@@ -61,13 +61,13 @@ def _traces(facts: HostFacts, torch: TorchFiles, before: Replacement) -> Iterato
     if before.orphans:
         names = [package.name for package in before.orphans]
         value = f"{len(names)}: {summarised(names, SHOWN)}"
-        yield Evidence("required by no one since", value, "Requires-Dist of every distribution")
+        yield Evidence("no longer required by any distribution", value, "Requires-Dist of every distribution")
     for companion in before.companions:
         value = f"{companion.version} is built for {companion.build}"
         yield Evidence(companion.name, value, f"{companion.folder}/{companion.name}")
     package = torch_package(facts)
     if package and asked_for(package) is False:
-        yield Evidence("asked for", "no: something else required it", "REQUESTED is absent from torch's dist-info")
+        yield Evidence("requested", "no: another package required it", "REQUESTED is absent from torch's dist-info")
     yield from (Evidence(time, brought, "times of the dist-info folders") for time, brought in history(facts)[-SHOWN:])
     yield gpu_names(facts)
 
@@ -79,7 +79,7 @@ def _bring_back(facts: HostFacts, before: Replacement) -> Fix:
     names = [package.name for package in before.orphans if shares_paths(package.name)]
     if build and names and not any(name.endswith(f"-cu{cuda_major(build.cuda)}") for name in names):
         commands = (*[uninstall(facts, *names)] * (repair(facts) not in commands), *commands)
-    guard = "a file of constraints that names this torch (pip -c, UV_CONSTRAINT)"
+    guard = "a constraints file that pins this torch (pip -c, UV_CONSTRAINT)"
     if before.pinned_by:
         guard = f"--no-deps for {before.pinned_by[0][0].name}, or with {guard}"
     if build and build.backend:
@@ -89,11 +89,11 @@ def _bring_back(facts: HostFacts, before: Replacement) -> Fix:
 
 @cause(
     "A04",
-    "an extra index does not compete with the package index for torch",
-    why="--extra-index-url adds an index: pip takes the highest version of all. As soon as the package index has a "
-    "newer release than PyTorch's index for one CUDA, it wins, with another CUDA, or none.",
-    example="PIP_EXTRA_INDEX_URL ends in /whl/cu128, and pip takes torch 2.12.0 in the place of 2.11.0+cu128",
-    fix="Make it the index of torch alone: --index-url, or uv with --torch-backend or an explicit index.",
+    "no extra index competes with the package index for torch",
+    why="--extra-index-url adds an index: pip selects the highest version of all. As soon as the package index has a "
+    "newer release than PyTorch's index for one CUDA, that release is selected, with another CUDA or none.",
+    example="PIP_EXTRA_INDEX_URL ends in /whl/cu128, and pip selects torch 2.12.0 instead of 2.11.0+cu128",
+    fix="Use the index for torch only: --index-url, or uv with --torch-backend or an explicit index.",
     sources="WhisperJAV#334",
     tested="facts; a real pip and uv with two indexes",
 )
@@ -107,23 +107,23 @@ def outbid(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     dated = f"table of {load('torch_releases')['collected']}"
     offered = (Evidence("offered", f"torch {newest}+{backend}", dated),) if newest else ()
     yield Finding(
-        f"torch {public(torch.version)} of the package index was taken and not the {backend} build of the extra index "
-        f"({setting.source}): the highest version wins; it {misfit(facts)}",
+        f"torch {public(torch.version)} of the package index was selected, not the {backend} build of the extra index "
+        f"({setting.source}): the highest version has priority; it {misfit(facts)}",
         (version_file(torch), Evidence(f"{setting.tool} {setting.name}", setting.value, setting.source), *offered),
         replace(
-            fix, summary=f"Take the extra index out of {setting.source}, and name the build instead. {fix.summary}"
+            fix, summary=f"Remove the extra index from {setting.source}, and select the build instead. {fix.summary}"
         ),
     )
 
 
 @cause(
     "A13",
-    "uv has not chosen a build without code for the GPU",
+    "uv has selected a build with code for the GPU",
     explains=("torch:compute",),
-    why="uv's --torch-backend=auto looks at the driver alone. A new driver of an old GPU (V100, GTX 10) gets a build "
-    "for CUDA 13, which has no code for it.",
+    why="uv's --torch-backend=auto considers only the driver. A new driver with an old GPU (V100, GTX 10) gets a build "
+    "for CUDA 13, which has no code for that GPU.",
     example="uv pip install torch --torch-backend=auto on a V100 with driver 580",
-    fix="Name the build: --torch-backend=cu126, with torch before 2.15.",
+    fix="Set --torch-backend=cu126, and install torch before 2.15.",
     sources="uv#14742, unsloth PR5876, uv's source",
     tested="facts; no such GPU",
 )
@@ -135,8 +135,8 @@ def chosen_by_driver_alone(facts: HostFacts, _expectations: Any) -> Iterator[Fin
     names = ", ".join(str(gpu.product) for gpu in gpus_without_code(facts, torch))
     settings = (Evidence(f"{one.tool} {one.name}", one.value, one.source) for one in automatic_settings(facts))
     yield Finding(
-        f"uv has taken torch {torch.version}, which has no code for {names}: --torch-backend=auto looks at the driver, "
-        "and not at the GPU",
+        f"uv selected torch {torch.version}, which has no code for {names}: --torch-backend=auto considers the driver, "
+        "not the GPU",
         (version_file(torch), code_list(torch), Evidence("INSTALLER", "uv", "torch's dist-info"), *settings),
         reinstall_torch(facts),
     )

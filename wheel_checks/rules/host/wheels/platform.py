@@ -33,13 +33,13 @@ def _import_error(facts: HostFacts) -> str:
 
 @cause(
     "A07",
-    "there are wheels of torch for this Python",
+    "torch has wheels for this Python",
     layer=Layer.PYTHON,
     explains=("torch:missing",),
-    why="A wheel is made for one version of CPython; the free-threaded builds (3.14t) and other implementations count "
-    "as different ones. A Python that is too new for torch has no wheel of any release.",
+    why="A wheel is built for one version of CPython; the free-threaded builds (3.14t) and other implementations count "
+    "as different ones. No release of torch has wheels for a Python that is too new.",
     example="Could not find a version that satisfies the requirement torch (from versions: none)",
-    fix="Make an environment with a Python that has wheels: 3.12 has had them since torch 2.2.",
+    fix="Create an environment with a Python that has wheels: 3.12 has had them since torch 2.2.",
     sources="triton-windows#128, triton#6721",
     tested="facts; the list of the package index, read on the day that the table has",
 )
@@ -54,7 +54,7 @@ def no_wheel_for_python(facts: HostFacts, _expectations: Any) -> Iterator[Findin
         return
     newest = table["release"][-1]
     yield Finding(
-        f"there is no wheel of torch for {interpreter.implementation} {interpreter.version} ({tag})",
+        f"torch has no wheel for {interpreter.implementation} {interpreter.version} ({tag})",
         (
             Evidence("interpreter", tag, interpreter.path),
             Evidence(
@@ -67,13 +67,13 @@ def no_wheel_for_python(facts: HostFacts, _expectations: Any) -> Iterator[Findin
 
 @cause(
     "A08",
-    "the C library is new enough for the wheels of torch",
+    "glibc is new enough for torch's wheels",
     layer=Layer.PYTHON,
     explains=("torch:missing", "torch:import"),
-    why="Wheels promise to run on a glibc and everything newer. Those of torch ask for 2.28 (RHEL 8, Ubuntu 20.04) "
-    "since 2.6 on aarch64 and 2.7 on x86_64; on an older system an installer finds none, or takes a very old release.",
+    why="A wheel runs on the glibc of its tag and newer ones. torch's wheels need 2.28 (RHEL 8, Ubuntu 20.04) since "
+    "2.6 on aarch64 and 2.7 on x86_64; on an older system an installer finds no wheel, or selects a very old release.",
     example="torch on CentOS 7 or Amazon Linux 2: version `GLIBC_2.28' not found",
-    fix="Take a container image or a system with a newer glibc.",
+    fix="Use a container image or a system with a newer glibc.",
     sources="pytorch#123649, pytorch#126551",
     tested="facts; no system with such a glibc",
 )
@@ -91,7 +91,7 @@ def glibc_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     older = [row["version"] for row in releases if Version(row[machine]["glibc"]) <= own]
     said = next((line for line in error.splitlines() if "GLIBC_" in line), "")
     yield Finding(
-        f"glibc {libc[1]} is too old for the wheels of torch, which need {needed}",
+        f"glibc {libc[1]} is too old for torch's wheels, which need {needed}",
         (
             Evidence("glibc", libc[1], "the interpreter's C library"),
             *((Evidence("import torch", said),) if said else ()),
@@ -110,9 +110,9 @@ def glibc_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "the C library is glibc",
     layer=Layer.PYTHON,
     explains=("torch:missing", "torch:import"),
-    why="Wheels of torch, and NVIDIA's driver libraries, are made for glibc. Alpine Linux has musl.",
+    why="torch's wheels and NVIDIA's driver libraries need glibc. Alpine Linux uses musl.",
     example="FROM python:3.12-alpine: No matching distribution found for torch",
-    fix="Take an image with glibc, such as python:3.12-slim.",
+    fix="Use an image with glibc, such as python:3.12-slim.",
     sources="PEP 656",
     tested="facts; no musl",
 )
@@ -123,20 +123,20 @@ def musl(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     if installed_torch(facts) is None or _import_error(facts):
         yield Finding(
-            "the interpreter runs on musl, for which there are no wheels of torch",
+            "the interpreter uses musl, for which torch has no wheels",
             (Evidence("C library", " ".join(libc_of(facts)), interpreter.path),),
-            Fix("Take an image with glibc: python:3.12-slim, Debian, Ubuntu, RHEL."),
+            Fix("Use an image with glibc: python:3.12-slim, Debian, Ubuntu, RHEL."),
         )
 
 
 @cause(
     "A10",
-    "on a Jetson before JetPack 7, torch is NVIDIA's build for it",
+    "on a Jetson before JetPack 7, torch is NVIDIA's build for Jetson",
     layer=Layer.WHEEL,
     explains=("torch:cpu-build", "torch:unavailable", "torch:init", "torch:compute", "torch:import", "triton:missing"),
-    why="Jetson Orin and older have their own kind of GPUs (sm_87, sm_72), whose code no other GPU shares, and "
-    "libraries of Jetson Linux. PyTorch's wheels for aarch64 are for servers, and uv's --torch-backend=auto takes one "
-    "of these, since it goes by the version of the driver.",
+    why="Jetson Orin and older have GPUs (sm_87, sm_72) whose code no other GPU shares, and the libraries of Jetson "
+    "Linux. PyTorch's wheels for aarch64 are for servers, and uv's --torch-backend=auto selects one of these because "
+    "it considers only the driver version.",
     example="pip install torch on a Jetson AGX Orin: no kernel image is available for execution on the device",
     fix="Install the wheel that NVIDIA builds for this JetPack.",
     sources="bitsandbytes PR1941 and #1930, jax#40487",
@@ -155,11 +155,11 @@ def server_wheel_on_jetson(facts: HostFacts, _expectations: Any) -> Iterator[Fin
         variables = [unset(one.source) for one in backends if one.source in facts.variables]
         places = joined(list(dict.fromkeys(one.source for one in backends)))
         fix = Fix(
-            f"Take torch-backend out of {places}: it names wheels for servers. {fix.summary}",
+            f"Remove torch-backend from {places}: it selects wheels for servers. {fix.summary}",
             (*variables, *fix.commands),
         )
     yield Finding(
-        f"torch {torch.version} is no build for this Jetson",
+        f"torch {torch.version} is not a build for this Jetson",
         (
             Evidence("Jetson Linux", system.tegra, "/etc/nv_tegra_release"),
             version_file(torch),
@@ -179,8 +179,8 @@ def _present(indexes: tuple[IndexSetting, ...] | Unavailable) -> tuple[IndexSett
     "on Thor, torch is built for CUDA 13",
     layer=Layer.WHEEL,
     explains=("torch:compute",),
-    why="CUDA 13 gave Thor its number, sm_110. Builds for CUDA 12.8 know neither it nor PTX that could be compiled "
-    "for it, so not one operation runs.",
+    why="CUDA 13 gave Thor its number, sm_110. Builds for CUDA 12.8 have neither code for it nor PTX that could be "
+    "compiled for it, so every operation fails.",
     example="torch 2.9.1+cu128 on a Jetson AGX Thor: no kernel image is available",
     fix="Install a build for CUDA 13 from PyTorch's own index.",
     sources="openral PR167, cuvis-ai PR107",
@@ -191,7 +191,7 @@ def cuda_12_on_thor(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     torch = installed_torch(facts)
     if torch is not None and gpus_of_entry(facts, torch, "A11"):
         yield Finding(
-            f"torch {torch.version} has no code for Thor (sm_110), which builds for CUDA 13 have",
+            f"torch {torch.version} has no code for Thor (sm_110), which only builds for CUDA 13 have",
             (version_file(torch), code_list(torch), gpu_names(facts)),
             reinstall_torch(facts),
         )
@@ -202,9 +202,9 @@ def cuda_12_on_thor(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "on aarch64, the GPU is newer than Turing",
     layer=Layer.WHEEL,
     explains=("torch:compute",),
-    why="PyTorch's wheels for aarch64 begin with sm_80. The T4G of AWS G5g instances is a Turing GPU (sm_75).",
+    why="PyTorch's wheels for aarch64 start at sm_80. The T4G of AWS G5g instances is a Turing GPU (sm_75).",
     example="torch on g5g.xlarge: no kernel image is available for execution on the device",
-    fix="Build torch from source with TORCH_CUDA_ARCH_LIST=7.5, or take AWS's Deep Learning Containers.",
+    fix="Build torch from source with TORCH_CUDA_ARCH_LIST=7.5, or use AWS's Deep Learning Containers.",
     sources="aws/deep-learning-containers PR6231",
     tested="facts; no T4G",
 )
@@ -213,10 +213,10 @@ def turing_on_aarch64(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     torch = installed_torch(facts)
     if torch is not None and gpus_of_entry(facts, torch, "A12"):
         yield Finding(
-            f"torch {torch.version} has no code for the T4G (sm_75): no wheel for aarch64 has",
+            f"torch {torch.version} has no code for the T4G (sm_75): no wheel for aarch64 has it",
             (version_file(torch), code_list(torch), gpu_names(facts)),
             Fix(
-                "Take the torch of AWS's Deep Learning Containers for Graviton, which has code for it, or build torch "
+                "Use the torch of AWS's Deep Learning Containers for Graviton, which has code for it, or build torch "
                 "from source with TORCH_CUDA_ARCH_LIST=7.5."
             ),
         )
@@ -224,11 +224,10 @@ def turing_on_aarch64(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
 
 @cause(
     "A18",
-    "the Python is built for this machine's CPU",
+    "Python is built for the CPU architecture of this machine",
     layer=Layer.CONTAINER,
     explains=("cuda:*", "nvml:*", "torch:unavailable", "torch:init", "torch:import", "torch:hang", "torch:signal"),
-    why="An image for another CPU runs in an emulator, where there are neither NVIDIA's libraries nor its driver's "
-    "calls.",
+    why="An image for another architecture runs in an emulator, without NVIDIA's libraries and driver calls.",
     example="an image for linux/amd64 on a GH200 or a DGX Spark",
     fix="Pull the image for this platform, or build it with --platform.",
     sources="ComfyUI-Nvidia-Docker#96, xinference#4256",
@@ -244,11 +243,11 @@ def emulated(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     own = system.machine if foreign else "aarch64" if machine == "x86_64" else "x86_64"
     platform = {"aarch64": "linux/arm64", "x86_64": "linux/amd64"}[own]
     yield Finding(
-        f"Python runs in an emulator: it is built for {machine or system.machine}, and the machine is not",
+        f"Python runs in an emulator: it is built for {machine or system.machine}, but the machine is not",
         (
             Evidence("interpreter", machine or "unknown", "its ELF header"),
             Evidence("kernel", system.machine, "uname"),
             *((Evidence("emulator", system.emulator),) if system.emulator else ()),
         ),
-        Fix(f"Take the image for {platform}: pull or build it again with --platform={platform}."),
+        Fix(f"Use the image for {platform}: pull or build it again with --platform={platform}."),
     )
