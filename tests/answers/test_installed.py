@@ -44,9 +44,9 @@ def test_without_gpu_code_nothing_is_said_to_run() -> None:
 def test_no() -> None:
     old = distribution("torch", result("WHL731", FAIL, message="no code for GB200 (10.0)"), code=True)
     assert line(GPU, environment(), old) == "/opt/venv does not run on GB200: torch: no code for GB200 (10.0)"
-    cpu = environment(result("WHL715", FAIL, message="the installed torch is CPU only, expected cuda"))
+    cpu = environment(result("WHL715", FAIL, message="the installed torch is CPU only; expected cuda"))
     assert line(CUDA, cpu) == (
-        "the torch in /opt/venv is not a build for cuda: the installed torch is CPU only, expected cuda"
+        "the torch in /opt/venv is not a build for cuda: the installed torch is CPU only; expected cuda"
     )
     twice = environment(result("WHL710", FAIL, message="numpy has 2 dist-info folders"))
     assert line(GPU, twice, old).startswith("/opt/venv does not run on GB200: numpy has 2 dist-info folders; ")
@@ -55,10 +55,12 @@ def test_no() -> None:
 
 @pytest.mark.parametrize("outcome", [SKIP, ERROR])
 def test_what_was_not_read_leaves_it_open(outcome: Outcome) -> None:
-    unread = distribution("numpy", result("WHL731", outcome, message="there is no RECORD to compare with"))
+    unread = distribution("numpy", result("WHL731", outcome, message="RECORD is missing, so nothing can be compared"))
     found = answer_installed(GPU, environment(), [distribution("torch", code=True), unread])
     assert found.verdict is Verdict.UNDECIDED
-    assert found.line == ("/opt/venv is not proven to run on GB200: numpy: there is no RECORD to compare with")
+    assert found.line == (
+        "/opt/venv is not proven to run on GB200: numpy: RECORD is missing, so nothing can be compared"
+    )
 
 
 def test_a_rule_that_was_not_run_leaves_it_open() -> None:

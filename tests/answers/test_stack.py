@@ -72,7 +72,7 @@ def test_what_would_be_built_is_not_proven() -> None:
         "package",
         facts={"package": "flash-attn", "distribution": "sdist"},
         results=(
-            result("STK102", ERROR, message="flash-attn 2.8.3 would be built there: it has no wheel"),
+            result("STK102", ERROR, message="flash-attn 2.8.3 would be built on the target: it has no wheel"),
             result("STK101", SKIP, message="there is no wheel to read"),
             result("STK103"),
         ),
@@ -80,12 +80,12 @@ def test_what_would_be_built_is_not_proven() -> None:
     for asked in (GB200, NO_GPU):
         found = answer(package("torch"), sdist, asked=asked)
         assert found.verdict is Verdict.UNDECIDED
-        assert found.line == "not proven: flash-attn would be built there from source"
+        assert found.line == "not proven: flash-attn would be built on the target from source"
 
 
 def test_without_a_gpu_it_says_what_was_not_asked() -> None:
     assert answer(without(package("torch"), "WHL601"), asked=NO_GPU).line == (
-        "installs on aarch64, Python 3.12; to check whether it runs on a GPU, add --gpu GB200"
+        "installs on aarch64, Python 3.12; no GPU was specified: --gpu GB200 checks whether it runs"
     )
     assert answer(package("torch", result("STK103", FAIL)), asked=NO_GPU).line == (
         "does not install on aarch64, Python 3.12: torch has no file for it"
@@ -196,10 +196,10 @@ OF_DRIVERS = ("WHL605", "WHL606", "WHL607")
 def test_the_driver_is_part_of_the_answer() -> None:
     good = package("torch", *map(result, OF_DRIVERS))
     assert answer(good, asked=DRIVER_535).line == "runs on H100 with driver 535"
-    old = result("WHL605", FAIL, message="CUDA 13.0 needs driver 580 or newer")
+    old = result("WHL605", FAIL, message="CUDA 13.0 needs driver 580 or later")
     bad = [package(name, old, result("WHL606"), result("WHL607")) for name in ("torch", "triton", "vllm")]
     assert answer(*bad, asked=DRIVER_535).line == (
-        "does not run on H100 with driver 535: torch, triton and 1 more: CUDA 13.0 needs driver 580 or newer"
+        "does not run on H100 with driver 535: torch, triton and 1 more: CUDA 13.0 needs driver 580 or later"
     )
 
 

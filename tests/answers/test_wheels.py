@@ -47,8 +47,8 @@ def test_yes_in_the_words_of_the_question() -> None:
 
 
 def test_no() -> None:
-    wrong = wheel(result("WHL201", FAIL, message="the wheel is CPU, expected cuda"))
-    assert line(CUDA, wrong) == "torch 2.11.0 for aarch64 is not a build for cuda: the wheel is CPU, expected cuda"
+    wrong = wheel(result("WHL201", FAIL, message="the wheel is CPU; expected cuda"))
+    assert line(CUDA, wrong) == "torch 2.11.0 for aarch64 is not a build for cuda: the wheel is CPU; expected cuda"
     lacking = wheel(result("WHL601", FAIL, message="no code for GB200 (10.0) in libtorch_cuda.so"))
     assert line(BOTH, lacking) == (
         "torch 2.11.0 for aarch64 does not run on GB200 and H100: no code for GB200 (10.0) in libtorch_cuda.so"

@@ -48,11 +48,11 @@ def test_the_aarch64_wheel_of_2_10_is_cpu_only_and_the_fix_is_named(wheelproof: 
     assert run.status == 1
     answer, verdict, *rest = run.out.splitlines()
     assert answer == (
-        "torch 2.10.0 for aarch64 is not a build for cuda: the wheel is CPU only (2.10.0+cpu), expected cuda"
+        "torch 2.10.0 for aarch64 is not a build for cuda: the wheel is CPU only (2.10.0+cpu); expected cuda"
     )
     assert verdict.startswith("FAIL  torch-2.10.0-cp312-cp312-manylinux_2_28_aarch64.whl, CPU only (2.10.0+cpu)")
     text = "\n".join(rest)
-    assert "the wheel is CPU only (2.10.0+cpu), expected cuda" in text
+    assert "the wheel is CPU only (2.10.0+cpu); expected cuda" in text
     for signal in (
         "no GPU code, and no library of a GPU is needed",
         "__version__ = '2.10.0+cpu', cuda",

@@ -30,7 +30,7 @@ def test_every_gpu_has_a_line_and_a_missing_one_fails(wheelproof: Wheelproof, wh
     assert "  H100 (9.0): runs natively (sm_90)\n  B300 (10.3): runs natively (sm_100)\n" in good.out
     assert bad.status == 1
     assert "no code for A100 (8.0) in demo_cu13/_C_cuda.so, which has sm_90, sm_100" in bad.out
-    assert "fix: Take another release or index." in bad.out
+    assert "fix: Use another release or index." in bad.out
 
 
 def test_depth_gpu_lists_the_code_without_a_gpu(wheelproof: Wheelproof, wheel: str) -> None:

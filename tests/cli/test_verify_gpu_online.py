@@ -50,7 +50,7 @@ def test_torch_2_11_for_aarch64_does_not_run_on_t4_and_says_why(wheelproof: Whee
     failed = {r["rule"]: r["message"] for r in subject_of(run.out)["results"] if r["outcome"] == "fail"}
     assert run.status == 1
     assert failed["WHL601"].startswith("no code for T4 (7.5)")
-    assert failed["WHL604"] == "T4 (7.5) is found in x86_64 machines, the wheel is for aarch64"
+    assert failed["WHL604"] == "T4 (7.5) exists in x86_64 machines, but the wheel is for aarch64"
 
 
 def test_torch_2_10_for_aarch64_is_cpu_only(wheelproof: Wheelproof) -> None:

@@ -154,7 +154,7 @@ def test_a_wheel_whose_requirements_are_ranges_is_resolved_by_uv(wheelproof: Whe
     subject = subject_of(run)
     assert subject["facts"]["links"]["resolved_by"] == "uv"
     assert needs_of(subject)["_C.so", "libtorch_cuda.so"] == ("preload", TORCH)
-    assert subject["facts"]["links"]["absent"] == [{"name": "gone", "why": "there is no file of gone"}]
+    assert subject["facts"]["links"]["absent"] == [{"name": "gone", "why": "gone has no files"}]
     assert {r["rule"] for r in subject["results"] if r["outcome"] == "fail" and r["severity"] == "error"} == {"WHL524"}
 
 
@@ -197,7 +197,7 @@ def test_explain_tells_the_search(wheelproof: Wheelproof) -> None:
 
     assert run.status == 0
     assert (
-        f"libnccl.so.2, needed by torch/lib/libtorch_cuda.so: resolved: nvidia/nccl/lib/libnccl.so.2 of "
+        "torch/lib/libtorch_cuda.so needs libnccl.so.2: resolved: nvidia/nccl/lib/libnccl.so.2 of "
         f"{FILES['nvidia-nccl-cu13']} (RPATH of torch/lib/libtorch_cuda.so)"
     ) in " ".join(run.out.split())
 

@@ -174,7 +174,7 @@ def test_a_folder_of_wheels_is_chosen_from_before_the_upload(tmp_path: Path, whe
     (subject,) = [each for each in json.loads(run.out)["subjects"] if each["kind"] == "machine"]
     assert subject["facts"]["variant"] == "cu130_arm"
     assert subject["facts"]["preferred"] == ["cu130", "cu130_arm", "null"]
-    assert subject["facts"]["passed_over"]["cu130"] == "there is no wheel of it for cp312 aarch64"
+    assert subject["facts"]["passed_over"]["cu130"] == "it has no wheel for cp312 aarch64"
 
 
 def test_a_platform_that_was_asked_for_counts_more_than_the_product(

@@ -91,10 +91,11 @@ def test_false_claims_are_found_with_evidence(wheelproof: Wheelproof) -> None:
 
     assert run.status == 1
     assert failed(run) == {
-        "WHL821": ["the variant claims CUDA 13.0 or later, and holds CUDA 12 (demo/_C.so needs libcudart.so.12)"],
+        "WHL821": ["the variant claims CUDA 13.0 or later, but contains CUDA 12 (demo/_C.so needs libcudart.so.12)"],
         "WHL822": [
-            "the variant claims 120_real, demo/_C.so has sm_90, sm_100",
-            "there is code for sm_90, which the variant does not claim: those GPUs do not get it",
+            "the variant claims 120_real, but demo/_C.so has sm_90, sm_100",
+            "the wheel has code for sm_90, which the variant does not claim: installers do not select it for those "
+            "GPUs",
         ],
     }
 
@@ -147,8 +148,8 @@ def test_a_wheel_and_its_index_that_contradict_each_other(wheelproof: Wheelproof
     found = failed(verify(files, wheelproof))
 
     assert found["WHL806"] == [f"{DOCUMENT} and the wheel disagree about the properties of 'cu13'"]
-    assert found["WHL812"] == [f"{DOCUMENT} lists 'cu126', of which there is no wheel"]
-    assert found["WHL813"] == [f"{DOCUMENT} gives 'cu13, cu126' the same properties"]
+    assert found["WHL812"] == [f"{DOCUMENT} lists 'cu126', but has no wheel for it"]
+    assert found["WHL813"] == [f"{DOCUMENT} states the same properties for 'cu13, cu126'"]
 
 
 def test_libraries_that_were_not_read_are_not_said_to_be_for_the_cpu(wheelproof: Wheelproof) -> None:

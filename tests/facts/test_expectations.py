@@ -31,9 +31,12 @@ def test_expectations(text: str, accelerator: str, versions: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "names no accelerator; expected cuda, rocm, xpu, cpu, none (for example --expect cuda==13.0)"),
-        ("gpu", "names no accelerator; expected cuda, rocm, xpu, cpu, none (for example --expect cuda==13.0)"),
-        ("==13.0", "names no accelerator; expected cuda, rocm, xpu, cpu, none (for example --expect cuda==13.0)"),
+        ("", "does not name an accelerator; expected cuda, rocm, xpu, cpu, none (for example --expect cuda==13.0)"),
+        ("gpu", "does not name an accelerator; expected cuda, rocm, xpu, cpu, none (for example --expect cuda==13.0)"),
+        (
+            "==13.0",
+            "does not name an accelerator; expected cuda, rocm, xpu, cpu, none (for example --expect cuda==13.0)",
+        ),
         ("cuda13", "has no valid version condition; expected a form such as cuda==13.0 or cuda>=12.8"),
         ("cuda=13", "has no valid version condition; expected a form such as cuda==13.0 or cuda>=12.8"),
         ("cpu>=1", "demands a version; expected cpu without a version"),

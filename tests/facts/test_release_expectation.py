@@ -137,15 +137,16 @@ def test_the_tags_that_install_on_a_python(python: ExpectedPython, tag: Tag, *, 
         ),
         (
             expectation_text({"x": {"accelerator": "gpu"}}),
-            "platform[0].accelerator (line 6) is wrong: 'gpu' names no accelerator; expected cuda, rocm, xpu, cpu",
+            "platform[0].accelerator (line 6) is wrong: 'gpu' does not name an accelerator; expected cuda, rocm, "
+            "xpu, cpu",
         ),
         (
             expectation_text({"x": {"gpus": ["H1000"]}}),
             "platform[0].gpus[0] (line 6) is wrong: no GPU 'H1000' is known",
         ),
         (expectation_text({"x": {"max_size": "big"}}), "platform[0].max-size (line 6) is wrong: 'big' is not a size"),
-        (expectation_text({"x": {"versions": "2.x"}}), "versions (line 6) is wrong: '2.x' is not a set of versions"),
-        (expectation_text({"x": {"max-sise": "1GB"}}), "max-sise (line 6) is not a known key"),
+        (expectation_text({"x": {"versions": "2.x"}}), "versions (line 6) is wrong: '2.x' is no set of versions"),
+        (expectation_text({"x": {"max-sise": "1GB"}}), "max-sise (line 6) is no key that is known here"),
         (
             expectation_text(depth="deep"),
             "depth (line 3) is 'deep'; expected one of quick, links, gpu, full",

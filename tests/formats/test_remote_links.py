@@ -70,7 +70,7 @@ def refused(pages: Iterable[IndexPage]) -> list[bool]:
 def test_a_page_of_a_server_leads_to_no_file_of_this_machine(link: str) -> None:
     pages = [html(link), in_json(link), html(link, "http://127.0.0.1:8080/simple/demo/")]
     assert refused(pages) == [True, True, True]
-    assert {link.why for page in pages for link in page.refused} == {"is a file of this host"}
+    assert {link.why for page in pages for link in page.refused} == {"is a file on this host"}
     assert all(link.followed for page in pages for link in page.refused)
 
 

@@ -111,7 +111,7 @@ def test_yanked_files_are_taken_for_a_pin_only_and_with_a_note() -> None:
     pinned = chosen("foo==2.0", files)
     assert pinned.chosen is files[1]
     assert pinned.notes == (
-        "foo-2.0-py3-none-any.whl is yanked: broken on ARM; it is taken because the requirement names its version",
+        "foo-2.0-py3-none-any.whl is yanked: broken on ARM; it is selected because the requirement pins its version",
     )
 
 
@@ -152,8 +152,8 @@ def test_a_newer_release_without_a_file_for_the_target_is_noted() -> None:
 @pytest.mark.parametrize(
     ("requirement", "files", "explanation"),
     [
-        ("foo", [], "there is no file of foo"),
-        ("foo>2", [file("foo-1.0.tar.gz")], "no version of foo matches >2; the latest is 1.0"),
+        ("foo", [], "foo has no files"),
+        ("foo>2", [file("foo-1.0.tar.gz")], "no version of foo matches >2; the newest is 1.0"),
         ("foo>=1", [file("foo-1.0.tar.gz", yanked="")], "every file of foo that matches is yanked"),
         (
             "foo",
@@ -207,7 +207,7 @@ def test_a_direct_reference_is_its_own_candidate() -> None:
 
 @pytest.mark.parametrize("url", ["git+https://example.org/torch.git", "https://example.org/numpy-2.0-py3-none-any.whl"])
 def test_a_direct_reference_to_something_else_is_explained(url: str) -> None:
-    assert chosen(f"torch @ {url}", TORCH).explanation == "the URL does not point to a file of torch"
+    assert chosen(f"torch @ {url}", TORCH).explanation == "the URL does not lead to a file of torch"
 
 
 def test_a_name_that_stands_for_too_many_tags_is_ignored() -> None:

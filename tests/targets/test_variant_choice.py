@@ -129,7 +129,7 @@ def test_without_a_plain_wheel_installers_of_today_take_nothing(tmp_path: Path) 
 
     assert choice.label == "cu130"
     assert choice.plain.chosen is None
-    assert choice.plain.explanation == "there is no file of demo"
+    assert choice.plain.explanation == "demo has no files"
 
 
 def test_a_lower_bound_above_the_driver_refuses_although_the_code_would_run(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_what_is_passed_over_is_of_the_release_that_was_looked_at() -> None:
     (choice,) = choose_for_machines(Requirement("demo"), files, X86_64, [H100], lambda _: metadata)
 
     assert choice.release == Version("2.0")
-    assert choice.passed_over == {"cu130": "there is no wheel of it for cp312 x86_64"}
+    assert choice.passed_over == {"cu130": "it has no wheel for cp312 x86_64"}
 
 
 def test_a_yanked_wheel_of_a_variant_is_said_to_be_yanked() -> None:
@@ -272,7 +272,7 @@ def test_an_unknown_namespace_is_said_to_be_unknown() -> None:
 
     assert order.preferred == ("null",)
     assert order.unknown == ("intel",)
-    assert order.refused["fast"].endswith("only the provider of intel can say what supports it")
+    assert order.refused["fast"].endswith("only the provider of intel can interpret it")
 
 
 def test_a_namespace_without_a_priority_is_not_supported() -> None:

@@ -15,7 +15,7 @@ _RANK = (Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL)
 UNREAD = "WHL000"  # is in for all rules of a subject that could not be read
 _NAMED = 2  # packages that a reason names
 _KIND = "distribution"  # the fact of a package: "wheel", "sdist" or "none"
-_PREAMBLE = re.compile(r"^it is not proven that [^:]*: ")  # the answer says that already
+_PREAMBLE = re.compile(r"^not proven that this runs on [^:]*: ")  # the answer says that already
 JUDGED = (Outcome.PASS, Outcome.FAIL)
 CERTAINTIES = ("exact", "sampled", "declared")  # from the best to the weakest
 

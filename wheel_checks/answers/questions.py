@@ -42,7 +42,7 @@ def of_gpu_and_driver(gpu: object, driver: object) -> tuple[str, ...]:
 # One form is for one package, the other for several; the reasons of a rule without a form are its messages.
 REASONS = {
     "STK101": ("{} is a CPU build", "{} are CPU builds"),
-    "STK102": ("{} would be built there from source", "{} would be built there from source"),
+    "STK102": ("{} would be built on the target from source", "{} would be built on the target from source"),
     "STK103": ("{} has no file for it", "{} have no file for it"),
     "WHL601": ("{} has no code for it", "{} have no code for it"),
 }

@@ -39,7 +39,7 @@ def answer_release(asked: ReleaseQuestion, subjects: Sequence[Subject]) -> Answe
     words = {
         Verdict.PASS: "may be uploaded",
         Verdict.FAIL: "must not be uploaded",
-        Verdict.UNDECIDED: "must not be uploaded: not everything is proven",
+        Verdict.UNDECIDED: "must not be uploaded: something is not proven",
     }
     return Answer(evidence.verdict, words[evidence.verdict], release.id, evidence.reasons, "", evidence.rules)
 
@@ -54,8 +54,8 @@ def answer_difference(subjects: Sequence[Subject]) -> Answer:
         return Answer(Verdict.UNDECIDED, "not proven", about, ("nothing to compare",))
     remarks = [r for s in subjects for r in s.results if r.outcome is Outcome.FAIL]
     if evidence.verdict is Verdict.PASS:
-        but = f", except for {plural(len(remarks), 'finding')} below error" if len(remarks) == 1 else ""
-        but = but or (f", except for {len(remarks)} findings below error" if remarks else "")
+        but = f", apart from {plural(len(remarks), 'finding')} that is not an error" if len(remarks) == 1 else ""
+        but = but or (f", apart from {len(remarks)} findings that are not errors" if remarks else "")
         reasons = (remarks[0].message,) if remarks else ()
         same = "the two sides agree" if len(subjects) > 1 or not (others := _accelerators(subjects[0])) else others
         return Answer(Verdict.PASS, f"{same}{but}", about, reasons)

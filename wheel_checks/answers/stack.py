@@ -81,7 +81,7 @@ def _words(asked: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:
         return f"{'runs' if passes else 'does not run'} on {joined(gpus)}{driver}{weaker}"
     if passes:
         driver = f" and runs with driver {asked.driver}" if asked.driver else ""
-        return f"installs on {asked.where}{driver}; to check whether it runs on a GPU, add --gpu GB200"
+        return f"installs on {asked.where}{driver}; no GPU was specified: --gpu GB200 checks whether it runs"
     if not set(OF_A_DRIVER).isdisjoint(answer.decided_by):
         return f"does not run with driver {asked.driver}"
     fits = any(rule in OF_FITTING for rule in answer.decided_by)

@@ -81,7 +81,7 @@ def parse_expectation(text: str) -> AcceleratorExpectation:
     accelerator = match.group(1).lower() if match else ""
     if match is None or accelerator not in LABELS:
         raise UsageError(
-            f"--expect {text!r} names no accelerator",
+            f"--expect {text!r} does not name an accelerator",
             expected=", ".join(LABELS),
             hint="for example --expect cuda==13.0",
         )

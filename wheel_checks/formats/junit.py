@@ -87,7 +87,7 @@ class _Reading:
     words: str = ""
 
     def refuse(self, *_: object) -> None:
-        raise FormatError("it has a document type, which no JUnit report needs")
+        raise FormatError("it has a document type, which a JUnit report does not need")
 
     def start(self, tag: str, values: Mapping[str, str]) -> None:
         if not self.open and tag not in _SUITES:

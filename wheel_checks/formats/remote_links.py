@@ -39,9 +39,9 @@ def why_refused(link: str, page: str) -> str:
         return ""
     scheme = _scheme(link)
     if scheme == "file":
-        return "is a file of this host"
+        return "is a file on this host"
     if scheme not in _REMOTE:
-        return f"is an address of the kind {scheme!r}" if scheme else "is not an address"
+        return f"is a URL with the scheme {scheme!r}" if scheme else "is not a URL"
     authority = _authority(link)
     if "\\" in authority:  # some readers of URLs end the host there, others do not
         return "has a backslash in its host"

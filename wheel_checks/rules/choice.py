@@ -18,11 +18,11 @@ _SHOWN = 8
 
 @rule(
     "WHL401",
-    "the index has a wheel that an installer would take on the target",
-    why="Without a wheel for the platform an installer falls back to the source archive and compiles for hours, or "
-    "takes an older release, or fails.",
+    "the index has a wheel that an installer would select for the target",
+    why="Without a wheel for the platform an installer compiles the source archive for hours, selects an older "
+    "release, or fails.",
     example="`torch==2.4.0` for Python 3.13 on aarch64",
-    fix="Choose a release or a Python for which a wheel exists.",
+    fix="Choose a release or a Python with a wheel.",
 )
 def available(choice: Choice, _: Expectations) -> Iterable[Finding]:
     """A wheel was chosen."""
@@ -40,12 +40,12 @@ def available(choice: Choice, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL402",
-    "the chosen file is of the newest release that the requirement allows",
+    "the selected file belongs to the newest release that the requirement allows",
     Severity.WARNING,
-    why="When the newest release has no wheel for a machine, its users silently get an older one, and another set of "
+    why="When the newest release has no wheel for a platform, its users silently get an older one, with different "
     "dependencies.",
-    example="`torch>=2.9` that gives 2.15.0 on Python 3.12 and 2.12.1 on Python 3.10",
-    fix="Pin one release for all machines, or use a Python that the newest release supports.",
+    example="`torch>=2.9` that selects 2.15.0 on Python 3.12 and 2.12.1 on Python 3.10",
+    fix="Pin one release for all platforms, or use a Python that the newest release supports.",
 )
 def newest(choice: Choice, _: Expectations) -> Iterable[Finding]:
     """No newer version lacks a wheel for the target."""
@@ -53,4 +53,8 @@ def newest(choice: Choice, _: Expectations) -> Iterable[Finding]:
         return
     message = f"{choice.target.label} gets {choice.version}, although {choice.newest_release} exists"
     evidence = tuple(Evidence("note", note) for note in choice.notes)
-    yield Finding(message, evidence, Fix(f"Pin {choice.requirement.name}=={choice.version} where all must agree."))
+    yield Finding(
+        message,
+        evidence,
+        Fix(f"Pin {choice.requirement.name}=={choice.version} if all platforms must use the same release."),
+    )

@@ -208,7 +208,7 @@ def _unique(target: Target, packages: Sequence[LockedPackage]) -> Selected:
             taken[package.name] = package
         elif before.version != package.version:
             better = _preferred(before, package, target)
-            left_open.append(f"the lock has {before.label} and {package.version} for it; {better.version} is judged")
+            left_open.append(f"the lock has {before.label} and {package.version} for it; {better.version} is checked")
             taken[package.name] = better
     return Selected(target, tuple(taken.values()), open=tuple(left_open))
 
@@ -329,7 +329,7 @@ class _Walk:
                         demanded.setdefault(edge.name, []).append(edge.specifier)
                         front.extend(self.by_name.get(edge.name, ())[:1])
         packages = [self._of_demands(name, demanded.get(name, ())) for name in self.by_name if name in seen]
-        note = "it does not say which packages its groups require, so all of them count"
+        note = "it does not state which packages its groups request, so all of them count"
         return Selected(self.target, tuple(packages), open=tuple(self.open), notes=(note,))
 
     def _of_demands(self, name: str, specifiers: Sequence[str]) -> LockedPackage:
@@ -349,7 +349,7 @@ class _Walk:
         fitting = [p for p in fitting if fits(p)] or fitting
         if len(fitting) > 1:
             versions = joined([p.version for p in fitting])
-            self.open.setdefault(f"the lock has {name} {versions} and does not say which one this target gets")
+            self.open.setdefault(f"the lock has {name} {versions} but does not state which one this target gets")
         best = fitting[0]
         for package in fitting[1:]:
             best = _preferred(best, package, self.target)

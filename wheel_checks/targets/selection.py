@@ -231,7 +231,7 @@ def _parse(file: IndexFile, project: str, *, variants: bool) -> _Candidate:
 def _parse_wheel_name(file_name: str) -> tuple[Version, tuple[int, str] | tuple[()], frozenset[Tag]]:
     expanded = count_tags("-".join(file_name.removesuffix(WHEEL_SUFFIX).split("-")[-3:]))
     if expanded > _MOST_TAGS:
-        raise InvalidWheelFilename(f"its name stands for {expanded} tags, more than the {_MOST_TAGS} that are read")
+        raise InvalidWheelFilename(f"its name stands for {expanded} tags; at most {_MOST_TAGS} are read")
     _, version, build, tags = parse_wheel_filename(file_name)
     return version, build, tags
 
@@ -261,7 +261,7 @@ def _allowed(
     """The candidates less pre-releases (PEP 440) and yanked files (PEP 592), which are added to ``rejected``."""
     versions = set(requirement.specifier.filter((c.version for c in candidates), prereleases=True if pre else None))
     stable = [c for c in candidates if c.version in versions]
-    rejected += _reject(candidates, stable, Reason.PRE_RELEASE, "is a pre-release, and these were not asked for")
+    rejected += _reject(candidates, stable, Reason.PRE_RELEASE, "is a pre-release, which was not requested")
     if _is_pinned(requirement) and all(c.file.yanked is not None for c in stable):
         return stable
     kept = [c for c in stable if c.file.yanked is None]
@@ -296,7 +296,9 @@ def _notes(requirement: Requirement, target: Target, best: _Candidate, newest: V
     notes = []
     if best.file.yanked is not None:
         reason = f": {best.file.yanked}" if best.file.yanked else ", without a reason"
-        notes.append(f"{best.file.file_name} is yanked{reason}; it is taken because the requirement names its version")
+        notes.append(
+            f"{best.file.file_name} is yanked{reason}; it is selected because the requirement pins its version"
+        )
     if newest is not None and newest > best.version:
         notes.append(f"{requirement.name} {newest} is newer, but has no file for {target.label}")
     return tuple(notes)
@@ -312,7 +314,7 @@ def _explain(
     """One sentence that says why there is nothing to take."""
     name = requirement.name
     if not candidates:
-        return f"the URL does not point to a file of {name}" if requirement.url else f"there is no file of {name}"
+        return f"the URL does not lead to a file of {name}" if requirement.url else f"{name} has no files"
     if not matching:
         return (
             f"no version of {name} matches {requirement.specifier}; the latest is {max(c.version for c in candidates)}"

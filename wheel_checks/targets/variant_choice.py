@@ -143,7 +143,7 @@ class MachineChoice:
             elif Reason.YANKED in reasons:
                 found[label] = f"its wheel for {self.choice.target.label} is yanked"
             else:
-                found[label] = f"there is no wheel of it for {self.choice.target.label}"
+                found[label] = f"it has no wheel for {self.choice.target.label}"
         return found
 
 
@@ -227,10 +227,10 @@ def _reason(lack: Lack, metadata: VariantMetadata, on: str) -> str:
     provider = metadata.providers.get(lack.namespace)
     marker = provider.enable_if[:200] if provider else ""
     tails = {
-        Why.UNORDERED: f"and default-priorities does not order {lack.namespace}",
-        Why.UNKNOWN: f"and only the provider of {lack.namespace} can say what supports it",
-        Why.OPTIONAL: f"and the provider of {lack.namespace} is optional: installers use it only on request",
-        Why.DISABLED: f"and the provider of {lack.namespace} is disabled: {marker} does not hold",
+        Why.UNORDERED: f"and default-priorities does not list {lack.namespace}",
+        Why.UNKNOWN: f"and only the provider of {lack.namespace} can interpret it",
+        Why.OPTIONAL: f"and the provider of {lack.namespace} is optional: installers use it only when enabled",
+        Why.DISABLED: f"and the provider of {lack.namespace} is disabled: {marker} is false",
         Why.UNSUPPORTED: f"which {on} does not support",
     }
     return f"it needs {lack}, {tails[lack.why]}"
@@ -276,8 +276,8 @@ def _choose(
         ranks[version] = {label: rank for rank, label in enumerate(order.preferred)}
 
     def rank(version: Version, label: str) -> int | str:
-        if version not in known:  # 0: if its release is chosen, it is inspected, and chosen from again
-            return 0 if len(known) < MOST_RELEASES else "is a variant of a release that was not looked at"
+        if version not in known:  # 0: if its release is chosen, it is looked at, and chosen from again
+            return 0 if len(known) < MOST_RELEASES else "is a variant of a release that was not considered"
         metadata, order = known[version]
         if isinstance(metadata, Unavailable):
             return f"is a variant, and {metadata.reason}"

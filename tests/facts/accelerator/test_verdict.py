@@ -310,7 +310,7 @@ def test_a_marker_without_a_value_is_no_requirement() -> None:
 
     assert facts.label == "no accelerator"
     assert marker_fault(odd, X86_64.markers()) == "Undefined <Op('~=')> on 'linux' and 'linux'."
-    assert marker_fault(unknown, X86_64.markers()) == "there is no variable 'extras'"
+    assert marker_fault(unknown, X86_64.markers()) == "the variable 'extras' is missing"
 
 
 @pytest.mark.parametrize("name", ["_cuda" * 13_000 + ".so", "/" + "lib" * 20_000 + ".so.1", "_cuda_" * 160 + ".sO.so"])

@@ -47,7 +47,7 @@ class TestDepthFull:
 
         assert findings("WHL008", facts_of(WheelBuilder(), listing=on_index, depth=Depth.FULL))
         assert [r.message for r in judged("WHL008", facts_of(WheelBuilder(), listing=on_index))] == [
-            "the file was not read whole (--depth full reads every byte)"
+            "not all of the file was read (--depth full reads every byte)"
         ]
 
     def test_a_local_header_that_quick_does_not_read(self) -> None:
@@ -56,8 +56,8 @@ class TestDepthFull:
         assert findings("WHL004", facts_of(wheel, remote=True)) == []
         for facts in (facts_of(wheel), facts_of(wheel, remote=True, depth=Depth.FULL)):
             assert [result.message for result in findings("WHL004", facts)] == [
-                "the local header of demo/a.py contradicts the central directory: "
-                "name 'demo/b.py', the directory says 'demo/a.py'"
+                "the local header of demo/a.py contradicts the central directory: name 'demo/b.py', but the "
+                "directory says 'demo/a.py'"
             ]
 
     def test_a_header_that_both_depths_read_is_told_once(self) -> None:
@@ -75,7 +75,7 @@ class TestDepthFull:
 
         (finding,) = findings("WHL124", facts_of(data, depth=Depth.FULL))
 
-        assert finding.message == "'demo/b.py' begins within an earlier member: its content cannot be compared"
+        assert finding.message == "'demo/b.py' starts within an earlier member: its content cannot be compared"
 
     def test_an_unreadable_member_does_not_hide_the_next(self) -> None:
         wheel = (

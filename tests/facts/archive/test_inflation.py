@@ -73,7 +73,7 @@ def test_a_wheel_of_bombs_fails_without_being_unpacked(depth: Depth, monkeypatch
     assert [result.message.partition(" inflate")[0] for result in findings("WHL007", facts)] == ["4 members"]
     assert not isinstance(facts.elfs, Unavailable)
     assert {elf.facts for elf in facts.elfs} == {
-        Unavailable("its compression ratio is implausible, or it overlaps another member")
+        Unavailable("its compression ratio is extreme, or it shares bytes with another member")
     }
     if depth is Depth.FULL:
         assert len(findings("WHL124", facts)) == 4

@@ -113,8 +113,8 @@ def test_the_json_of_exact_code() -> None:
                 "runs": "none",
                 "code": "",
                 "member": "demo/main.so",
-                "why": "nothing runs on T4 (7.5): sm_90: machine code for another major version; "
-                "sm_100a: for exactly this version; compute_90: PTX for newer GPUs",
+                "why": "nothing runs on T4 (7.5): sm_90: machine code for another major version; sm_100a: only for "
+                "exactly its own version; compute_90: PTX for newer GPUs",
             },
         ],
         "libraries": [

@@ -86,8 +86,8 @@ def test_what_torch_for_aarch64_loads(gpu: str, label: str) -> None:
 
 def test_why_torch_for_aarch64_does_not_run_on_a_t4() -> None:
     assert runs_on(("sm_80", "sm_90", "sm_90a", "compute_120"), parse_gpu("T4")).why == (
-        "nothing runs on T4 (7.5): sm_80, sm_90: machine code for another major version; "
-        "sm_90a: for exactly this version; compute_120: PTX for newer GPUs"
+        "nothing runs on T4 (7.5): sm_80, sm_90: machine code for another major version; sm_90a: only for exactly "
+        "its own version; compute_120: PTX for newer GPUs"
     )
 
 

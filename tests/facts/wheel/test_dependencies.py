@@ -170,7 +170,7 @@ def test_the_resolver_is_asked_when_pins_leave_a_library_unfound() -> None:
 @pytest.mark.parametrize(
     ("listed", "why"),
     [
-        ([], "there is no file of nvidia-cublas"),
+        ([], "nvidia-cublas has no files"),
         ([nvidia("nvidia_cublas", tags="py3-none-manylinux_2_28_x86_64")],
          "nvidia-cublas 13.0 has no file for cp312 aarch64; its wheels are for manylinux_2_28_x86_64"),
     ],
@@ -192,8 +192,8 @@ def test_what_the_resolver_left_out_is_absent_even_if_another_version_would_fit(
     assert statuses(found)["libcublas.so.13"] is Status.MISSING
     assert isinstance(found.absent, tuple)
     assert [(a.name, a.why) for a in found.absent] == [
-        ("nvidia-cublas", "no version satisfies all packages that require it"),
-        ("gone", "there is no file of gone"),
+        ("nvidia-cublas", "no version of it satisfies all its requirements"),
+        ("gone", "gone has no files"),
     ]
 
 
@@ -243,7 +243,7 @@ def test_programs_of_a_dependency_are_not_read() -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"target": None}, "the wheel names no Linux machine to link on"),
+        ({"target": None}, "the wheel is not for a single Linux machine, so linking is not checked"),
         ({"elfs": Unavailable("not read")}, "not read"),
         ({"metadata": Unavailable("the wheel has no METADATA")}, "the wheel has no METADATA"),
     ],

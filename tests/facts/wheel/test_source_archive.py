@@ -55,7 +55,7 @@ def test_requirements_and_what_a_build_needs(suffix: str) -> None:
         "setuptools, numpy",
         "a C++ compiler",
         "nvcc of a CUDA toolkit (CUDA sources)",
-        "torch installed before (its setup.py imports it: --no-build-isolation)",
+        "torch installed beforehand (its setup.py imports it: --no-build-isolation)",
     )
 
 
@@ -148,7 +148,7 @@ def test_metadata_at_the_end_is_found_up_to_a_limit(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(source_archive, "MOST_BYTES", 1 << 20)
     found = read(members)
     assert isinstance(found.metadata, Unavailable)
-    assert found.metadata.reason.startswith("what demo-1.0.tar.gz requires is unknown: ")
+    assert found.metadata.reason.startswith("the requirements of demo-1.0.tar.gz are unknown: ")
     assert (found.computed, found.requirements) == (found.metadata.reason, ())
 
 

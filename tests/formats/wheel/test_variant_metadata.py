@@ -65,8 +65,8 @@ def test_older_revisions_may_order_features_and_values() -> None:
     ("made", "kind", "told"),
     [
         (document({"cu130": CU130}, schema=None), "schema", "$schema is missing or no string"),
-        (document({"cu130": CU130}, schema="https://example.org/v9.json"), "schema", "an unknown revision"),
-        (document({"cu130": CU130}, extra={}), "shape", "the document has 'extra', which its revision does not know"),
+        (document({"cu130": CU130}, schema="https://example.org/v9.json"), "schema", "a revision that is not known"),
+        (document({"cu130": CU130}, extra={}), "shape", "the document has 'extra', which its revision does not define"),
         (document({}, variants=None), "shape", "variants is missing"),
         (document({}, variants=[]), "shape", "variants is a list; expected an object"),
         (document({}, variants={"a": {"nvidia": []}}), "shape", "variants.'a'.'nvidia' is a list; expected an object"),
@@ -79,7 +79,7 @@ def test_older_revisions_may_order_features_and_values() -> None:
         (
             document({}, variants={"a": {"nvidia": {"sm_arch": [90]}}}),
             "shape",
-            "variants.'a'.nvidia.'sm_arch' contains values other than strings",
+            "variants.'a'.nvidia.'sm_arch' contains values that are not strings",
         ),
         (document({}, variants={"a": {"nvidia": {"sm_arch": []}}}), "shape", "variants.'a'.nvidia.'sm_arch' is empty"),
         (
@@ -90,7 +90,7 @@ def test_older_revisions_may_order_features_and_values() -> None:
         (
             document({}, variants={"a": {"nvidia": {"sm_arch": ["90", "90"]}}}),
             "duplicate",
-            "variants.'a'.nvidia.'sm_arch' names a value more than once",
+            "variants.'a'.nvidia.'sm_arch' has a value more than once",
         ),
         (
             document({}, variants={"a": {"nvidia": {"sm_arch": ["90", "100"]}}}),
@@ -108,12 +108,12 @@ def test_older_revisions_may_order_features_and_values() -> None:
         (
             document({"cu130": CU130}, namespaces=["x86_64"]),
             "priorities",
-            "default-priorities.namespace lacks 'nvidia', which variants use",
+            "default-priorities.namespace does not list 'nvidia', which variants use",
         ),
         (
             document({"cu130": CU130}, providers={}),
             "provider",
-            "there is no provider for 'nvidia': so support cannot be determined",
+            "'nvidia' has no provider, so nothing can evaluate it",
         ),
         (
             document({"cu130": CU130}, providers={"nvidia": {}}),
@@ -158,7 +158,7 @@ def test_older_revisions_may_order_features_and_values() -> None:
         (
             document({"null": []}, providers={"nvidia": {"builtin": "x"}, "y": {"builtin": "y"}}),
             "provider",
-            "there is a provider for 'y', which default-priorities lacks",
+            "'y' has a provider, but is missing from default-priorities",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -205,7 +205,7 @@ def test_a_key_that_stands_twice_is_a_fault() -> None:
 
     (fault,) = parse_variant_metadata(text.encode()).faults
 
-    assert (fault.kind, fault.message) == ("duplicate", "the key 'cu130' is given 2 times in one object")
+    assert (fault.kind, fault.message) == ("duplicate", "the key 'cu130' occurs 2 times in one object")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_a_key_that_stands_twice_is_a_fault() -> None:
         ),
         (
             json.dumps(document({"a": [f"nvidia :: cuda_version_lower_bound :: {'9' * 5000}"]})).encode(),
-            "variants.'a'.nvidia.'cuda_version_lower_bound' names a value of 5,000 characters; expected at most 1,000",
+            "variants.'a'.nvidia.'cuda_version_lower_bound' has a value of 5,000 characters; expected at most 1,000",
         ),
     ],
     ids=[

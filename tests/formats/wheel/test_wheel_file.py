@@ -21,7 +21,7 @@ def test_the_fields() -> None:
 def test_field_names_and_booleans_ignore_case() -> None:
     wheel = parse_wheel_file(b"wheel-version: 1.0\nroot-is-purelib: TRUE\ntag: py2.py3-none-any\n")
     assert (wheel.root_is_purelib, len(wheel.tags)) == (True, 2)
-    assert wheel.faults == ("line 1 has the key wheel-version; uv reads only Wheel-Version",)
+    assert wheel.faults == ("line 1 has the key wheel-version; uv supports only Wheel-Version",)
 
 
 def test_an_empty_file_lacks_what_is_required() -> None:
@@ -35,12 +35,12 @@ def test_an_empty_file_lacks_what_is_required() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        (b"1.0", b"2.0", "Wheel-Version is 2.0; installers refuse a major version other than 1"),
-        (b"1.0", b"one", "Wheel-Version is 'one'; expected two numbers, such as 1.0"),
+        (b"1.0", b"2.0", "Wheel-Version is 2.0; installers reject a major version other than 1"),
+        (b"1.0", b"one", "Wheel-Version is 'one'; expected two numbers, as 1.0"),
         (b"false", b"perhaps", "Root-Is-Purelib is 'perhaps'; expected true or false"),
         (b"cp312-cp312", b"cp312", "Tag is wrong: 'cp312-linux_aarch64' is not a wheel tag"),
-        (b"Generator: ", b"Wheel-Version: 1.1\nGenerator: ", "Wheel-Version is given more than once"),
-        (b"Generator: ", b"Build: x\nGenerator: ", "Build is 'x'; expected a build tag that starts with a digit"),
+        (b"Generator: ", b"Wheel-Version: 1.1\nGenerator: ", "Wheel-Version occurs more than once"),
+        (b"Generator: ", b"Build: x\nGenerator: ", "Build is 'x'; expected a build tag that begins with a digit"),
         (b"Generator: ", b"free text\nGenerator: ", "line 2 is 'free text'; expected Key: value"),
         (b"demo", b"\xff", "WHEEL is not UTF-8"),
     ],

@@ -30,12 +30,12 @@ def test_an_honest_header_says_where_the_data_begins(zip64: bool) -> None:
 @pytest.mark.parametrize(
     ("lie", "sentence"),
     [
-        ({"name": b"b"}, "name 'b', the directory says 'a'"),
-        ({"method": 0}, "method 0, the directory says 8"),
-        ({"flags": 1}, "encryption flag 1, the directory says 0"),
+        ({"name": b"b"}, "name 'b', but the directory says 'a'"),
+        ({"method": 0}, "method 0, but the directory says 8"),
+        ({"flags": 1}, "encryption flag 1, but the directory says 0"),
         ({"crc32": 1}, "CRC-32 '00000001', the directory says"),
-        ({"compressed_size": 1}, "compressed size 1, the directory says 7"),
-        ({"size": 1}, "size 1, the directory says 5"),
+        ({"compressed_size": 1}, "compressed size 1, but the directory says 7"),
+        ({"size": 1}, "size 1, but the directory says 5"),
     ],
 )
 def test_each_lie_is_named(lie: dict[str, Any], sentence: str) -> None:

@@ -49,7 +49,7 @@ CASES = [
         "WHL201",
         "the CPU wheel where CUDA is demanded",
         lambda: facts_of(CPU_TORCH),
-        ("the wheel is CPU only (2.10.0+cpu), expected cuda",),
+        ("the wheel is CPU only (2.10.0+cpu); expected cuda",),
         evidence=(
             "nothing: no GPU code, and no library of a GPU is needed, in 5 native members",
             "cpu: 4 requirements such as nvidia-cuda-runtime-cu12 active on linux x86_64, none on linux aarch64",
@@ -60,14 +60,14 @@ CASES = [
         "WHL201",
         "another CUDA than the one that is demanded",
         lambda: facts_of(X86_TORCH),
-        ("the wheel is CUDA 12.8 (2.10.0+cu128), expected cuda>=13",),
+        ("the wheel is CUDA 12.8 (2.10.0+cu128); expected cuda>=13",),
         expectations=expect("cuda>=13"),
     ),
     Case(
         "WHL201",
         "a wheel that says too little",
         lambda: facts_of(WheelBuilder("cupy_cuda13x").add("cupy/cuda/common.so", gpu_library())),
-        ("not proven: expected cuda==13.0, and the wheel names only version 13",),
+        ("not proven: expected cuda==13.0, but the wheel states only version 13",),
         undecided=True,
         expectations=expect("cuda==13.0"),
     ),
@@ -76,7 +76,7 @@ CASES = [
         "another CUDA in what was read of the wheel",
         lambda: sampled(WheelBuilder().add("demo/_C.so", gpu_library(needed=["libcudart.so.12"]))),
         (
-            "not proven: expected cuda==13.*, and the wheel names only version 12 in what was read: 3 of 4 are not "
+            "not proven: expected cuda==13.*, but the wheel states only version 12 in what was read: 3 of 4 are not "
             "known",
         ),
         undecided=True,
@@ -86,7 +86,7 @@ CASES = [
         "WHL201",
         "another CUDA, by what was read and by version.py",
         lambda: sampled(X86_TORCH),
-        ("the wheel is CUDA 12.8 (2.10.0+cu128), expected cuda>=13",),
+        ("the wheel is CUDA 12.8 (2.10.0+cu128); expected cuda>=13",),
         expectations=expect("cuda>=13"),
     ),
     Case(
@@ -110,16 +110,19 @@ CASES = [
         "a CUDA library in a wheel that calls itself CPU",
         lambda: facts_of(torch_like("cpu", "2.11.0", "aarch64").add("torch/lib/libtorch_cuda.so", gpu_library())),
         (
-            "the signals disagree: content says CUDA (torch/lib/libtorch_cuda.so has .nv_fatbin), version.py says CPU "
-            "only (__version__ = '2.11.0+cpu', cuda = hip = rocm = xpu = None)",
+            "the wheel's accelerator is contradictory: content says CUDA (torch/lib/libtorch_cuda.so has "
+            ".nv_fatbin), version.py says CPU only (__version__ = '2.11.0+cpu', cuda = hip = rocm = xpu = None)",
         ),
-        evidence=("cuda: torch/lib/libtorch_cuda.so has .nv_fatbin", "nothing: none provides accelerator libraries"),
+        evidence=(
+            "cuda: torch/lib/libtorch_cuda.so has .nv_fatbin",
+            "nothing: no requirement is a library of an accelerator",
+        ),
     ),
     Case(
         "WHL202",
         "the runtime of another CUDA",
         lambda: runtime_of("13.0.88"),
-        ("the signals disagree: version.py says CUDA 12.8, requirements say 13.0",),
+        ("the wheel's accelerator is contradictory: version.py says CUDA 12.8, requirements say 13.0",),
     ),
     Case("WHL202", "the runtime of the same CUDA, any patch", lambda: runtime_of("12.8.*")),
     Case("WHL202", "a major version that both share", lambda: runtime_of("12.*")),
@@ -129,8 +132,8 @@ CASES = [
         "CUDA on x86_64, CPU on aarch64",
         lambda: beside(CPU_TORCH, X86_TORCH),
         (
-            "this wheel has no accelerator, while the same release is built for CUDA on x86_64: "
-            "users of aarch64 silently get no GPU",
+            "this wheel has no accelerator, but the same release is built for CUDA on x86_64: users of aarch64 "
+            "silently get no GPU",
         ),
         WARNING,
         evidence=(f"{X86_TORCH.file_name}: CUDA 12.8",),
@@ -166,7 +169,7 @@ CASES = [
         "WHL302",
         "a byte too many",
         lambda: facts_of(WheelBuilder()),
-        ("the wheel is larger than the limit, by 1 bytes",),
+        ("the wheel exceeds the size limit by 1 bytes",),
         expectations={"max_size": len(WheelBuilder().build()) - 1},
     ),
     Case(

@@ -46,7 +46,9 @@ def linked(*needed: str, soname: str = "") -> WheelBuilder:
 
 
 OLD, NEW = library(["sm_90"], machine=X86_64), library(["sm_90", "sm_110"], machine=X86_64)
-TOO_OLD = ("driver 535 does not run the wheel: CUDA 13.0 needs driver 580 or newer, 535 supports CUDA 12.2 at most",)
+TOO_OLD = (
+    "driver 535 does not run the wheel: CUDA 13.0 needs driver 580 or later; driver 535 supports up to CUDA 12.2",
+)
 
 CASES = [
     Case("WHL605", "CUDA 13 on a driver of CUDA 12", torch, TOO_OLD, evidence=("CUDA 12.2",), expectations=on("535")),
@@ -61,7 +63,7 @@ CASES = [
         "WHL605",
         "a driver that the table does not have",
         torch,
-        ("it is not known whether driver 700 runs CUDA 13.0: the table of drivers does not have it",),
+        ("not known whether driver 700 runs CUDA 13.0: the table of drivers does not list it",),
         expectations=on("700"),
         undecided=True,
     ),
@@ -69,7 +71,7 @@ CASES = [
         "WHL605",
         "a wheel for CUDA that does not say which",
         lambda: cuda("sm_90", name="demo"),
-        ("it is not known whether driver 580 runs the wheel: its version of CUDA is not known",),
+        ("not known whether driver 580 runs the wheel: the wheel's CUDA version is unknown",),
         expectations=on("580"),
         undecided=True,
     ),
@@ -92,21 +94,24 @@ CASES = [
         "WHL605",
         "the runtime itself",
         lambda: facts_of(linked(soname="libcudart.so.13")),
-        ("driver 535 does not run the wheel: CUDA 13 needs driver 580 or newer, 535 supports CUDA 12.2 at most",),
+        ("driver 535 does not run the wheel: CUDA 13 needs driver 580 or later; driver 535 supports up to CUDA 12.2",),
         expectations=on("535"),
     ),
     Case(
         "WHL605",
         "bindings, which say what they need",
         lambda: facts_of(plain("cuda_bindings", "13.5.0").add("cuda/bindings/d.so", Elf(machine=X86_64).build().data)),
-        ("driver 535 does not run the wheel: CUDA 13.5 needs driver 580 or newer, 535 supports CUDA 12.2 at most",),
+        (
+            "driver 535 does not run the wheel: CUDA 13.5 needs driver 580 or later; driver 535 supports up to CUDA "
+            "12.2",
+        ),
         expectations=on("535"),
     ),
     Case(
         "WHL605",
         "libraries for two CUDA, on a driver for one",
         lambda: facts_of(linked("libcudart.so.12", "libcudart.so.13")),
-        ("it is not known whether driver 535 runs the wheel, which has libraries for CUDA 12 and 13",),
+        ("not known whether driver 535 runs the wheel, which has libraries for CUDA 12 and 13",),
         expectations=on("535"),
         undecided=True,
     ),
@@ -114,7 +119,7 @@ CASES = [
         "WHL605",
         "libraries for two CUDA without GPU code, which was read",
         lambda: facts_of(linked("libcudart.so.12", "libcudart.so.13"), depth=Depth.GPU),
-        ("it is not known whether driver 535 runs the wheel, which has libraries for CUDA 12 and 13",),
+        ("not known whether driver 535 runs the wheel, which has libraries for CUDA 12 and 13",),
         expectations=on("535"),
         undecided=True,
     ),
@@ -135,7 +140,10 @@ CASES = [
         "WHL605",
         "the only one of its libraries with code for the GPU is for a newer CUDA",
         lambda: cuda("sm_90", "sm_110", name="demo", ops_cuda126=OLD, ops_cuda130=NEW),
-        ("driver 570 does not run the wheel: CUDA 13.0 needs driver 580 or newer, 570 supports CUDA 12.8 at most",),
+        (
+            "driver 570 does not run the wheel: CUDA 13.0 needs driver 580 or later; driver 570 supports up to CUDA "
+            "12.8",
+        ),
         expectations=on("570", "Thor"),
     ),
     Case(
@@ -149,8 +157,8 @@ CASES = [
         "PTX of CUDA 13 on a driver of CUDA 12",
         lambda: cuda("sm_80", "compute_80"),
         (
-            "driver 535 (CUDA 12.2) does not compile compute_80 of CUDA 13.0, by which alone demo/_C_cuda.so runs on "
-            "H100 (9.0)",
+            "demo/_C_cuda.so runs on H100 (9.0) only through compute_80 of CUDA 13.0, which driver 535 (CUDA 12.2) "
+            "does not compile",
         ),
         member="demo/_C_cuda.so",
         expectations=on("535", "H100,A100"),
@@ -159,7 +167,7 @@ CASES = [
         "WHL606",
         "PTX of a version that the table does not have",
         lambda: cuda("sm_80", Image("compute_80", ptx_isa="9.9")),
-        ("it is not known whether driver 580 compiles the PTX (compute_80) of demo/_C_cuda.so on H100 (9.0)",),
+        ("not known whether driver 580 compiles the PTX (compute_80) of demo/_C_cuda.so on H100 (9.0)",),
         expectations=on("580", "H100,A100"),
         undecided=True,
     ),
@@ -174,7 +182,7 @@ CASES = [
         "WHL607",
         "V100 with a driver that has left it",
         lambda: cuda("sm_70", name="demo_cu12"),
-        ("driver 590 does not support V100 (7.0): 580 is the last branch that does",),
+        ("driver 590 does not support V100 (7.0); the last branch that does is 580",),
         expectations=on("590", "V100,T4"),
     ),
     Case(

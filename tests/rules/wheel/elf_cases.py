@@ -21,7 +21,7 @@ GRACE = Elf(machine=AARCH64, alignment=0x10000)
 INTEL = Elf(machine=X86_64)
 MODULE = "demo/_C.cpython-312-aarch64-linux-gnu.so"
 FOREIGN = "demo/fast.cpython-311-aarch64-linux-gnu.so"
-FOREIGN_SAID = f"{FOREIGN} is for Python 3.11 alone in a wheel for Python 3.12"
+FOREIGN_SAID = f"{FOREIGN} is only for Python 3.11 in a wheel for Python 3.12"
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 41\n"
 MACH_O = b"\xcf\xfa\xed\xfe" + bytes(100)
 
@@ -125,10 +125,7 @@ CASES = [
         "WHL503",
         "built on a newer system than its tag",
         lambda: grace({MODULE: needing("libc.so.6", "GLIBC_2.17", "GLIBC_2.34")}),
-        (
-            "1 file needs GLIBC_2.34, which manylinux_2_28 does not promise; "
-            "manylinux_2_34_aarch64 is the tag that fits",
-        ),
+        ("1 file needs GLIBC_2.34, which manylinux_2_28 does not allow; manylinux_2_34_aarch64 is the matching tag",),
         member=MODULE,
         evidence=(MODULE, "GLIBC_2.28"),
     ),
@@ -137,8 +134,8 @@ CASES = [
         "a newer libstdc++",
         lambda: intel({"demo/_C.abi3.so": replace(needing("libstdc++.so.6", "GLIBCXX_3.4.29"), machine=X86_64)}),
         (
-            "1 file needs GLIBCXX_3.4.29, which manylinux_2_28 does not promise; "
-            "manylinux_2_34_x86_64 is the tag that fits",
+            "1 file needs GLIBCXX_3.4.29, which manylinux_2_28 does not allow; manylinux_2_34_x86_64 is the matching "
+            "tag",
         ),
     ),
     Case(
@@ -147,18 +144,15 @@ CASES = [
         lambda: grace(
             {MODULE: needing("libc.so.6", "GLIBC_2.28")}, "cp312-cp312-manylinux2014_aarch64.manylinux_2_28_aarch64"
         ),
-        (
-            "1 file needs GLIBC_2.28, which manylinux_2_17 does not promise; "
-            "manylinux_2_28_aarch64 is the tag that fits",
-        ),
+        ("1 file needs GLIBC_2.28, which manylinux_2_17 does not allow; manylinux_2_28_aarch64 is the matching tag",),
     ),
     Case(
         "WHL503",
         "packed relative relocations",
         lambda: grace({MODULE: needing("libc.so.6", "GLIBC_ABI_DT_RELR")}),
         (
-            "1 file needs GLIBC_ABI_DT_RELR, which manylinux_2_28 does not promise; "
-            "manylinux_2_36_aarch64 is the tag that fits",
+            "1 file needs GLIBC_ABI_DT_RELR, which manylinux_2_28 does not allow; manylinux_2_36_aarch64 is the "
+            "matching tag",
         ),
     ),
     Case(
@@ -166,8 +160,8 @@ CASES = [
         "a newer libstdc++ than the tag promises, which the target has",
         lambda: on_glibc(39, "GLIBCXX_3.4.29"),
         (
-            "1 file needs GLIBCXX_3.4.29, which manylinux_2_28 does not promise; "
-            "manylinux_2_34_aarch64 is the tag that fits",
+            "1 file needs GLIBCXX_3.4.29, which manylinux_2_28 does not allow; manylinux_2_34_aarch64 is the "
+            "matching tag",
         ),
         WARNING,
         evidence=("GLIBCXX_3.4.33",),
@@ -177,8 +171,8 @@ CASES = [
         "a newer libstdc++ than the target has",
         lambda: on_glibc(31, "GLIBCXX_3.4.29"),
         (
-            "1 file needs GLIBCXX_3.4.29, which manylinux_2_28 does not promise; "
-            "manylinux_2_34_aarch64 is the tag that fits",
+            "1 file needs GLIBCXX_3.4.29, which manylinux_2_28 does not allow; manylinux_2_34_aarch64 is the "
+            "matching tag",
         ),
     ),
     Case(
@@ -196,14 +190,14 @@ CASES = [
         ),
         (
             "2 files need GLIBC_2.29, GLIBC_2.32, GLIBC_2.34, GLIBC_2.35, GLIBCXX_3.4.29 and GLIBCXX_3.4.30, which "
-            "manylinux_2_28 does not promise; manylinux_2_35_x86_64 is the tag that fits",
+            "manylinux_2_28 does not allow; manylinux_2_35_x86_64 is the matching tag",
         ),
     ),
     Case(
         "WHL503",
         "newer than every policy",
         lambda: grace({MODULE: needing("libc.so.6", "GLIBC_2.99")}),
-        ("1 file needs GLIBC_2.99, which manylinux_2_28 does not promise; no known policy does",),
+        ("1 file needs GLIBC_2.99, which manylinux_2_28 does not allow; no known policy does",),
     ),
     Case("WHL503", "just what is promised", lambda: grace({MODULE: needing("libc.so.6", "GLIBC_2.28")})),
     Case("WHL503", "a weak version", lambda: grace({MODULE: needing("libc.so.6", "GLIBC_2.17", "?GLIBC_2.34")})),
@@ -304,13 +298,13 @@ CASES = [
         "WHL508",
         "a module for another Python",
         lambda: grace({"demo/_C.cpython-311-aarch64-linux-gnu.so": GRACE}),
-        ("demo/_C.cpython-311-aarch64-linux-gnu.so is for Python 3.11 alone in a wheel for Python 3.12",),
+        ("demo/_C.cpython-311-aarch64-linux-gnu.so is only for Python 3.11 in a wheel for Python 3.12",),
     ),
     Case(
         "WHL508",
         "a module for one Python in an abi3 wheel",
         lambda: grace({MODULE: GRACE}, "cp38-abi3-manylinux_2_28_aarch64"),
-        (f"{MODULE} is for Python 3.12 alone in a wheel for any Python from the tagged one on",),
+        (f"{MODULE} is only for Python 3.12 in a wheel for the tagged Python and later",),
         member=MODULE,
     ),
     Case(
@@ -387,7 +381,7 @@ CASES = [
         "WHL511",
         "a library too big to find its dynamic section remotely",
         read_in_part,
-        ("1 file not read far enough to judge",),
+        ("1 file not read far enough to check",),
         NOTE,
         evidence=("torch/lib/libtorch_cuda.so (dynamic, versions)",),
     ),

@@ -46,7 +46,7 @@ CASES = [
         "WHL530",
         "a symbol of a later Python than the tag's, on a Python without it",
         lambda: stable("PyObject_Call", "PyType_GetName", target=Target((3, 10), "aarch64", (2, 39))),
-        ("_C.abi3.so uses PyType_GetName, which Python has since 3.11: tagged for 3.10, it breaks on Python 3.10",),
+        ("_C.abi3.so uses PyType_GetName, which Python has only since 3.11: tagged for 3.10, it fails on Python 3.10",),
         member=MODULE,
         evidence=("PyType_GetName (3.11)",),
     ),
@@ -55,8 +55,8 @@ CASES = [
         "a symbol of a later Python than the tag's",
         lambda: stable("PyObject_Vectorcall", tag="cp39-abi3"),
         (
-            "_C.abi3.so uses PyObject_Vectorcall, which Python has since 3.12: "
-            "tagged for 3.9, it breaks on Python 3.9 to 3.11",
+            "_C.abi3.so uses PyObject_Vectorcall, which Python has only since 3.12: tagged for 3.9, it fails on "
+            "Python 3.9 to 3.11",
         ),
     ),
     Case(
@@ -64,16 +64,16 @@ CASES = [
         "symbols outside the limited API",
         lambda: stable("_PyThreadState_UncheckedGet", "PyUnicode_EqualToUTF8", "PyFrame_GetBack"),
         (
-            "_C.abi3.so uses PyUnicode_EqualToUTF8, which Python has since 3.13: "
-            "tagged for 3.10, it breaks on Python 3.10 to 3.12",
-            "_C.abi3.so uses PyFrame_GetBack and 1 more symbol, outside Python's limited API",
+            "_C.abi3.so uses PyUnicode_EqualToUTF8, which Python has only since 3.13: tagged for 3.10, it fails on "
+            "Python 3.10 to 3.12",
+            "_C.abi3.so uses PyFrame_GetBack and 1 more symbol, which is not in Python's limited API",
         ),
     ),
     Case(
         "WHL530",
         "a file for the stable ABI in a wheel for one Python",
         lambda: stable("PyFrame_GetBack", tag="cp312-cp312"),
-        ("_C.abi3.so uses PyFrame_GetBack, outside Python's limited API",),
+        ("_C.abi3.so uses PyFrame_GetBack, which is not in Python's limited API",),
     ),
     Case("WHL530", "the limited API of the tag's Python", lambda: stable("PyType_GetName", tag="cp311-abi3")),
     Case(
@@ -87,8 +87,8 @@ CASES = [
         "shared memory without librt",
         lambda: cufile(using("shm_open", "shm_unlink", needed=("libpthread.so.0", "libstdc++.so.6", "libc.so.6"))),
         (
-            "libcufile.so.0 uses shm_open and 1 more symbol and needs no librt.so.1: it cannot be loaded before glibc "
-            "2.34, and the wheel is tagged for glibc 2.27",
+            "libcufile.so.0 uses shm_open and 1 more symbol but does not need librt.so.1: it cannot be loaded before "
+            "glibc 2.34, but the wheel is tagged for glibc 2.27",
         ),
         member=CUFILE,
         evidence=("RHEL 8 (2.28), Debian 10 (2.28), Ubuntu 20.04 (2.31), Debian 11 (2.31)",),
@@ -98,8 +98,8 @@ CASES = [
         "in a stack for a newer glibc",
         lambda: cufile(using("mq_open")),
         (
-            "libcufile.so.0 uses mq_open and needs no librt.so.1: it cannot be loaded before glibc 2.34, and the wheel "
-            "is tagged for glibc 2.27",
+            "libcufile.so.0 uses mq_open but does not need librt.so.1: it cannot be loaded before glibc 2.34, but "
+            "the wheel is tagged for glibc 2.27",
         ),
         NOTE,
         expectations={"in_stack": True},
@@ -109,8 +109,8 @@ CASES = [
         "in a stack for an older glibc, where another package may bring the library",
         lambda: cufile(using("mq_open"), target=OLD_GLIBC),
         (
-            "libcufile.so.0 uses mq_open and needs no librt.so.1: it cannot be loaded before glibc 2.34, and the wheel "
-            "is tagged for glibc 2.27",
+            "libcufile.so.0 uses mq_open but does not need librt.so.1: it cannot be loaded before glibc 2.34, but "
+            "the wheel is tagged for glibc 2.27",
         ),
         WARNING,
         expectations={"in_stack": True},

@@ -78,7 +78,7 @@ CASES = [
         "WHL601",
         "one kernel library without code for a GPU that the wheel runs on",
         lambda: torch(TORCH_2_11, libattention=library(["sm_90a"]), libhost=library()),
-        ("1 file with GPU code made for other GPUs than GB200 (10.0)",),
+        ("1 file with GPU code made for GPUs other than GB200 (10.0)",),
         NOTE,
         evidence=("sm_90a",),
         expectations=gpus("GH200,GB200"),
@@ -96,8 +96,8 @@ CASES = [
         "a library of the package without code, next to the main one that has",
         lambda: torch(TORCH_2_11, libtorch_cuda_linalg=library(["sm_90"])),
         (
-            "it is not proven that this runs on GB200 (10.0): torch/lib/libtorch_cuda_linalg.so has no code for "
-            f"GB200 (10.0), {MAIN} has",
+            "not proven that this runs on GB200 (10.0): torch/lib/libtorch_cuda_linalg.so has no code for GB200 "
+            f"(10.0), but {MAIN} has",
         ),
         member="torch/lib/libtorch_cuda_linalg.so",
         evidence=("sm_90",),
@@ -117,7 +117,7 @@ CASES = [
         "WHL601",
         "a library that is chosen by its CUDA",
         lambda: torch(TORCH_2_11, libops_cuda126=library(["sm_90"]), libops_cuda130=library(["sm_90", "sm_100"])),
-        ("no code for GB200 (10.0) in the libraries for CUDA 12.6; those for other versions have",),
+        ("no code for GB200 (10.0) in the libraries for CUDA 12.6; the libraries for other versions have it",),
         NOTE,
         expectations=gpus("GH200,GB200"),
     ),
@@ -154,8 +154,8 @@ CASES = [
         "files of code for another GPU in a stack, of which no one may need any",
         lambda: loose("sm_100a"),
         (
-            "it is not proven that this runs on H100 (9.0): its files of GPU code are made for other GPUs "
-            "(kernels/*.ptx); whether any is needed is not known",
+            "not proven that this runs on H100 (9.0): its files of GPU code are made for other GPUs (kernels/*.ptx); "
+            "it is unknown whether any are needed",
         ),
         expectations={**gpus("H100,GB200"), "in_stack": True},
         undecided=True,
@@ -172,9 +172,9 @@ CASES = [
         "a library whose code is corrupt",
         lambda: unreadable_beside(["sm_100"]),
         (
-            "it is not proven that this runs on GB200 (10.0): the GPU code of torch/lib/libbroken.so is unknown: it "
-            "cannot be read: the fat binary at byte 0 of its section has magic 0x72726F63; expected 0xBA55ED50, or "
-            "zeros to the end of the section",
+            "not proven that this runs on GB200 (10.0): the GPU code of torch/lib/libbroken.so is unknown: it cannot "
+            "be read: the fat binary at byte 0 of its section has magic 0x72726F63; expected 0xBA55ED50, or zeros to "
+            "the end of the section",
         ),
         member="torch/lib/libbroken.so",
         expectations=gpus("GB200"),
@@ -229,7 +229,7 @@ CASES = [
         "WHL603",
         "an architecture that is only declared",
         lambda: torch(["sm_80", "sm_90"], declares="sm_80 sm_90 sm_100"),
-        (f"torch.cuda.get_arch_list() names sm_100, {MAIN} has none",),
+        (f"torch.cuda.get_arch_list() lists sm_100, but {MAIN} does not have it",),
         member=MAIN,
         evidence=("sm_80, sm_90, sm_100", "sm_80, sm_90"),
     ),
@@ -237,7 +237,7 @@ CASES = [
         "WHL603",
         "an architecture that is not declared",
         lambda: torch(["sm_80", "sm_90", "sm_100"], declares="sm_80 sm_90"),
-        (f"{MAIN} is built for sm_100, torch.cuda.get_arch_list() does not name it",),
+        (f"{MAIN} is built for sm_100, but torch.cuda.get_arch_list() does not list it",),
         WARNING,
         member=MAIN,
     ),
@@ -250,7 +250,7 @@ CASES = [
         "WHL604",
         "T4 for aarch64",
         lambda: torch(TORCH_2_11),
-        ("T4 (7.5) is found in x86_64 machines, the wheel is for aarch64",),
+        ("T4 (7.5) exists in x86_64 machines, but the wheel is for aarch64",),
         WARNING,
         evidence=("T4G",),
         expectations=gpus("T4,GB200"),
@@ -259,7 +259,7 @@ CASES = [
         "WHL604",
         "Thor for x86_64",
         lambda: torch(["sm_80", "sm_110"], machine="x86_64"),
-        ("Thor (11.0) is found in aarch64 machines, the wheel is for x86_64",),
+        ("Thor (11.0) exists in aarch64 machines, but the wheel is for x86_64",),
         WARNING,
         evidence=("none known",),
         expectations=gpus("Thor"),

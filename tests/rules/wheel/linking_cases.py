@@ -111,7 +111,7 @@ CASES = [
         "WHL521",
         "extras of a wheel without libraries",
         lambda: with_extras("demo-core==1.0"),
-        ("the wheel has no libraries, and nothing was read of what its extras bring: demo-core==1.0",),
+        ("the wheel has no libraries, and those of its extras were not read: demo-core==1.0",),
         undecided=True,
     ),
     Case("WHL521", "a wheel without libraries", with_extras),
@@ -120,8 +120,8 @@ CASES = [
         "a library in a wheel of the stack that no search path leads to, and that torch does not load",
         lambda: extension("libcudnn_graph.so.9"),
         (
-            "libcudnn_graph.so.9 is needed, and in nvidia_cudnn_cu13-9.19.0.56-py3-none-manylinux_2_28_aarch64.whl, "
-            "where no search path leads; the import of torch does not load it",
+            "libcudnn_graph.so.9 is needed, but in nvidia_cudnn_cu13-9.19.0.56-py3-none-manylinux_2_28_aarch64.whl, "
+            "to which no search path leads; the import of torch does not load it",
         ),
         evidence=("libcudnn_graph.so.9",),
         undecided=True,
@@ -136,7 +136,7 @@ CASES = [
         "WHL521",
         "no wheel brings what a library needs that an import leads to",
         lambda: linked(torch("libcublas.so.13", "libcusparseLt.so.0"), cublas(), absent=[NO_WHEEL]),
-        ("libcusparseLt.so.0 is needed and comes with no wheel",),
+        ("libcusparseLt.so.0 is needed, but no wheel contains it",),
         member="torch/lib/libtorch_cuda.so",
         evidence=(
             "torch/lib/libtorch_cuda.so",
@@ -149,14 +149,14 @@ CASES = [
         "WHL521",
         "a dependency that lacks something itself",
         lambda: linked(torch("libcublas.so.13"), cublas("libcublasLt.so.13")),
-        ("libcublasLt.so.13 is needed and comes with no wheel",),
+        ("libcublasLt.so.13 is needed, but no wheel contains it",),
         evidence=(f"nvidia/cu13/lib/libcublas.so.13 of nvidia_cublas-13.1.0.3-py3-none-{LINUX}.whl",),
     ),
     Case(
         "WHL521",
         "one of several libraries that are opened by name",
         lambda: linked(variants()),
-        ("1 file of the wheel may be loaded by its import, and lack libraries",),
+        ("the import may load 1 file of the wheel, whose libraries are missing",),
         undecided=True,
         evidence=("libcublas.so.11, libcudart.so.11.0",),
     ),
@@ -169,7 +169,7 @@ CASES = [
         "WHL521",
         "a library next to the module, that no import leads to",
         lambda: linked(torch("libm.so.6").add("torch/lib/libplugin.so", library("", ["libnvcomp.so.5"]))),
-        ("1 file lacks libraries that no wheel brings; the import does not need it",),
+        ("1 file needs libraries that no wheel contains; the import does not need it",),
         WARNING,
     ),
     Case(
@@ -178,7 +178,7 @@ CASES = [
         lambda: linked(
             WheelBuilder("demo", "1.0", f"py3-none-{LINUX}").add("demo/libdemo.so", library("", ["libnccl.so.2"]))
         ),
-        ("libnccl.so.2 is needed and comes with no wheel",),
+        ("libnccl.so.2 is needed, but no wheel contains it",),
     ),
     Case(
         "WHL521",
@@ -190,7 +190,7 @@ CASES = [
                 "numba/np/ufunc/tbbpool.cpython-312-aarch64-linux-gnu.so", library("", ["libtbb.so.12"])
             ),
         ),
-        ("1 file lacks libraries that no wheel brings; the import does not need it",),
+        ("1 file needs libraries that no wheel contains; the import does not need it",),
         NOTE,
     ),
     Case(
@@ -202,8 +202,8 @@ CASES = [
             )
         ),
         (
-            "torch is not required, and 2 of its libraries are needed: libc10.so, libtorch.so",
-            "libnvcomp.so.5 is needed and comes with no wheel",
+            "2 libraries of torch are needed, but it is not required: libc10.so, libtorch.so",
+            "libnvcomp.so.5 is needed, but no wheel contains it",
         ),
     ),
     Case(
@@ -215,7 +215,7 @@ CASES = [
             )
         ),
         (
-            "torch is not required, and 3 libraries are needed that it brings or requires: libcublasLt.so.13, "
+            "torch is not required, and 3 libraries that it contains or requires are needed: libcublasLt.so.13, "
             "libcudart.so.13, libtorch.so",
         ),
     ),
@@ -228,7 +228,7 @@ CASES = [
             .add("demo/_C.abi3.so", library("", ["libcublasLt.so.13", "libcudart.so.13", "libcudnn_adv.so.9"]))
         ),
         (
-            "3 libraries of CUDA are needed and come with no wheel: libcublasLt.so.13, libcudart.so.13, "
+            "3 CUDA libraries are needed, but no wheel contains them: libcublasLt.so.13, libcudart.so.13, "
             "libcudnn_adv.so.9",
         ),
         evidence=("libcublasLt.so.13, libcudart.so.13, libcudnn_adv.so.9", "cuda"),
@@ -256,15 +256,15 @@ CASES = [
         "WHL521",
         "a library that lies where no search path leads",
         lambda: linked(torch("libcublas.so.12").add("demo/lib/libcublas.so.12", library("libcublas.so.12"))),
-        ("libcublas.so.12 is needed, and no search path leads to demo/lib/libcublas.so.12",),
+        ("libcublas.so.12 is needed, but no search path leads to demo/lib/libcublas.so.12",),
     ),
     Case(
         "WHL521",
         "alternatives that each want another FFmpeg of the host",
         lambda: linked(decoders()),
         (
-            "it loads only where the host has FFmpeg: libavcodec.so.59, libavcodec.so.60, libavutil.so.57, "
-            "libavutil.so.58 are needed, and in no wheel",
+            "the wheel loads only on hosts with FFmpeg: libavcodec.so.59, libavcodec.so.60, libavutil.so.57, "
+            "libavutil.so.58 are needed, but no wheel contains them",
         ),
         undecided=True,
         evidence=("demo/libdemo_core5.so, demo/libdemo_core6.so",),
@@ -273,7 +273,7 @@ CASES = [
         "WHL521",
         "a library that a host may have",
         lambda: linked(torch("libnuma.so.1")),
-        ("it loads only where the host has numactl: libnuma.so.1 is needed, and in no wheel",),
+        ("the wheel loads only on hosts with numactl: libnuma.so.1 is needed, but no wheel contains it",),
         undecided=True,
         member="torch/lib/libtorch_cuda.so",
     ),
@@ -320,7 +320,7 @@ CASES = [
         "WHL523",
         "a library that was left over",
         lambda: linked(torch("libm.so.6").add("torch/lib/libgfortran.so.5", library("libgfortran.so.5"))),
-        ("nothing in the wheel needs 1 library of it",),
+        ("no file in the wheel needs 1 library of it",),
         NOTE,
         evidence=("torch/lib/libgfortran.so.5",),
     ),
@@ -336,21 +336,21 @@ CASES = [
             ),
             "nvidia/cu13/lib/libcublas.so.13",
         ),
-        ("nothing in the wheel needs 1 library of it",),
+        ("no file in the wheel needs 1 library of it",),
         NOTE,
     ),
     Case(
         "WHL524",
         "a pin that one platform does not have",
         lambda: linked(torch("libm.so.6"), absent=[NO_WHEEL]),
-        ("no wheel of nvidia-cufile-cu12 fits the target: its wheels are for manylinux_2_17_x86_64",),
+        ("nvidia-cufile-cu12 has no wheel for the target: its wheels are for manylinux_2_17_x86_64",),
         evidence=("torch",),
     ),
     Case(
         "WHL524",
         "a source archive",
         lambda: linked(torch("libm.so.6"), absent=[NO_BUILD]),
-        ("no wheel of flash-attn fits the target: flash-attn 2.8.3 has only a source archive",),
+        ("flash-attn has no wheel for the target: flash-attn 2.8.3 has only a source archive",),
         WARNING,
         evidence=(f"torch-2.11.0-cp312-cp312-{LINUX}.whl",),
     ),
@@ -377,7 +377,7 @@ CASES = [
         "the search that was asked for",
         lambda: linked(torch("libcublas.so.13"), cublas()),
         (
-            "libcublas.so.13, needed by torch/lib/libtorch_cuda.so: resolved: nvidia/cu13/lib/libcublas.so.13 of "
+            "torch/lib/libtorch_cuda.so needs libcublas.so.13: resolved: nvidia/cu13/lib/libcublas.so.13 of "
             f"nvidia_cublas-13.1.0.3-py3-none-{LINUX}.whl (RPATH of torch/lib/libtorch_cuda.so)",
         ),
         NOTE,
@@ -388,7 +388,7 @@ CASES = [
         "WHL529",
         "a library that nothing needs",
         lambda: linked(torch("libm.so.6")),
-        ("nothing needs libnccl.so.2",),
+        ("no file needs libnccl.so.2",),
         NOTE,
         expectations={"explain": ("libnccl.so.2",)},
     ),

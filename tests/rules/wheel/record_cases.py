@@ -59,14 +59,14 @@ CASES = [
         "WHL121",
         "a member without a row",
         lambda: with_row(None),
-        ("RECORD lacks 1 file of the wheel",),
+        ("RECORD does not list 1 file of the wheel",),
         evidence=("demo/a.py",),
     ),
     Case(
         "WHL121",
         "rows without a member",
         lambda: facts_of(demo().record_extra(record_row("demo/b.py", b"")).record_extra(record_row("c", b""))),
-        ("RECORD lists 2 files that the wheel does not hold",),
+        ("RECORD lists 2 files that the wheel does not contain",),
         evidence=("c, demo/b.py",),
     ),
     Case(
@@ -86,7 +86,7 @@ CASES = [
         "another size",
         lambda: with_row(record_row("demo/a.py", b"x = 1\n").replace(",6", ",7")),
         ("RECORD states a wrong size for 1 file",),
-        evidence=("demo/a.py (7 against 6 bytes)",),
+        evidence=("demo/a.py (7 in RECORD, actual size 6 bytes)",),
     ),
     Case(
         "WHL123",
@@ -102,8 +102,8 @@ CASES = [
         "another hash",
         lambda: with_row(record_row("demo/a.py", b"x = 2\n")),
         (
-            "'demo/a.py' has sha256=nia_NpkRxFwkPGhBR7I_yeHc_PJX0pmhxjIBam_NM_Q, "
-            "RECORD says QgXEgJqxsID9Mra_lkDl_qptG2m_n6aElUq3EBV-wUE",
+            "'demo/a.py' has sha256=nia_NpkRxFwkPGhBR7I_yeHc_PJX0pmhxjIBam_NM_Q, but RECORD says "
+            "QgXEgJqxsID9Mra_lkDl_qptG2m_n6aElUq3EBV-wUE",
         ),
         member="demo/a.py",
     ),

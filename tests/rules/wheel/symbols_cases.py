@@ -86,7 +86,7 @@ CASES = [
         "a table of symbols out of reach",
         lambda: with_symbols(unread="its table of symbols lies too far inside it"),
         (
-            "not proven that demo loads: of demo_cuda.cpython-312-aarch64-linux-gnu.so its table of symbols lies too "
+            "not proven that demo loads: demo_cuda.cpython-312-aarch64-linux-gnu.so: its table of symbols lies too "
             "far inside it",
         ),
         undecided=True,

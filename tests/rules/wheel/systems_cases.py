@@ -106,14 +106,14 @@ CASES = [
         "WHL542",
         "built on a newer macOS",
         lambda: holding(MACOS, core__so=mach_o("arm64", (15, 0))),
-        ("1 file needs macOS 15.0 on arm64, the tag macosx_11_0 promises 11.0",),
+        ("1 file needs macOS 15.0 on arm64, but the tag macosx_11_0 allows 11.0",),
         member="demo/core.so",
     ),
     Case(
         "WHL542",
         "an old load command, in one slice of two",
         lambda: holding(UNIVERSAL, core__so=universal(mach_o("x86_64", (10, 15), old=True), mach_o("arm64", (11, 0)))),
-        ("1 file needs macOS 10.15 on x86_64, the tag macosx_10_9 promises 10.9",),
+        ("1 file needs macOS 10.15 on x86_64, but the tag macosx_10_9 allows 10.9",),
     ),
     Case(
         "WHL542",
@@ -121,7 +121,7 @@ CASES = [
         lambda: facts_of(
             WheelBuilder(tags=MACOS).add("demo/core.so", mach_o("arm64", (15, 0))), listing=listed("demo.whl")
         ),
-        ("1 file needs macOS 15.0 on arm64, the tag macosx_11_0 promises 11.0",),
+        ("1 file needs macOS 15.0 on arm64, but the tag macosx_11_0 allows 11.0",),
         WARNING,
     ),
     Case("WHL542", "a minor version of the same macOS", lambda: holding(MACOS, core__so=mach_o("arm64", (11, 3)))),

@@ -64,7 +64,7 @@ _SMALL = 1024 * 1024  # compressed bytes of a member of which all may be read
 _LOOKED_INTO = 3  # members
 _FIRST, _AT_ONCE = 4, 12  # members read together: those that are likely to show it, then the others
 _HEAD = 1024  # compressed bytes that hold the beginning of a member
-_NOT_READ = "its compression ratio is implausible, or it overlaps another member"
+_NOT_READ = "its compression ratio is extreme, or it shares bytes with another member"
 
 Look = Callable[[Member], tuple[GpuCode, int]]
 """What a sample of a member shows of GPU code, and how many bytes that took."""

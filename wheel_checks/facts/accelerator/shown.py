@@ -90,4 +90,4 @@ class AcceleratorContent:
         if self.complete:
             return ""
         named = f", such as {self.unread[0][0]}: {self.unread[0][1]}" if self.unread else ""
-        return f"{self.native - self.read} of {self.native} native members are unknown completely{named}"
+        return f"{self.native - self.read} of {self.native} native members were not read completely{named}"

@@ -67,7 +67,7 @@ def marker_fault(requirement: Requirement, environment: Mapping[str, str]) -> st
     except UndefinedComparison as error:
         return str(error)
     except UndefinedEnvironmentName as error:
-        return f"there is no variable {error}"
+        return f"the variable {error} is missing"
     return ""
 
 
@@ -110,7 +110,7 @@ def member_signal(members: Sequence[str]) -> Signal:
     shown = _shown_by_members(members)
     shown += _shown_by_name(members, {item.accelerator for item in shown})
     if not shown:
-        return Signal("members", (), "", "no member name is conclusive", source)
+        return Signal("members", (), "", "no member name shows an accelerator", source)
     accelerators = tuple(name for name in GPU if any(item.accelerator == name for item in shown))
     texts = dict.fromkeys(item.text for item in shown if item.accelerator == accelerators[0])
     detail = ", ".join(list(texts)[:3])
@@ -213,7 +213,7 @@ def requirement_signal(
                 f"active on {other['sys_platform']} {other['platform_machine']}, none on {target}"
             )
             return Signal("requirements", (CPU,), "", detail, "METADATA")
-    return Signal("requirements", (), "", "none provides accelerator libraries", "METADATA")
+    return Signal("requirements", (), "", "no requirement is a library of an accelerator", "METADATA")
 
 
 def _accelerator_requirements(requirements: Iterable[Requirement]) -> list[tuple[Requirement, str, str]]:

@@ -84,7 +84,7 @@ class AcceleratorFacts:
     def declared_by(self) -> str:
         """Which hints name the accelerator: "members and requirements", "nothing"."""
         names = [s.name for s in self.signals if s.name != CONTENT and self.accelerator in s.accelerators]
-        return joined(names) if names else "the libraries are not all read"
+        return joined(names) if names else "not all libraries were read"
 
     def serves(self, accelerator: str) -> bool | None:
         """Whether the wheel is for ``accelerator``; None when that is only declared, or not everything was read.
@@ -173,7 +173,7 @@ def _content_signal(content: AcceleratorContent | Unavailable) -> Signal:
     if not content.complete:
         return Signal(CONTENT, (), "", content.missing, "native members")
     detail = f"no GPU code, and no library of a GPU is needed, in {content.native} native members"
-    return Signal(CONTENT, (), "", detail if content.native else "there are no native members", "native members")
+    return Signal(CONTENT, (), "", detail if content.native else "the wheel has no native members", "native members")
 
 
 def _certainty(accelerator: str, content: AcceleratorContent | Unavailable) -> str:

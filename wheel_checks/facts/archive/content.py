@@ -103,13 +103,12 @@ def verify_content(source: ByteSource, size: int, archive: Archive, record: Reco
     left_out = {id(member) for member in (*absurd(archive.members), *absurd_together(archive.members))}
     for member in sorted(archive.members, key=lambda member: member.header_offset):
         if member.header_offset < stream.position:
-            sentence = f"{member.name!r} begins within an earlier member: its content cannot be compared"
+            sentence = f"{member.name!r} starts within an earlier member: its content cannot be compared"
             hash_faults.add(member.name, sentence)
             continue
         if id(member) in left_out:
             hash_faults.add(
-                member.name,
-                f"{member.name!r} has an implausible compression ratio (WHL007): its content was not compared",
+                member.name, f"{member.name!r} has an extreme compression ratio (WHL007): its content was not compared"
             )
             continue
         stream.skip_to(member.header_offset)
@@ -152,4 +151,4 @@ def _compare(member: Member, row: RecordRow | None, stream: _Stream) -> tuple[st
     actual = base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
     if actual == row.digest:
         return "", head
-    return f"{member.name!r} has {row.algorithm}={actual}, RECORD says {row.digest}", head
+    return f"{member.name!r} has {row.algorithm}={actual}, but RECORD says {row.digest}", head

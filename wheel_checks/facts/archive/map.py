@@ -76,7 +76,7 @@ def front_faults(archive: Archive) -> list[ArchiveFault]:
 def wide_gaps(archive: Archive) -> list[ArchiveFault]:
     """What the directory alone proves: more bytes lie between two members than headers can have."""
     found = [
-        ArchiveFault("gap", f"{length:,} bytes follow {member.name}, more than headers need", member.name, "gap")
+        ArchiveFault("gap", f"{length:,} bytes follow {member.name}, more than headers have", member.name, "gap")
         for length, member in slack(archive.members, archive.end.directory_offset)
         if length > MOST_SLACK
     ]
@@ -87,13 +87,13 @@ def member_faults(member: Member, header: LocalHeader, after: bytes, length: int
     """What is wrong with a local header, and with the ``length`` bytes after the data, which start with ``after``."""
     faults = header_faults(member, header)
     if length < 0:
-        return [*faults, ArchiveFault("overlap", f"the data of {member.name} overlap what follows", member.name)]
+        return [*faults, ArchiveFault("overlap", f"the data of {member.name} overlap the following bytes", member.name)]
     used = 0
     if header.has_data_descriptor:
         found, used = _descriptor_faults(member, header, after, length)
         faults += found
     elif after.startswith(SIGNATURE):
-        message = f"a data descriptor follows {member.name}, whose header declares none"
+        message = f"a data descriptor follows {member.name}, but its header does not announce one"
         return [*faults, ArchiveFault("descriptor", message, member.name, "descriptor-unannounced")]
     if length > used:
         hidden = after.startswith(b"PK\3\4", used)
@@ -152,10 +152,10 @@ def _descriptor_faults(
         if descriptor is found:
             return [], descriptor.length
         form = "four" if zip64 else "eight"
-        message = f"the data descriptor of {member.name} has sizes of {form} bytes, its header differs"
+        message = f"the data descriptor of {member.name} has sizes of {form} bytes, but its header says otherwise"
         return [ArchiveFault("descriptor", message, member.name, "descriptor-form")], descriptor.length
     if found is None or after.startswith((b"PK\3\4", b"PK\1\2")):
-        message = f"no data descriptor follows {member.name}, whose header declares one"
+        message = f"{member.name} has no data descriptor, but its header announces one"
         return [ArchiveFault("descriptor", message, member.name, "descriptor-missing")], 0
     message = (
         f"the data descriptor of {member.name} has CRC-32 {found.crc32:08x}, compressed size {found.compressed_size:,} "

@@ -68,7 +68,7 @@ def read_members(source: ByteSource, archive: Archive, limits: Mapping[str, int]
     faults: list[ArchiveFault] = []
     for member in [member for member in chosen if max(member.compressed_size, member.size) > limits[member.name]]:
         claimed = max(member.compressed_size, member.size)
-        sentence = f"{member.name!r} claims {claimed:,} bytes; the limit is {limits[member.name]:,}"
+        sentence = f"{member.name!r} claims {claimed:,} bytes; at most {limits[member.name]:,} are read"
         if member.header_offset + member.compressed_size > archive.end.directory_offset:
             faults.append(ArchiveFault("content", sentence, member.name))
         contents[member.name] = Unavailable(sentence)

@@ -48,7 +48,7 @@ def _read_archive(source: ByteSource, size: int, tail: bytes) -> SizedArchive:
     found = [_of_directory(fault) for fault in faults]
     shared = overlaps(members, end.directory_offset)
     for a, b in shared[:MOST_FAULTS]:
-        what = f"{a.name} and {b.name} share bytes" if b else f"{a.name} runs into the central directory"
+        what = f"{a.name} and {b.name} share bytes" if b else f"{a.name} overlaps the central directory"
         found.append(ArchiveFault("overlap", what, a.name))
     if len(shared) > MOST_FAULTS:
         found.append(ArchiveFault("overlap", f"and {len(shared) - MOST_FAULTS:,} more pairs of members"))

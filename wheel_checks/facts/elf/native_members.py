@@ -17,7 +17,7 @@ from wheel_checks.sources.byte_source import ByteSource
 
 STREAMED = 0  # compressed bytes up to which a member is streamed when head and tail do not say enough
 
-_NOT_READ = Unavailable("its compression ratio is implausible, or it overlaps another member")
+_NOT_READ = Unavailable("its compression ratio is extreme, or it shares bytes with another member")
 _LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?$")
 _SMALLEST = 64  # bytes of an ELF header
 _UNIX_EXECUTABLE = 0o111

@@ -33,7 +33,7 @@ def refuses(label: str, device: str) -> str:
     """Why code of this label does not run on a device ("gfx942"); "" when it does."""
     matched = _LABEL.fullmatch(label)
     if matched is None:
-        return "no code for AMD's GPUs"
+        return "no code for AMD GPUs"
     processor, features = matched.groups()
     if processor != device and device not in _members(processor):
         return "code for another processor"

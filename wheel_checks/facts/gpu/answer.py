@@ -116,7 +116,7 @@ def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
     if not found:
         if facts.declared is None:
             return None
-        return CodeAnswer(product, RunsHow("unknown", "", "declared targets are not proof, and no library was read"))
+        return CodeAnswer(product, RunsHow("unknown", "", "a declaration is no proof, and no library was read"))
     bundled = [one for one in found if one.group.role == "bundled"]
     own = [one for one in found if one not in bundled]
     is_main = [one for one in own if one.group.role == "main"]
@@ -164,16 +164,16 @@ def _decide(
         return _not_known(unread[0]), None, unread
     if not running:  # special libraries alone have code: for what, only the package knows
         best = next(one for one in special if _runs(one))
-        why = f"{lacking[0].member} has no code for {product}, {best.member} has"
+        why = f"{lacking[0].member} has no code for {product}, but {best.member} has"
         return RunsHow("unknown", "", why), None, []
-    why = f"{lacking[0].member} has no code for {product}, {_speaker(running).member} has"
+    why = f"{lacking[0].member} has no code for {product}, but {_speaker(running).member} has"
     return RunsHow("unknown", "", why), None, []
 
 
 def _outweighed(lacking: list[LibraryAnswer], running: list[LibraryAnswer], product: Product) -> _Decision:
     """Where what lacks code is most of the package: unless what runs was sampled, for how many files it has then?"""
     if sampled := [one for one in running if not _is_exact(one)]:
-        why = f"{lacking[0].member} has no code for {product}, and {sampled[0].member} was not read whole"
+        why = f"{lacking[0].member} has no code for {product}, and {sampled[0].member} was not read completely"
         return RunsHow("unknown", "", why), None, sampled
     worst = _speaker(lacking)
     return worst.runs, worst, []
@@ -194,7 +194,7 @@ def _decide_special(
         chosen = chosen or [one for one in special if all(map(_is_loose, special))]
         if chosen:
             return chosen[0].runs, chosen[0], []
-        why = f"its GPU code is made for other GPUs ({special[0].member}); whether the package needs it is unknown"
+        why = f"its GPU code is made for other GPUs ({special[0].member}); it is unknown whether the package needs it"
         return RunsHow("unknown", "", why), None, []
     return _decide_rest(stubs or bundled, product)
 
@@ -207,7 +207,7 @@ def _decide_rest(rest: list[LibraryAnswer], product: Product) -> _Decision:
     unread = [one for one in lacking if one.runs.how == "unknown"]
     if unread:
         return _not_known(unread[0]), None, unread
-    why = f"{lacking[0].member} has no code for {product}; whether the package needs it is unknown"
+    why = f"{lacking[0].member} has no code for {product}; it is unknown whether the package needs it"
     return RunsHow("unknown", "", why), None, []
 
 
@@ -225,7 +225,7 @@ def _of_group(group: DecidingGroup, libraries: dict[str, LibraryGpuCode], produc
     ]
     best = _best(own or every)
     if best.runs.how == "none" and own and any(_runs(one) for one in every):
-        why = f"{best.member} has no code for {product}, another alternative has"
+        why = f"{best.member} has no code for {product}, but another alternative has"
         return replace(best, runs=RunsHow("unknown", "", why))
     return replace(best, unknown=tuple(one.member for one in own or every if one.runs.how == "unknown"))
 
@@ -243,7 +243,7 @@ def _of_library(library: LibraryGpuCode, group: DecidingGroup, product: Product)
     if how.how != "none" and code.certainty == "sampled" and _is_rare(code, product):
         how = RunsHow("unknown", "", f"sampling shows {how.label} in only a few files")
     elif code.certainty == "declared" or (how.how == "none" and code.certainty != "exact"):
-        how = RunsHow("unknown", "", f"it was not read whole ({code.certainty})")
+        how = RunsHow("unknown", "", f"it was not read completely ({code.certainty})")
     return LibraryAnswer(library.member, how, code, group, files)
 
 

@@ -216,7 +216,7 @@ class _WheelReading:
 
     def _too_large(self, size: int) -> Unavailable:
         return Unavailable(
-            f"it has {size:,} bytes, and at most {self._max_read:,} of a wheel are read",
+            f"it has {size:,} bytes, but at most {self._max_read:,} of a wheel are read",
             f"--max-read {-(-(size + self._max_read - self._left) // 10**9)}GB reads it",
         )
 
@@ -234,7 +234,7 @@ class _WheelReading:
             if isinstance(start, Unavailable):
                 library.code = start
             elif library.member.size > LARGEST or id(library.member) not in readable:
-                library.code = Unavailable(f"it claims {library.member.size:,} bytes, more than is read")
+                library.code = Unavailable(f"it claims {library.member.size:,} bytes, more than are read")
             else:
                 library.data_offset = start
         return found
@@ -305,7 +305,7 @@ def data_offsets(source: ByteSource, archive: Archive, members: Sequence[Member]
             offsets.append(Unavailable(f"it cannot be read: {error}"))
             continue
         fits = start + member.compressed_size <= end
-        offsets.append(start if fits else Unavailable("it reaches into the central directory"))
+        offsets.append(start if fits else Unavailable("it overlaps the central directory"))
     return offsets
 
 

@@ -137,7 +137,7 @@ def runs_on(code: Iterable[str | GpuEntry], product: Product) -> RunsHow:
     if not targets:
         return RunsHow("none", "", f"no GPU code can run on {product}")
     if perhaps := [target.label for target in targets if target.may_run(product.sm)]:
-        why = "whether it is specific to its own version is unknown: it has no compiler note"
+        why = "it is unknown whether it is only for its own version: the compiler left no note"
         return RunsHow("unknown", "", f"{', '.join(sorted(perhaps))}: {why}")
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     for target in sorted(targets, key=lambda target: (target.is_ptx, target.sm, target.suffix)):
@@ -196,9 +196,9 @@ class _Target:
         """Why this does not run on a device of this capability, as in 100; "" when it does."""
         own = _renamed().get(self.sm, self.sm)
         if self.suffix in ("a", UNKNOWN_SUFFIX):
-            return "" if device == own else "for exactly this version"
+            return "" if device == own else "only for exactly its own version"
         if self.suffix == "f":
-            return "" if device in _family(own) else "for its own family only"
+            return "" if device in _family(own) else "only for its own family"
         if self.is_ptx:
             return "" if device >= self.sm else "PTX for newer GPUs"
         if device // 10 != own // 10:

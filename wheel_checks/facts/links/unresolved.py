@@ -220,7 +220,7 @@ class _Lookup:
         if others:
             others = [name for name in others if symbol_hash(name) not in self._all()]
         if self._blind:
-            shown = f"what {self._blind[0]} of the same wheel defines is unknown"
+            shown = f"the symbols defined by {self._blind[0]} of the same wheel are unknown"
             return ([], shown) if certain or others else ([], "")
         lost = [need.soname for need in scope if need.status in (Status.MISSING, Status.OPTIONAL)]
         if lost:  # they have their own finding, and may have these

@@ -272,4 +272,4 @@ def _record_is_too_dear(source: ByteSource, archive: Archive, wanted: list[str],
     if max(TAIL, archive.end.directory_size) + planned <= QUICK_BYTES:
         return None
     size = by_name[wanted[-1]].compressed_size if wanted[-1] in by_name else 0
-    return Unavailable(f"RECORD ({size:,} bytes) is not read remotely at depth quick", "--depth full reads it")
+    return Unavailable(f"RECORD ({size:,} bytes) of a remote wheel is not read at depth quick", "--depth full reads it")

@@ -141,7 +141,9 @@ class Dependencies:
         Raises SourceError or FormatError when an index page, a METADATA or a wheel cannot be read.
         """
         if wheel.target is None:
-            return Unavailable("the wheel names no Linux machine to link on", "--platform, --python")
+            return Unavailable(
+                "the wheel is not for a single Linux machine, so linking is not checked", "--platform, --python"
+            )
         if wheel.target.system != LINUX:
             what = f"libraries of {wheel.target.system} are not followed"
             raise SourceError(what, hint="--depth quick checks the rest; only Linux libraries are followed")
@@ -303,11 +305,9 @@ def _statuses(facts: LinkFacts) -> set[Status]:
 
 
 def _left_out(choice: Choice) -> Choice:
-    """Without the file that would be chosen if no one else had a say: no version satisfies all packages that require
-    it.
-    """
+    """Without the file that would be chosen if no one else had a say: no version of it fits all who require it."""
     return replace(
-        choice, chosen=None, explanation=choice.explanation or "no version satisfies all packages that require it"
+        choice, chosen=None, explanation=choice.explanation or "no version of it satisfies all its requirements"
     )
 
 

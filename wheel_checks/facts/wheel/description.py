@@ -45,10 +45,10 @@ def render_fault(text: str, content_type: str) -> str | Unavailable:
     if not text.strip() or content_type_of(content_type) != _RST:
         return ""
     if len(text) > LONGEST:
-        return Unavailable(f"the description has {len(text):,} characters; the limit is {LONGEST:,}")
+        return Unavailable(f"the description has {len(text):,} characters; at most {LONGEST:,} are rendered here")
     if find_spec("readme_renderer") is None:
         return Unavailable(
-            "readme_renderer is not installed, which is needed to render the description", how_to_install("release")
+            "readme_renderer, which renders the description, is not installed", how_to_install("release")
         )
     return _rendered(text)
 
@@ -69,6 +69,6 @@ def _rendered(text: str) -> str | Unavailable:
     if ended.status == _RENDERED:
         return ""
     if ended.status == _REFUSED:
-        return next((line for line in warnings if line), "readme_renderer refuses it").replace("<string>:", "line ")
+        return next((line for line in warnings if line), "readme_renderer rejects it").replace("<string>:", "line ")
     errors = ended.errors.decode("utf-8", "replace").strip().splitlines()
     return Unavailable(f"the description cannot be rendered: {errors[-1] if errors else f'status {ended.status}'}")

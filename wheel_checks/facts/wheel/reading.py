@@ -196,7 +196,7 @@ def _with_sidecar(facts: WheelFacts, read_sidecar: Callable[[], bytes], own: byt
     stated = facts.listing.core_metadata if facts.listing else None
     hash_ = compare_hashes(data, stated or {}) or Unavailable("the index states no hash of the METADATA")
     if isinstance(hash_, StatedHash) and hash_.is_wrong:
-        unused = Unavailable("the METADATA that the index serves is ignored: its hash differs from the stated one")
+        unused = Unavailable("the METADATA that the index serves is not used: its hash is not the stated one")
         return replace(facts, sidecar=unused, sidecar_hash=hash_, sidecar_difference=unused)
     difference = own if isinstance(own, Unavailable) else first_difference(data, own)
     sidecar = _parsed(partial(parse_core_metadata, data))

@@ -129,7 +129,9 @@ class SourceArchive:
             if self.build.in_tree:
                 found.append(f"its own build backend ({self.build.backend})")
         found += self.sources
-        found += [f"{name} installed before (its setup.py imports it: --no-build-isolation)" for name in self.imported]
+        found += [
+            f"{name} installed beforehand (its setup.py imports it: --no-build-isolation)" for name in self.imported
+        ]
         return tuple(found)
 
     def __str__(self) -> str:
@@ -157,7 +159,7 @@ def read_source_archive(
         first = first or (top if rest and not top.startswith(_OF_MACOS) else "")
         is_wanted = top == first and rest in _LIMITS and member.content is not None
         if is_wanted and members.setdefault(rest, member.content or b"") != member.content:
-            raise FormatError(f"it has two files {rest} with different content")
+            raise FormatError(f"it has two {rest} files with different contents")
         tail = rest.rpartition("/")[2]
         kind = _KINDS.get(tail) or _KINDS.get(f".{tail.rpartition('.')[2]}" if "." in tail else "")
         if kind and not _is_aside(rest):

@@ -71,7 +71,8 @@ def known_classifiers(classifiers: Sequence[str]) -> ClassifierFacts | Unavailab
         return ClassifierFacts("")
     if find_spec("trove_classifiers") is None:
         return Unavailable(
-            "trove-classifiers is not installed, which is needed to check classifiers", how_to_install("release")
+            "trove-classifiers, the list of classifiers that the index accepts, is not installed",
+            how_to_install("release"),
         )
     table = import_module("trove_classifiers")
     return ClassifierFacts(

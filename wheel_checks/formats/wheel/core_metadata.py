@@ -111,7 +111,7 @@ def header_block(text: str, faults: list[str]) -> str:
             break
         if not _FIELD_LINE.match(line):
             faults.append(
-                f"line {len(lines) + 1} is {line[:200]!r}; expected a field, and fields after it are not read"
+                f"line {len(lines) + 1} is {line[:200]!r}; expected a field; the following fields are not read"
             )
             break
         lines.append(line)
@@ -178,7 +178,7 @@ def _refused_by_uv(requires_python: str) -> Iterator[str]:
     except InvalidSpecifier:
         return  # which is a fault already
     if reason:
-        yield f"Requires-Python: uv refuses {requires_python[:_MAX_MESSAGE]!r}: {reason}"
+        yield f"Requires-Python: uv rejects {requires_python[:_MAX_MESSAGE]!r}: {reason}"
 
 
 def _validate(raw: RawMetadata) -> list[str]:

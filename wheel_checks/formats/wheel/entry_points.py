@@ -80,14 +80,14 @@ def _unreadable(data: bytes) -> Iterator[tuple[int, str]]:
             if not text.endswith("]") or not text[1:-1].strip():
                 yield number, f"{text[:200]!r} is not a group"
             elif text in groups:
-                yield number, f"the group {text[:200]} begins a second time"
+                yield number, f"the group {text[:200]} occurs twice"
             groups.add(text)
             names = set()
         elif not groups and text[0] != ";":
             yield number, "the line is in no group"
         elif text[0] != ";" and (name := text.partition("=")[0].strip()) in ("", *names):
-            yield number, f"{text[:200]!r} has no name" if not name else f"{name[:200]!r} is there twice in its group"
+            yield number, f"{text[:200]!r} has no name" if not name else f"{name[:200]!r} occurs twice in its group"
         elif groups and "=" not in text:
-            yield number, f"{text[:200]!r} has no value; pip reads every line as an entry point, except # comments"
+            yield number, f"{text[:200]!r} has no value; pip treats every line except # comments as an entry point"
         else:
             names.add(text.partition("=")[0].strip())

@@ -102,11 +102,9 @@ def parse_python_source(member: str, data: bytes) -> PythonSource:
             package = package.rpartition(".")[0]
         found = Interpreter(member, package, tree).run()
     except SyntaxError as error:
-        return PythonSource(
-            member, fault=f"it is not valid Python for this interpreter: {error.msg} (line {error.lineno})"
-        )
+        return PythonSource(member, fault=f"it cannot be parsed as Python: {error.msg} (line {error.lineno})")
     except (ValueError, RecursionError, MemoryError) as error:
-        return PythonSource(member, fault=f"it is not valid Python for this interpreter: {type(error).__name__}")
+        return PythonSource(member, fault=f"it cannot be parsed as Python: {type(error).__name__}")
     functions = tuple(Function(name, parameters, _actions(raw)) for name, parameters, raw in found.functions if raw)
     raised = next((node for node in tree.body if isinstance(node, ast.Raise)), None)  # nothing can leave it out
     raises, line = ("", 0) if raised is None else (_error(raised), raised.lineno)

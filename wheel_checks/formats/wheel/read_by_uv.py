@@ -58,7 +58,7 @@ def requirement_fault(line: str, requirement: Requirement) -> str:
     """Why uv refuses a Requires-Dist line that packaging reads as ``requirement``, "" where it takes it."""
     for name in (requirement.name, *requirement.extras):
         if not re.search(r"[A-Za-z0-9]$", name):
-            return f"the name {name[:_LONGEST]} ends with punctuation"
+            return f"the name {name[:_LONGEST]} ends with a special character"
     if "===" in _QUOTED.sub("", str(requirement.marker or "")):
         return "its marker compares with ==="
     if requirement.url:
@@ -98,9 +98,9 @@ def _url_fault(url: str) -> str:
     name = path.rstrip("/").rpartition("/")[2]
     is_archive = path.endswith((*_ARCHIVES, *_PACKED))
     if scheme in ("http", "https"):
-        return "" if is_archive and host else "its URL does not end with an archive suffix"
+        return "" if is_archive and host else "its URL does not end with an archive's suffix"
     if scheme == "file" and not rest.startswith("///"):
         return "its path is not absolute"
     if scheme == "file" or url.startswith("/"):
-        return "" if is_archive or "." not in name else "its path does not end with an archive suffix"
-    return "its URL has a scheme that uv does not know"
+        return "" if is_archive or "." not in name else "its path does not end with an archive's suffix"
+    return "its URL has a scheme that uv does not support"

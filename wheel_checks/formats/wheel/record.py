@@ -14,7 +14,7 @@ MAX_SIZE = 32 * 1024 * 1024
 MAX_ROWS = 250_000  # as many as an archive may have members
 MAX_FAULTS = 1_000
 
-EMPTY_LINE = "the line is empty, where pip stops reading"
+EMPTY_LINE = "the line is empty, on which pip fails"
 _UNHASHED = (".dist-info/RECORD", ".dist-info/RECORD.jws", ".dist-info/RECORD.p7s")
 _WEAK = frozenset({"md5", "sha1", "sha224", "sha3_224"})
 _BASE64_LENGTHS = {
@@ -116,7 +116,7 @@ def _hash_fault(algorithm: str, equals: str, digest: str) -> str:
     if length is None:
         if algorithm in _WEAK and equals:
             return f"the hash algorithm {algorithm} is too weak; expected sha256 or better"
-        return f"the hash {(algorithm + equals + digest)[:80]!r} is of no known algorithm; expected sha256=..."
+        return f"the hash {(algorithm + equals + digest)[:80]!r} has an unknown algorithm; expected sha256=..."
     if len(digest) != length or not _URLSAFE_BASE64.fullmatch(digest):
         expected = f"{length} characters of urlsafe base64 without padding"
         return f"the {algorithm} digest {digest[:80]!r} is malformed; expected {expected}"

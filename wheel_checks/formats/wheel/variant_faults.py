@@ -54,7 +54,7 @@ class Faults:
         """
         longest = load("variants")["bounds"]["text"]
         if len(text) > longest:
-            what = f"{where} names a {kind} of {len(text):,} characters"
+            what = f"{where} has a {kind} of {len(text):,} characters"
             raise FormatError(what, expected=f"at most {longest:,}")
         pattern = name_pattern(kind)
         if not pattern.fullmatch(text):
@@ -65,7 +65,7 @@ class Faults:
         """Note keys that the revision does not know; reference tools refuse the document for one."""
         unknown = [key for key in table if key not in allowed]
         if unknown and self.strict:
-            self.add("shape", f"{where} has {shown(', '.join(unknown))}, which its revision does not know")
+            self.add("shape", f"{where} has {shown(', '.join(unknown))}, which its revision does not define")
 
 
 @cache
@@ -96,14 +96,14 @@ def texts_of(value: object, where: str, kind: str, faults: Faults, *, may_be_emp
         return ()
     texts = tuple(text for text in value if isinstance(text, str))
     if len(texts) != len(value):
-        faults.add("shape", f"{where} contains values other than strings")
+        faults.add("shape", f"{where} contains values that are not strings")
     if not value and not may_be_empty:
         faults.add("shape", f"{where} is empty")
     for text in texts:
         faults.name(kind, text, where)
     unique = tuple(dict.fromkeys(texts))
     if len(unique) != len(texts):
-        faults.add("duplicate", f"{where} names a {kind} more than once")
+        faults.add("duplicate", f"{where} has a {kind} more than once")
     return unique
 
 

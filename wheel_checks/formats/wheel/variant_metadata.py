@@ -139,10 +139,10 @@ def parse_variant_metadata(data: bytes, what: str = VARIANT_MEMBER) -> VariantMe
     schema = top.get("$schema")
     revision = next((known for known in revisions() if known.schema == schema), None)
     if not isinstance(schema, str):
-        faults.add("schema", "$schema is missing or no string; expected the address of a schema")
+        faults.add("schema", "$schema is missing or not a string; expected the URL of a schema")
     elif revision is None:
         known = ", ".join(row.schema for row in revisions())
-        faults.add("schema", f"$schema is {shown(schema)}, an unknown revision; known revisions are {known}")
+        faults.add("schema", f"$schema is {shown(schema)}, an unknown revision; known are {known}")
     rules = revision or revisions()[0]
     faults.strict = revision is not None  # what another revision allows is not ours to judge
     allowed = {"$schema", "default-priorities", "variants", *(["providers"] if rules.providers else [])}
@@ -164,7 +164,7 @@ def _read_json(data: bytes, what: str, faults: Faults) -> Mapping[str, Any]:
         made = dict(pairs)
         if len(made) != len(pairs):
             key, count = Counter(key for key, _ in pairs).most_common(1)[0]
-            faults.add("duplicate", f"the key {shown(key)} is given {count:,} times in one object")
+            faults.add("duplicate", f"the key {shown(key)} occurs {count:,} times in one object")
         return made
 
     try:
@@ -321,12 +321,13 @@ def _check_namespaces(metadata: VariantMetadata, what: str, rules: Revision, fau
         raise FormatError(f"the variants of {what} use {len(used):,} namespaces", expected=f"at most {most:,}")
     if unordered := [n for n in used if n not in ordered and pattern.fullmatch(n)]:
         faults.add(
-            "priorities", f"default-priorities.namespace lacks {shown(', '.join(unordered))}, which variants use"
+            "priorities",
+            f"default-priorities.namespace does not list {shown(', '.join(unordered))}, which variants use",
         )
     if not rules.providers or rules.providers_optional:
         return
     needed = dict.fromkeys((*ordered, *used))
     if missing := [namespace for namespace in needed if namespace not in metadata.providers]:
-        faults.add("provider", f"there is no provider for {shown(', '.join(missing))}: so support cannot be determined")
+        faults.add("provider", f"{shown(', '.join(missing))} has no provider, so nothing can evaluate it")
     if idle := [namespace for namespace in metadata.providers if namespace not in needed]:
-        faults.add("provider", f"there is a provider for {shown(', '.join(idle))}, which default-priorities lacks")
+        faults.add("provider", f"{shown(', '.join(idle))} has a provider, but is missing from default-priorities")

@@ -38,7 +38,7 @@ def parse_wheel_file(data: bytes) -> WheelFile:
     faults: list[str] = []
     fields = _read_fields(data, faults)
     single = {field: (fields[field.lower()] or [""])[0] for field in _SINGLE_FIELDS}
-    faults += [f"{field} is given more than once" for field in _SINGLE_FIELDS if len(fields[field.lower()]) > 1]
+    faults += [f"{field} occurs more than once" for field in _SINGLE_FIELDS if len(fields[field.lower()]) > 1]
     faults += _version_faults(single["Wheel-Version"])
     purelib = {"true": True, "false": False}.get(single["Root-Is-Purelib"].lower())
     if purelib is None:
@@ -63,13 +63,13 @@ def _read_fields(data: bytes, faults: list[str]) -> defaultdict[str, list[str]]:
     lines = re.split(r"\r\n|\r|\n", text)
     head = lines.index("") if "" in lines else len(lines)  # as in a message: what follows is not a field
     if any(line.strip() for line in lines[head:]):
-        faults.append(f"line {head + 1} is empty, and more lines follow; installers ignore them")
+        faults.append(f"line {head + 1} is empty, but more lines follow; installers do not read their fields")
     for number, line in enumerate(lines[:head], 1):
         key, colon, value = line.partition(":")
         if colon and key and not key[0].isspace():
             fields[key.strip().lower()].append(value.strip())
             if key.lower() == "wheel-version" and key != "Wheel-Version":
-                faults.append(f"line {number} has the key {key}; uv reads only Wheel-Version")
+                faults.append(f"line {number} has the key {key}; uv supports only Wheel-Version")
         elif line.strip():
             faults.append(f"line {number} is {line[:200]!r}; expected Key: value")
     return fields
@@ -82,7 +82,7 @@ def _version_faults(version: str) -> list[str]:
     if not match:
         return [f"Wheel-Version is {version[:200]!r}; expected two numbers, such as 1.0"]
     if match[1] != "1" and version != "0.1":
-        return [f"Wheel-Version is {version}; installers refuse a major version other than 1"]
+        return [f"Wheel-Version is {version}; installers reject a major version other than 1"]
     return []
 
 

@@ -23,7 +23,7 @@ MOST_FAULTS = 50
 
 DEFLATE_LIMIT = 1032  # bytes that one byte of deflate can become: 258 for two bits
 
-REBUILD = "the archive is damaged; download or rebuild it"
+REBUILD = "the archive is damaged; download or build it again"
 UTF8_FLAG = 0x800
 LOCAL_HEADER_SIZE = 30
 
@@ -143,7 +143,7 @@ def read_directory(data: bytes, end: EndRecord) -> tuple[tuple[Member, ...], tup
         left = len(data) - position
         faults.append(DirectoryFault("trailing", f"{left} bytes follow the last entry of the central directory"))
     if len(members) != end.entries:
-        message = f"the end record declares {end.entries} entries, the central directory has {len(members)}"
+        message = f"the end record states {end.entries} entries, but the central directory has {len(members)}"
         faults.append(DirectoryFault("count", message))
     return tuple(members), tuple(faults)
 
@@ -152,7 +152,7 @@ def _read_entry(data: bytes, position: int, faults: list[DirectoryFault]) -> tup
     """The entry at ``position`` and the position after it. Raises FormatError saying only what is wrong."""
     name_start = position + _ENTRY.size
     if name_start > len(data):
-        raise FormatError("is cut off")
+        raise FormatError("is truncated")
     _, system, version, flags, method, crc32, packed, size, name_size, extra_size, comment_size, disk, *more = (
         _ENTRY.unpack_from(data, position)
     )
@@ -160,7 +160,7 @@ def _read_entry(data: bytes, position: int, faults: list[DirectoryFault]) -> tup
     name_end = name_start + name_size
     entry_end = name_end + extra_size + comment_size
     if entry_end > len(data):
-        raise FormatError("is cut off")
+        raise FormatError("is truncated")
     if disk not in (0, 0xFFFF):
         raise FormatError("claims to be on another disk")
     raw_name = data[name_start:name_end]
@@ -168,9 +168,7 @@ def _read_entry(data: bytes, position: int, faults: list[DirectoryFault]) -> tup
         name = raw_name.decode("utf-8" if flags & UTF8_FLAG or raw_name.isascii() else "cp437")
     except UnicodeDecodeError:
         name = raw_name.decode("utf-8", "replace")
-        faults.append(
-            DirectoryFault("name-encoding", f"the name {name!r} is marked as UTF-8, but is not valid UTF-8", name)
-        )
+        faults.append(DirectoryFault("name-encoding", f"the name {name!r} is marked as UTF-8 but is not", name))
     if extra_size or 0xFFFFFFFF in (size, packed, offset):
         extra = data[name_end : name_end + extra_size]
         faults += [
@@ -195,16 +193,16 @@ def suspicious_comment(comment: bytes) -> str:
     """
     for signature, record in _RECORDS.items():
         if signature in comment:
-            return f"holds the signature of {record}"
-    return "contains control characters" if _CONTROL.search(comment) else ""
+            return f"contains the signature of {record}"
+    return "contains control characters, as archives do" if _CONTROL.search(comment) else ""
 
 
 def _impossible_size(member: Member) -> str:
     """What is wrong with the sizes of a member, "" when its data can have them."""
     if member.method == 0 and not member.is_encrypted and member.size != member.compressed_size:
-        return f"{member.name!r} is stored as {member.compressed_size:,} bytes but claims {member.size:,}"
+        return f"{member.name!r} is stored in {member.compressed_size:,} bytes but claims {member.size:,}"
     if member.method == 8 and member.size > DEFLATE_LIMIT * member.compressed_size:
-        return f"{member.name!r} claims {member.size:,} bytes, which {member.compressed_size:,} cannot inflate to"
+        return f"{member.name!r} claims {member.size:,} bytes, to which {member.compressed_size:,} cannot inflate"
     return ""
 
 

@@ -21,7 +21,7 @@ _MAX_COMMENT = 0xFFFF
 MAX_TAIL = _MAX_COMMENT + _END.size + _LOCATOR.size + _END64.size
 """The longest tail that :func:`find_end_record` asks for when a zip64 record has no extensible data, in bytes."""
 
-_MOVED = "the archive has prepended data, or is damaged"
+_MOVED = "something precedes the archive, or it is damaged"
 _SATURATED = (0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
 
 
@@ -60,7 +60,7 @@ def find_end_record(tail: bytes, size: int) -> EndRecord:
         raise FormatError("the zip archive is split over several disks", expected="a single file")
     _check_place(directory_offset, directory_size, directory_end, size)
     if entries > MAX_ENTRIES:
-        raise FormatError(f"the zip archive declares {entries} entries", expected=f"at most {MAX_ENTRIES}")
+        raise FormatError(f"the zip archive states {entries} entries", expected=f"at most {MAX_ENTRIES}")
     comment_size = len(tail) - position - _END.size
     return EndRecord(directory_offset, directory_size, entries, zip64, comment_size)
 
@@ -75,7 +75,7 @@ def _check_place(offset: int, length: int, directory_end: int, size: int) -> Non
     if end != directory_end:
         raise FormatError(
             f"the central directory should end at byte {end}, but the end record begins at byte {directory_end}",
-            expected="no bytes outside the archive",
+            expected="no bytes outside the archive's structure",
             hint=_MOVED,
         )
     if length > MAX_DIRECTORY_SIZE:
@@ -95,7 +95,7 @@ def _locate_end_record(tail: bytes, start: int) -> int:
         elif misfit < 0:
             misfit = position
     if len(fitting) > 1:
-        raise FormatError("the zip archive has two end records", hint="tools may disagree about its contents")
+        raise FormatError("the zip archive has two end records", hint="unpackers may disagree about its contents")
     if fitting:
         return fitting[0]
     if start and first == 0:
@@ -104,9 +104,11 @@ def _locate_end_record(tail: bytes, start: int) -> int:
         raise FormatError(
             f"the zip archive's end record, at byte {start + misfit}, does not reach exactly to the end of the file",
             expected="nothing after the archive",
-            hint="it has appended data, or was truncated",
+            hint="bytes were appended, or it was truncated",
         )
-    raise FormatError("the file has no zip end record", expected="a zip archive", hint="it is cut off, or not a wheel")
+    raise FormatError(
+        "the file has no zip end record", expected="a zip archive", hint="it is truncated, or not a wheel"
+    )
 
 
 def _read_zip64(tail: bytes, start: int, locator: int) -> tuple[int, tuple[int, ...]]:
@@ -128,5 +130,5 @@ def _read_zip64(tail: bytes, start: int, locator: int) -> tuple[int, tuple[int, 
             f"the zip64 end record has {length} bytes", expected=f"{_END64.size - 12}, without extensible data"
         )
     if signature != _END64_SIGNATURE or offset + 12 + length != start + locator:
-        raise FormatError(f"there is no valid zip64 end record at byte {offset}", hint=_MOVED)
+        raise FormatError(f"no valid zip64 end record at byte {offset}", hint=_MOVED)
     return offset, tuple(fields)

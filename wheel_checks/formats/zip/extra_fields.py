@@ -39,7 +39,7 @@ def extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
     while position + 4 <= len(extra):
         identifier, length = struct.unpack_from("<HH", extra, position)
         if position + 4 + length > len(extra):
-            raise FormatError(f"has an extra field ({identifier:#06x}) that runs over its end")
+            raise FormatError(f"has an extra field ({identifier:#06x}) that exceeds its end")
         yield identifier, extra[position + 4 : position + 4 + length]
         position += 4 + length
 
@@ -85,7 +85,7 @@ def extra_faults(
         if identifier == ZIP64:
             faults += _zip64_faults(content, sizes, place)
         elif identifier in (UNICODE_PATH, UNICODE_COMMENT) and (not content or (content[0] == 1 and len(content) < 5)):
-            faults.append(ExtraFault("extra-short", f"has an extra field {label} that is cut off"))
+            faults.append(ExtraFault("extra-short", f"has an extra field {label} that is truncated"))
         elif identifier == UNICODE_PATH:
             faults += _path_faults(content, raw_name)
     if length < len(extra):

@@ -11,7 +11,7 @@ _SIGNATURES = (
     (b"\xfd7zXZ\0", "an xz file"),
     (b"\x28\xb5\x2f\xfd", "a zstd file"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
-    (b"version https://git-lfs.", "a Git LFS pointer (the file itself was not fetched)"),
+    (b"version https://git-lfs.", "a Git LFS pointer (the file itself was not downloaded)"),
     (b"%PDF-", "a PDF file"),
     (b"MZ", "a Windows executable"),
 )
@@ -33,7 +33,7 @@ def describe_head(head: bytes) -> str:
         if markup.startswith(beginnings):
             return description
     if not head.strip(b"\0"):
-        return "nothing but zero bytes"
+        return "only zero bytes"
     return "text" if _is_text(head) else "binary data"
 
 

@@ -53,14 +53,14 @@ def read_local_header(data: bytes) -> LocalHeader:
     """
     if not data.startswith(_SIGNATURE) or len(data) < LOCAL_HEADER_SIZE:
         raise FormatError(
-            f"no local header where the central directory says (found {data[:4]!r})",
+            f"the central directory refers to a local header that is missing (found {data[:4]!r})",
             expected=f"{_SIGNATURE!r} and {LOCAL_HEADER_SIZE - 4} more bytes",
         )
     _, version, flags, method, crc32, packed, size, name_size, extra_size = _HEADER.unpack_from(data)
     header_size = LOCAL_HEADER_SIZE + name_size + extra_size
     needed = header_size if 0xFFFFFFFF in (packed, size) else LOCAL_HEADER_SIZE + name_size
     if len(data) < needed:
-        raise FormatError(f"the local header is cut off after {len(data)} bytes", expected=f"{needed} bytes")
+        raise FormatError(f"the local header is truncated after {len(data)} bytes", expected=f"{needed} bytes")
     name = data[LOCAL_HEADER_SIZE : LOCAL_HEADER_SIZE + name_size]
     extra = data[LOCAL_HEADER_SIZE + name_size : header_size]
     written = size, packed
@@ -90,4 +90,4 @@ def disagreements(header: LocalHeader, member: Member) -> tuple[str, ...]:
         pairs.append(("CRC-32", f"{header.crc32:08x}", f"{member.crc32:08x}"))
     if not (follows and header.compressed_size == header.size == 0):
         pairs += sizes
-    return tuple(f"{what} {here!r}, the directory says {there!r}" for what, here, there in pairs if here != there)
+    return tuple(f"{what} {here!r}, but the directory says {there!r}" for what, here, there in pairs if here != there)

@@ -95,4 +95,4 @@ def _inflate_pieces(member: Member, chunks: Iterable[bytes]) -> Iterator[bytes]:
             if not pending and len(piece) < MAX_CHUNK:
                 break
     if not inflater.eof:
-        raise FormatError(f"{member.name!r} ends within its deflate stream", hint="the archive is cut off or damaged")
+        raise FormatError(f"{member.name!r} ends within its deflate stream", hint="the archive is truncated or damaged")

@@ -24,19 +24,19 @@ def unmet(
     """At most one finding: ``what`` is not as demanded, or (undecided) it is not proven that it is."""
     served = facts.serves(demand.accelerator)
     if served is False:
-        yield Finding(f"{what} is {facts.described}, expected {demand}", signals_shown(facts), fix)
+        yield Finding(f"{what} is {facts.described}; expected {demand}", signals_shown(facts), fix)
     elif served is None:
         why = _not_proven(facts, demand.accelerator)
-        yield Finding(f"not proven: expected {demand}, and {why}", signals_shown(facts), undecided=True)
+        yield Finding(f"not proven: expected {demand}, but {why}", signals_shown(facts), undecided=True)
     elif demand.accelerator == facts.accelerator:
         accepted = accepts(demand, facts)
         if accepted is None:
-            says = f"names only version {facts.version}" if facts.version else "does not name its version"
+            says = f"states only version {facts.version}" if facts.version else "does not state its version"
             says += f" in what was read: {facts.unread}" if facts.certainty == SAMPLED else ""
-            message = f"not proven: expected {demand}, and {what} {says}"
+            message = f"not proven: expected {demand}, but {what} {says}"
             yield Finding(message, signals_shown(facts), undecided=True)
         elif not accepted:
-            yield Finding(f"{what} is {facts.described}, expected {demand}", signals_shown(facts), fix)
+            yield Finding(f"{what} is {facts.described}; expected {demand}", signals_shown(facts), fix)
 
 
 def accepts(demand: AcceleratorExpectation, facts: AcceleratorFacts) -> bool | None:
@@ -54,7 +54,7 @@ def _not_proven(facts: AcceleratorFacts, wanted: str) -> str:
     if facts.unread:
         return facts.unread
     if facts.accelerator in GPU:
-        return f"no library of the wheel shows {wanted}: only {facts.declared_by} say so"
+        return f"no library of the wheel shows {wanted}; only {facts.declared_by} declare it"
     return "the libraries were not read"
 
 

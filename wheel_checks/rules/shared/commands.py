@@ -41,13 +41,14 @@ def other_files(choice: Choice) -> Fix:
         newest = max(stable or releases)
         pythons = summarised(sorted(releases[newest]), _SHOWN)
         shown = run("wheelproof", "verify", package(name, str(newest)), option("--platform", machine), "--all-files")
-        return Fix(f"{newest} has wheels for {machine} ({pythons}): take that release, or such a Python:", (shown,))
+        return Fix(f"{newest} has wheels for {machine} ({pythons}): use that release, or such a Python:", (shown,))
     if choice.sdist is None:
-        return Fix(f"No release has a wheel for {machine}. Leave it out there by a marker, or name another index.")
+        return Fix(f"No release has a wheel for {machine}. Exclude it there with a marker, or add another index.")
     built = package(name, str(choice.version)) if choice.version else requirement(name)
     build = run("pip", "wheel", "--no-deps", "--wheel-dir", "wheels", built)
     return Fix(
-        f"No release has a wheel for {machine}. Build one there, and name its folder with --find-links:", (build,)
+        f"No release has a wheel for {machine}. Build one on such a machine, and pass its folder with --find-links:",
+        (build,),
     )
 
 

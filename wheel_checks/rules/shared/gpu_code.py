@@ -46,7 +46,7 @@ def named(gpus: Iterable[Product]) -> str:
 
 def labels_of(code: GpuCode) -> str:
     """What there is, for people: "sm_80, sm_90, compute_90"."""
-    return ", ".join((*code.sass, *code.ptx, *code.gfx)) or "nothing that a GPU runs"
+    return ", ".join((*code.sass, *code.ptx, *code.gfx)) or "no GPU code"
 
 
 def without_code(
@@ -67,7 +67,7 @@ def without_code(
 def _left_open(one: CodeAnswer) -> CodeAnswer:
     if not one.loose or one.runs.how != "none":
         return one
-    why = f"its files of GPU code are made for other GPUs ({one.member}); whether any is needed is not known"
+    why = f"its files of GPU code are made for other GPUs ({one.member}); it is unknown whether any are needed"
     return replace(one, runs=RunsHow("unknown", "", why))
 
 
@@ -97,7 +97,7 @@ def _not_proven(found: Sequence[CodeAnswer], facts: GpuCodeFacts, place: Place) 
         fix = _how_to_decide(first)
         member = next((library.member for library in (*first.unread, *first.lacking)), "")
         yield Finding(
-            f"it is not proven that this runs on {gpus}: {first.runs.why}",
+            f"not proven that this runs on {gpus}: {first.runs.why}",
             tuple(evidence),
             fix,
             place(member) if member else None,
@@ -108,10 +108,12 @@ def _not_proven(found: Sequence[CodeAnswer], facts: GpuCodeFacts, place: Place) 
 def _how_to_decide(one: CodeAnswer) -> Fix:
     for library in one.unread:
         if not isinstance(library.code, Unavailable):
-            return Fix("--depth full reads every library whole.")
+            return Fix("Use --depth full, which reads every library completely.")
         if library.code.hint:
             return Fix(library.code.hint)
-    return Fix("Run it there, or ask its publisher, whether what lacks code or cannot be read is needed.")
+    return Fix(
+        "Run it on the GPU, or ask its publisher whether the libraries without code, or unread ones, are needed."
+    )
 
 
 def _bundled(found: Sequence[CodeAnswer], place: Place) -> Iterator[Finding]:
@@ -124,8 +126,10 @@ def _bundled(found: Sequence[CodeAnswer], place: Place) -> Iterator[Finding]:
             codes[library.member] = library.code
     for member, gpus in lacking.items():
         message = f"no code for {named(gpus)} in {member}, which has {labels_in(codes[member])}"
-        why = Evidence("bundled", "a copy of another project's library: what the wheel calls in it fails there", member)
-        fix = Fix("Take a release that brings a newer copy, or requires it instead.")
+        why = Evidence(
+            "bundled", "a copy of another project's library: calls of the wheel into it fail on that GPU", member
+        )
+        fix = Fix("Use a release that includes a newer copy, or requires the library instead.")
         yield Finding(message, (why,), fix, place(member), Severity.WARNING)
 
 
@@ -138,14 +142,19 @@ def _by_design(found: Sequence[CodeAnswer]) -> Iterator[Finding]:
                 Evidence("made for", labels_in(library.code), library.member)
                 for library in answered[0].meant_for_others
             )
-            message = f"{plural(len(members), 'file')} with GPU code made for other GPUs than {gpus}"
-            fix = Fix("Nothing to do: the package loads what is made for the GPU that it finds.")
+            message = f"{plural(len(members), 'file')} with GPU code made for GPUs other than {gpus}"
+            fix = Fix("No action is needed: the package loads the files made for the GPU that it finds.")
             yield Finding(message, evidence, fix, severity=Severity.NOTE)
     for others, answered in _grouped(found, lambda one: tuple(x.cuda for x in one.other_cuda)).items():
         if others:
             gpus = named(one.product for one in answered)
-            message = f"no code for {gpus} in the libraries for CUDA {', '.join(others)}; those for other versions have"
-            yield Finding(message, fix=Fix("Use it with a torch of such a CUDA."), severity=Severity.NOTE)
+            message = (
+                f"no code for {gpus} in the libraries for CUDA {', '.join(others)}; the libraries for other versions "
+                "have it"
+            )
+            yield Finding(
+                message, fix=Fix("Use it with a torch for one of these CUDA versions."), severity=Severity.NOTE
+            )
 
 
 def _grouped(found: Iterable[CodeAnswer], key: Callable[[CodeAnswer], K]) -> dict[K, list[CodeAnswer]]:
@@ -181,8 +190,8 @@ def only_compiled(facts: GpuCodeFacts, wanted: Sequence[Product], fix: Fix, plac
     codes = {}
     found = answers(facts, wanted)
     if unsure := [one for one in found if one.is_perhaps_native]:
-        what = f"{unsure[0].member} was read until {unsure[0].runs.label} was seen, which runs on {unsure[0].product}"
-        need(Unavailable(f"{what}; whether there is machine code for it, too, is not known", "--depth gpu"))
+        what = f"{unsure[0].member} was read until {unsure[0].runs.label} was found, which runs on {unsure[0].product}"
+        need(Unavailable(f"{what}; it is unknown whether there is also machine code for it", "--depth gpu"))
     for one in found:
         for library in one.compiled:
             by_label[library.member, library.runs.label].append(one.product)
@@ -205,7 +214,7 @@ def beside_other_cpus(
         if gpu.machine in ("", machine):
             continue
         twins = [other.name for other in products() if other.sm == gpu.sm and other.machine == machine]
-        message = f"{gpu} is found in {gpu.machine} machines, {judged} is for {machine}"
+        message = f"{gpu} exists in {gpu.machine} machines, but {judged} is for {machine}"
         evidence = (Evidence(f"{gpu.capability} in {machine} machines", ", ".join(twins) or "none known"),)
         yield Finding(message, evidence, fix(gpu, twins[0] if twins else ""))
 
@@ -228,13 +237,13 @@ def another_release(
     later = not numbers or max(gpu.sm for gpu in gpus) >= min(numbers) or any(gpu.gfx for gpu in gpus)
     build = building(project, gpus)
     how = f", or build from source with {build}" if build else ""
-    advice = f"Take another release or index{how}."
+    advice = f"Use another release or index{how}."
     if not on_index:
         return Fix(advice)
     names = ",".join(gpu.name for gpu in gpus)
     wanted = requirement(f"{project}>={version}" if later else f"{project}{_some_before(version)}")
     return Fix(
-        f"{advice} This shows what {'this and later' if later else 'this and earlier'} releases have:",
+        f"{advice} This lists {'this and later' if later else 'this and earlier'} releases:",
         (run("wheelproof", "verify", wanted, *target, "--all-files", option("--gpu", names)),),
     )
 

@@ -32,7 +32,7 @@ def unresolved_symbols(own: str, facts: SymbolFacts, place: Place, unread: Fix) 
         rows = [Evidence(path, reason) for path, reason in facts.unread[:_SHOWN]]
         path, reason = facts.unread[0]
         more = f" (and {len(facts.unread) - 1} more)" if len(facts.unread) > 1 else ""
-        message = f"not proven that {own} loads: of {place(path)[0]} {reason}{more}"
+        message = f"not proven that {own} loads: {place(path)[0]}: {reason}{more}"
         yield Finding(message, tuple(rows), unread, undecided=True)
 
 
@@ -72,9 +72,9 @@ def _finding(
         evidence.append(Evidence("torch", facts.torch_wheel))
     if fitting:
         evidence.append(Evidence("exported by torch", ", ".join(fitting)))
-        fix = Fix(f"Install {own} with torch {fitting[-1]}, or a release of {own} that was built for {facts.torch}.")
+        fix = Fix(f"Install {own} with torch {fitting[-1]}, or a release of {own} built for torch {facts.torch}.")
     elif of_torch:
-        fix = Fix(f"Install a release of {own} that was built for torch {facts.torch}, or build it for this torch.")
+        fix = Fix(f"Install a release of {own} built for torch {facts.torch}, or build it for this torch.")
     elif of_python:
         fix = Fix(f"Install the file of {own} for this version of Python, or a release of {own} that has one.")
     else:

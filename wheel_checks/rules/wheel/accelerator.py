@@ -25,16 +25,16 @@ _ANY = SpecifierSet()
 @rule(
     "WHL201",
     "the wheel is built for the expected accelerator",
-    why="A CPU wheel installs, imports and computes without a word; only `torch.cuda.is_available()` says False. On "
-    "aarch64 the index's torch was such a wheel up to 2.10.0.",
+    why="A CPU wheel installs, imports and computes without a warning; only `torch.cuda.is_available()` returns False. "
+    "Up to 2.10.0, the index's aarch64 wheels of torch were CPU builds.",
     example="`wheelproof verify torch==2.10.0 --platform aarch64 --expect cuda`: the wheel is 2.10.0+cpu",
-    fix="Take a release or an index that has the CUDA build for this machine.",
+    fix="Use a release or an index with the CUDA build for this machine.",
 )
 def expected(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """What the wheel shows is what `--expect` demands; `cpu` is met by a wheel without an accelerator."""
     demand = expectations.accelerator
     if demand is None:
-        need(Unavailable("nothing was demanded", "--expect cuda, cuda==13.0, cpu, ..."))
+        need(Unavailable("no accelerator was requested", "--expect cuda, cuda==13.0, cpu, ..."))
         return
     yield from unmet(need(wheel.accelerator), demand, _fix(wheel, demand))
 
@@ -43,12 +43,12 @@ def _fix(wheel: WheelFacts, demand: AcceleratorExpectation) -> Fix:
     """For torch, from the table of its builds; for others, how to look for a better file."""
     machine = wheel.target.machine if wheel.target else "x86_64"
     if isinstance(wheel.name, Unavailable):
-        return Fix(f"Take a release or an index that has the package for {demand} on {machine}.")
+        return Fix(f"Use a release or an index with the package for {demand} on {machine}.")
     name = canonicalize_name(wheel.name.distribution)
     if name == "torch" and demand.accelerator == CUDA:
         return _torch_fix(wheel.name.parsed_version, machine, demand)
     return Fix(
-        f"Take a release or an index that has {name} for {demand} on {machine}; this lists what the index has:",
+        f"Use a release or an index with {name} for {demand} on {machine}; this lists what the index has:",
         (look_at_index(name, machine),),
     )
 
@@ -61,7 +61,7 @@ def _torch_fix(version: Version, machine: str, demand: AcceleratorExpectation) -
     )
     commands = [run("uv", "pip", "install", f"torch=={version.public}", f"--torch-backend={backend}")
                 for backend in _backends(table, Version(version.public), machine, demand)]  # fmt: skip
-    source = f"PyTorch's own index (through uv's --torch-backend) has CUDA builds of {version.public} for {machine}"
+    source = f"PyTorch's own index (uv's --torch-backend) has CUDA builds of {version.public} for {machine}"
     if not good:
         return Fix(f"{source}." if commands else f"No torch for {demand} on {machine} is known.", tuple(commands))
     first = next((candidate for candidate in good if candidate > version), good[-1])
@@ -70,8 +70,8 @@ def _torch_fix(version: Version, machine: str, demand: AcceleratorExpectation) -
     else:  # a later release that installers would take does not fit the demand
         summary = f"{first}: its {machine} wheel on the index is CUDA {builds[first]['cuda']}"
     if commands:
-        summary += f"; or stay on {version.public}: {source}"
-    return Fix(f"Take torch {summary}.", (run("pip", "install", f"torch=={first}"), *commands))
+        summary += f"; or keep {version.public}: {source}"
+    return Fix(f"Use torch {summary}.", (run("pip", "install", f"torch=={first}"), *commands))
 
 
 def _backends(
@@ -90,18 +90,18 @@ def _backends(
 
 @rule(
     "WHL202",
-    "the code of the wheel, version.py and requirements agree on the accelerator",
-    why="A CUDA library next to a `version.py` that says CPU, or a CUDA build whose CUDA requirements are off on this "
-    "platform, is a wheel whose parts were mixed: it installs and fails when it runs.",
+    "native code, version.py and requirements of the wheel agree on the accelerator",
+    why="A CUDA library with a `version.py` that says CPU, or a CUDA build whose CUDA requirements are disabled on "
+    "this platform, is a mixture of two builds: it installs and fails when it runs.",
     example="libtorch_cuda.so in a wheel whose version.py says `cuda = None`",
-    fix="Build the wheel again from a clean tree; check the markers of its CUDA requirements.",
+    fix="Rebuild the wheel from a clean tree; check the markers of its CUDA requirements.",
 )
 def agree(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No signal that says something contradicts another."""
     facts = need(wheel.accelerator)
     for conflict in facts.conflicts:
-        fix = Fix("Build the wheel again from a clean tree, and check the markers of its requirements.")
-        yield Finding(f"the signals disagree: {conflict}", signals_shown(facts), fix)
+        fix = Fix("Rebuild the wheel from a clean tree, and check the markers of its requirements.")
+        yield Finding(f"the wheel's accelerator is contradictory: {conflict}", signals_shown(facts), fix)
 
 
 @rule(
@@ -109,8 +109,8 @@ def agree(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "a wheel without an accelerator has no sibling with one for another machine",
     Severity.WARNING,
     kind="release",
-    why="One release with CUDA on x86_64 and a CPU build on aarch64 gives the users of one machine a silent CPU "
-    "install: the same command, the same version number, no GPU.",
+    why="With CUDA on x86_64 and a CPU build on aarch64, the same command and version silently install a CPU build on "
+    "one of them.",
     example="torch 2.10.0: CUDA 12.8 on x86_64, CPU on aarch64",
     fix="Users: pin a release that has the build for this machine. Maintainers: publish it, or fail the install.",
 )
@@ -121,13 +121,13 @@ def siblings(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
     if facts.accelerator in GPU or (wanted and wanted.accelerator not in GPU):
         return
     if not wheel.siblings and wheel.listing is None:
-        need(Unavailable("no index says what else the release offers"))
+        need(Unavailable("no index lists the other files of the release"))
     better = gpu_siblings(wheel.siblings)
     if better and facts.lacks_gpu:
         machine = wheel.target.machine if wheel.target else "this machine"
         message = (
-            f"this wheel has no accelerator, while the same release is built for {LABELS[better[0].accelerator]} "
-            f"on {better[0].machine}: users of {machine} silently get no GPU"
+            f"this wheel has no accelerator, but the same release is built for {LABELS[better[0].accelerator]} on "
+            f"{better[0].machine}: users of {machine} silently get no GPU"
         )
         demand = wanted or AcceleratorExpectation(better[0].accelerator, _ANY)
         yield Finding(message, siblings_shown(better), _fix(wheel, demand))
@@ -135,7 +135,7 @@ def siblings(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
         message = f"not proven that this wheel is for a GPU as on {better[0].machine}: {facts.unread}"
         yield Finding(message, siblings_shown(better), undecided=True)
     elif unread := unread_siblings(wheel.siblings):
-        reason = f"not proven that {unread[0].file_name} has no accelerator: not all of its libraries are known"
+        reason = f"not proven that {unread[0].file_name} has no accelerator: not all of its libraries were read"
         if wanted or expectations.gpus:
             yield Finding(reason, undecided=True)
         else:

@@ -15,8 +15,8 @@ from wheel_checks.phrases import plural
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.installers import installer_evidence
 
-_REBUILD = Fix("Build the wheel again with a current build backend; do not edit the archive.")
-_UNPROVEN = "{unread:,} of {members:,} local headers were not read, nor what lies between members"
+_REBUILD = Fix("Rebuild the wheel with a current build backend; do not edit the archive.")
+_UNPROVEN = "{unread:,} of {members:,} local headers, and the bytes between members, were not read"
 
 
 def archive_findings(wheel: WheelFacts, kind: str, fix: Fix = _REBUILD) -> Iterable[Finding]:
@@ -40,10 +40,11 @@ def faults_of(kind: str, fix: Fix = _REBUILD) -> Callable[[WheelFacts, Expectati
 @rule(
     "WHL009",
     "every byte of the archive belongs to a member or the directory",
-    why="Who reads an archive from its front, as uv does while it downloads, finds members that the directory does not "
-    "list; who reads from the end does not. What one of them checked is not what the other installs.",
-    example="a second `torch/version.py` between two members, in no directory entry",
-    fix="Build the wheel again.",
+    why="Readers that start at the front of an archive, as uv does while it downloads, find members that the directory "
+    "does not list; readers that start at the end do not. The file checked by one is not the file installed by the "
+    "other.",
+    example="a second `torch/version.py` between two members, without a directory entry",
+    fix="Rebuild the wheel.",
 )
 def gaps(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Members follow each other from the first byte to the directory; from afar proven at depth full alone."""
@@ -58,29 +59,29 @@ def gaps(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 rule(
     "WHL014",
-    "data descriptors are where headers announce them, and say what the directory says",
-    why="A member that was written to a pipe has its checksum and sizes behind its data. Who reads from the front goes "
-    "by them: a wrong one ends an install, a missing one makes the next member part of this one.",
-    example="a descriptor with sizes of eight bytes behind a member without a zip64 field",
-    fix="Build the wheel again into a file, not a pipe.",
+    "data descriptors follow the members whose headers announce them, and match the directory",
+    why="A member that was written to a pipe has its checksum and sizes after its data. Readers that start at the "
+    "front use them: a wrong one aborts an install, a missing one makes the next member part of this one.",
+    example="a descriptor with sizes of eight bytes after a member without a zip64 field",
+    fix="Rebuild the wheel into a file, not a pipe.",
 )(faults_of("descriptor"))
 
 
 rule(
     "WHL015",
-    "extra fields are whole, stand once, and change neither sizes nor names",
+    "extra fields are complete, unique, and change neither sizes nor names",
     why="An extra field may replace the sizes (zip64) or the name (Info-ZIP Unicode path) of a member. Readers differ "
-    "about which field counts, and uv refuses what is repeated, too long or not needed.",
+    "in which field they use, and uv rejects repeated, oversized and unnecessary ones.",
     example="two zip64 fields with different sizes; a Unicode path that renames `torch/a.py`",
-    fix="Build the wheel again.",
+    fix="Rebuild the wheel.",
 )(faults_of("extra"))
 
 
 rule(
     "WHL016",
-    "no comment looks like a part of an archive",
-    why="Readers search the end record from the end of the file: a comment that holds one is another archive for "
-    "some. uv refuses comments with control characters, which every record of an archive has.",
+    "no comment resembles a part of an archive",
+    why="Readers search for the end record from the end of the file: for some, a comment that contains one is another "
+    "archive. uv rejects comments with control characters, which every record of an archive has.",
     example="a whole zip archive in the comment of the wheel",
     fix="Write the archive without comments.",
 )(faults_of("comment"))
@@ -88,18 +89,22 @@ rule(
 
 @rule(
     "WHL019",
-    "the index takes the archive at the upload",
+    "the index accepts the archive at upload",
     Severity.WARNING,
     audience=Audience.PUBLISHER,
-    why="Since August 2025 the package index reads archives from both ends and refuses what pip and uv install: "
-    "members with data descriptors or comments, and bytes behind extra fields. It keeps such wheels that it has.",
-    example="a wheel that was zipped into a pipe, all of whose members have data descriptors",
-    fix="Write the archive into a file, without comments: current build backends do.",
+    why="Since August 2025 the package index reads archives from both ends and rejects archives that pip and uv "
+    "install: members with data descriptors or comments, and bytes after extra fields. Such wheels that it already has "
+    "remain.",
+    example="a wheel written into a pipe, all of whose members have data descriptors",
+    fix="Write the archive into a file, without comments, as current build backends do.",
 )
 def accepted_by_the_index(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No data descriptor, no comment of a member, and nothing behind extra fields."""
     described = [member.name for member in need(wheel.archive).members if member.flags & 0x8]
     if described:
-        message = f"the index refuses data descriptors: {plural(len(described), 'member')} with one"
+        message = (
+            f"the index rejects data descriptors, which {plural(len(described), 'member')} "
+            f"{'has' if len(described) == 1 else 'have'}"
+        )
         yield Finding(message, installer_evidence("descriptor-right"), _REBUILD, Location(described[0]))
     yield from archive_findings(wheel, "index")

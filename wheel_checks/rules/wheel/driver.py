@@ -42,9 +42,9 @@ _SINCE = 13
 def _drivers(expectations: Expectations) -> tuple[str, ...]:
     """What ``--driver`` names; without it the check is skipped, as it is for GPUs of AMD's alone."""
     if expectations.gpus and all(gpu.gfx for gpu in expectations.gpus):
-        need(Unavailable("the GPUs are AMD's, which have another driver"))
+        need(Unavailable("the GPUs are made by AMD and use another driver"))
     named_ones = tuple(driver for driver in expectations.drivers if driver != NO_DRIVER)
-    return named_ones or need(Unavailable("no driver was named", "--driver 580"))
+    return named_ones or need(Unavailable("no driver was specified", "--driver 580"))
 
 
 def _cuda_of(wheel: WheelFacts, facts: AcceleratorFacts, gpus: Sequence[Product]) -> tuple[str, ...]:
@@ -102,11 +102,11 @@ def _needs_no_cuda(wheel: WheelFacts, facts: AcceleratorFacts) -> bool:
 
 @rule(
     "WHL605",
-    "the driver that was named runs the wheel's CUDA",
-    why="A driver runs what was made with its own major version of CUDA and older ones. With an older driver "
-    "everything installs and imports, and `torch.cuda.is_available()` is False: the driver on your system is too old.",
+    "the specified driver runs the wheel's CUDA version",
+    why="A driver runs programs for its own major version of CUDA and older ones. With an older driver everything "
+    "installs and imports, but `torch.cuda.is_available()` returns False: the driver is too old.",
     example="`wheelproof verify torch==2.11.0 --platform x86_64 --driver 535`: CUDA 13 needs driver 580",
-    fix="Update the driver, or take a build for a CUDA that it supports.",
+    fix="Update the driver, or use a build for a CUDA version that it supports.",
 )
 def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """Every driver is as new as NVIDIA says for the wheel's major version of CUDA (minor-version compatibility)."""
@@ -118,10 +118,8 @@ def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[
         return
     versions = _cuda_of(wheel, facts, expectations.gpus)
     if not versions:
-        message = (
-            f"it is not known whether driver {', '.join(drivers)} runs the wheel: its version of CUDA is not known"
-        )
-        fix = Fix("Read more of it: --depth gpu.")
+        message = f"not known whether driver {', '.join(drivers)} runs the wheel: the wheel's CUDA version is unknown"
+        fix = Fix("Read more of the wheel: --depth gpu.")
         yield Finding(message, signals_shown(facts), fix, undecided=True)
         return
     for driver in drivers:
@@ -138,8 +136,8 @@ def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[
             continue
         needed, own = oldest_driver(oldest), highest_cuda(f"{driver}.")
         message = (
-            f"driver {driver} does not run the wheel: CUDA {majors[oldest]} needs driver {needed} or newer, "
-            f"{driver} supports CUDA {own} at most"
+            f"driver {driver} does not run the wheel: CUDA {majors[oldest]} needs driver {needed} or later; driver "
+            f"{driver} supports up to CUDA {own}"
         )
         evidence = (Evidence(f"driver {driver}", f"CUDA {own}", _TABLE), *signals_shown(facts))
         fix = _newer_driver(str(needed), majors[oldest], str(own), expectations.gpus)
@@ -147,22 +145,22 @@ def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[
 
 
 def _some_only(driver: str, versions: Sequence[str]) -> Finding:
-    message = f"it is not known whether driver {driver} runs the wheel, which has libraries for CUDA {joined(versions)}"
-    fix = Fix("Take a driver for the newest of them, or run it there: which of them it loads is not known.")
+    message = f"not known whether driver {driver} runs the wheel, which has libraries for CUDA {joined(versions)}"
+    fix = Fix("Use a driver for the newest of them, or test it: it is unknown which of them it loads.")
     return Finding(message, fix=fix, undecided=True)
 
 
 def _unknown_driver(driver: str, cuda: str) -> Finding:
     table = load("drivers")
     known = f"drivers {table['branch'][0]['branch']} to {table['horizon'] - 1} (collected {table['collected']})"
-    message = f"it is not known whether driver {driver} runs CUDA {cuda}: the table of drivers does not have it"
+    message = f"not known whether driver {driver} runs CUDA {cuda}: the table of drivers does not list it"
     return Finding(message, (Evidence("known", known, _TABLE),), Fix("Update wheelproof."), undecided=True)
 
 
 def _newer_driver(needed: str, cuda: str, own: str, gpus: Sequence[Product]) -> Fix:
     """Update, take an older build, or, on data centre GPUs alone, install NVIDIA's forward compatibility package."""
     major, minor = (*cuda.split("."), "0")[:2]
-    advice = f"Update the driver to {needed} or newer, or take a build for CUDA {own.partition('.')[0]}."
+    advice = f"Update the driver to {needed} or later, or use a build for CUDA {own.partition('.')[0]}."
     able = [
         gpu
         for gpu in gpus
@@ -171,23 +169,29 @@ def _newer_driver(needed: str, cuda: str, own: str, gpus: Sequence[Product]) -> 
     if able or not gpus:
         package = f"cuda-compat-{major}-{minor}"
         where = f"on {named(able)}" if able else "on data centre GPUs"
-        advice += f" NVIDIA's forward compatibility package {package} (or newer) runs it on an older driver, {where}."
+        advice += f" NVIDIA's forward compatibility package {package} (or later) runs it on an older driver, {where}."
     return Fix(advice)
 
 
 @rule(
     "WHL606",
     "PTX that is compiled at first use is not newer than the driver",
-    why="A driver compiles PTX only of toolkits up to its own CUDA. Machine code of a newer minor version runs, PTX "
-    "does not: the first kernel fails with `the provided PTX was compiled with an unsupported toolchain`.",
-    example="a wheel of CUDA 13.2 with compute_90 and without sm_100, on GB200 with driver 580 (CUDA 13.0)",
-    fix="Update the driver, or take a wheel with machine code for the GPU.",
+    why="A driver compiles only PTX of toolkits up to its own CUDA version. Machine code of a newer minor version "
+    "runs, but PTX does not: the first kernel fails with `the provided PTX was compiled with an unsupported "
+    "toolchain`.",
+    example="a wheel of CUDA 13.2 with compute_90 but without sm_100, on GB200 with driver 580 (CUDA 13.0)",
+    fix="Update the driver, or use a wheel with machine code for the GPU.",
 )
 def driver_compiles_ptx(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """Where the wheel runs by PTX alone, each driver supports the CUDA that made it."""
-    drivers, gpus = _drivers(expectations), expectations.gpus or need(Unavailable("no GPU was named", "--gpu GB200"))
+    drivers, gpus = (
+        _drivers(expectations),
+        expectations.gpus or need(Unavailable("no GPU was specified", "--gpu GB200")),
+    )
     compiled = [one for one in answers(need(wheel.gpu_code), gpus) if one.runs.how == "jit"]
-    fix = Fix("Take a wheel with machine code for the GPU, or a driver that supports the CUDA that made the PTX.")
+    fix = Fix(
+        "Use a wheel with machine code for the GPU, or a driver that supports the CUDA version that generated the PTX."
+    )
     for driver in drivers:
         own = highest_cuda(f"{driver}.")
         for one in compiled:
@@ -195,12 +199,12 @@ def driver_compiles_ptx(wheel: WheelFacts, expectations: Expectations) -> Iterab
             label, place = one.runs.label, Location(one.member)
             cuda = _made_by(library.code, label) if library else None
             if own is None or cuda is None:
-                message = f"it is not known whether driver {driver} compiles the PTX ({label}) of {one.member}"
+                message = f"not known whether driver {driver} compiles the PTX ({label}) of {one.member}"
                 yield Finding(f"{message} on {one.product}", (), fix, place, undecided=True)
             elif Version(cuda) > Version(own):
                 message = (
-                    f"driver {driver} (CUDA {own}) does not compile {label} of CUDA {cuda}, "
-                    f"by which alone {one.member} runs on {one.product}"
+                    f"{one.member} runs on {one.product} only through {label} of CUDA {cuda}, which driver {driver} "
+                    f"(CUDA {own}) does not compile"
                 )
                 yield Finding(message, (Evidence(f"driver {driver}", f"CUDA {own}", _TABLE),), fix, place)
 
@@ -213,14 +217,17 @@ def _made_by(code: GpuCode | Unavailable, label: str) -> str | None:
 
 @rule(
     "WHL607",
-    "the driver that was named supports the GPU",
-    why="NVIDIA ends the support of old GPUs with a branch of the driver: a newer one does not find the GPU.",
+    "the specified driver supports the GPU",
+    why="NVIDIA drops old GPUs with a driver branch: newer drivers do not find the GPU.",
     example="V100 with driver 590: 580 is the last branch for Maxwell, Pascal and Volta",
-    fix="Keep the last branch of the driver that supports the GPU, or take a newer GPU.",
+    fix="Keep the last driver branch that supports the GPU, or use a newer GPU.",
 )
 def driver_supports_gpu(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No driver is of a later branch than the last one for a GPU. Only wheels for CUDA are judged."""
-    drivers, gpus = _drivers(expectations), expectations.gpus or need(Unavailable("no GPU was named", "--gpu GB200"))
+    drivers, gpus = (
+        _drivers(expectations),
+        expectations.gpus or need(Unavailable("no GPU was specified", "--gpu GB200")),
+    )
     facts = need(wheel.accelerator)
     if CUDA not in (facts.accelerator, *facts.others):
         return
@@ -228,7 +235,7 @@ def driver_supports_gpu(wheel: WheelFacts, expectations: Expectations) -> Iterab
         for gpu in gpus:
             last = last_branch_for(gpu.sm)
             if not gpu.gfx and last is not None and branch_of(driver) > last and is_known(driver):
-                message = f"driver {driver} does not support {gpu}: {last} is the last branch that does"
+                message = f"driver {driver} does not support {gpu}; the last branch that does is {last}"
                 yield Finding(
                     message, (Evidence(gpu.name, f"up to driver {last}", _TABLE),), Fix(f"Keep driver {last}.")
                 )

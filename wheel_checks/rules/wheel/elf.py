@@ -80,19 +80,19 @@ def _files(files: Sequence[object]) -> str:
 
 @rule(
     "WHL501",
-    "every native library can be read as ELF",
-    why="A library whose headers are corrupt is found when the loader opens it, at import time, on the user's machine.",
+    "every native library is a readable ELF file",
+    why="A library with corrupt headers is noticed only when the loader opens it, at import, on the user's host.",
     example="torch/lib/libtorch_cuda.so whose program headers lie outside the file",
-    fix="Build the wheel again, or upload it again when the local file is sound.",
+    fix="Rebuild the wheel, or upload it again if the local file is intact.",
 )
 def readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No member that is named like a library is corrupt; those of macOS and others have the same suffix."""
     platforms = {tag.platform for tag in need(wheel.name).tags}
     if not any(platform == "any" or "linux" in platform for platform in platforms):
-        need(Unavailable(f"the wheel is for {', '.join(sorted(platforms))}, which has no ELF files"))
+        need(Unavailable(f"the wheel is for {', '.join(sorted(platforms))}, which does not use ELF files"))
     for item in need(wheel.elfs):
         if isinstance(item.facts, Unavailable) and not _MACOS.search(item.member.name):
-            fix = Fix("Build the wheel again, and look at the file with readelf before the upload.")
+            fix = Fix("Rebuild the wheel, and inspect the file with readelf before the upload.")
             name, reason = item.member.name, item.facts.reason
             message = reason if reason.startswith(name) else f"{name}: {reason}"
             yield Finding(message, fix=fix, location=Location(item.member.name))
@@ -100,8 +100,8 @@ def readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL502",
-    "every ELF file is for the machine of the tags",
-    why="A library for another machine is passed over by the loader, which then reports it as missing.",
+    "every ELF file is for the machine of the platform tags",
+    why="The loader skips a library for another machine, and then reports it as missing.",
     example="an x86_64 library in a wheel tagged manylinux_2_28_aarch64",
     fix="Build on, or cross-compile for, the machine of the tag.",
 )
@@ -109,7 +109,7 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """The ELF header's machine is one of the tags', but for data whose path names its own (``agent/arm64/lib.so``)."""
     tagged = _tagged_machines(wheel)
     if not tagged:
-        need(Unavailable("the tags name no Linux machine"))
+        need(Unavailable("the tags contain no Linux machine"))
     foreign: dict[str, list[str]] = defaultdict(list)
     for elf in _elfs(wheel):
         machine = elf.facts.header.machine
@@ -118,19 +118,19 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             foreign[machine].append(elf.member)
     for name, members in foreign.items():
         message = f"{_files(members)} for {name} in a wheel for {' and '.join(sorted(tagged))}"
-        fix = Fix("Build these files for the machine of the tag, or leave them out.")
+        fix = Fix("Build these files for the machine of the tag, or exclude them.")
         yield Finding(message, _listed("files", members), fix, Location(members[0]))
 
 
 @rule(
     "WHL503",
-    "symbol versions stay within what the manylinux tag promises",
-    why="The tag shows installers which glibc and libstdc++ are enough. A library that needs newer ones installs on an "
-    "older system and fails at import with `version GLIBCXX_3.4.29 not found`. For a target whose glibc is newer "
-    "than the tag, the manylinux policy of that glibc says which versions are there: what they suffice for loads, and "
-    "the tag is for the publisher to mend.",
+    "symbol versions are within the limits of the manylinux tag",
+    why="The tag states which glibc and libstdc++ the wheel needs. A library that needs newer ones installs on an "
+    "older system and fails at import with `version GLIBCXX_3.4.29 not found`. For a target whose glibc is newer than "
+    "the tag, the manylinux policy of that glibc determines which versions exist: libraries within it load, and the "
+    "tag is the publisher's to fix.",
     example="GLIBC_2.34 needed in a wheel tagged manylinux_2_28",
-    fix="Build in the manylinux image of the tag, or tag the wheel with the policy that the finding names.",
+    fix="Build in the tag's manylinux image, or retag the wheel with the policy that the finding names.",
 )
 def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """GLIBC, GLIBCXX and CXXABI needs are at most those of the oldest tagged policy, but for libraries in the wheel.
@@ -140,7 +140,7 @@ def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """
     policy = oldest_policy(wheel)
     if policy is None:
-        need(Unavailable("the tags name no manylinux policy that is known"))
+        need(Unavailable("the tags contain no known manylinux policy"))
         return
     elfs = list(_elfs(wheel))
     own = {elf.member.rpartition("/")[2] for elf in elfs} | {d.soname for elf in elfs if (d := _dynamic(elf))}
@@ -164,7 +164,7 @@ def _broken_promise(wheel: WheelFacts, policy: dict[str, str], above: dict[str, 
     members = list(dict.fromkeys(member for name in needs for member in above[name]))
     tag = f"manylinux_2_{policy['glibc_minor']}"
     fitting = fitting_policy(wheel, needs.values())
-    fits = f"manylinux_2_{fitting['glibc_minor']}_{fitting['machine']} is the tag that fits" if fitting else ""
+    fits = f"manylinux_2_{fitting['glibc_minor']}_{fitting['machine']} is the matching tag" if fitting else ""
     prefixes = dict.fromkeys(prefix for prefix, _ in needs.values())
     evidence = [Evidence(name, _summary(above[name])) for name in needs]
     evidence += [Evidence(tag, f"{prefix}_{policy[prefix]}", _POLICIES) for prefix in prefixes]
@@ -174,9 +174,9 @@ def _broken_promise(wheel: WheelFacts, policy: dict[str, str], above: dict[str, 
         evidence.append(Evidence(f"target, glibc 2.{there['glibc_minor']}", has, _POLICIES))
     loads = all(version <= Version(there[prefix]) for prefix, version in needs.values())
     verb = "needs" if len(members) == 1 else "need"
-    message = f"{_files(members)} {verb} {joined(list(needs))}, which {tag} does not promise"
+    message = f"{_files(members)} {verb} {joined(list(needs))}, which {tag} does not allow"
     severity, audience = (Severity.WARNING, Audience.PUBLISHER) if loads else (None, None)
-    fix = Fix("Build in the manylinux image of the tag, or retag the wheel.")
+    fix = Fix("Build in the tag's manylinux image, or retag the wheel.")
     message += f"; {fits or 'no known policy does'}"
     return Finding(message, tuple(evidence), fix, Location(members[0]), severity, audience=audience)
 
@@ -190,8 +190,8 @@ def _number(name: str) -> tuple[str, Version]:
 @rule(
     "WHL504",
     "on aarch64 every loadable segment is aligned to 64 KiB",
-    why="Grace machines often run kernels with 64 KiB pages. A library aligned to less does not load there: `ELF load "
-    "command address/offset not properly aligned`.",
+    why="Grace hosts often run kernels with 64 KiB pages. A library with a smaller alignment does not load there: `ELF "
+    "load command address/offset not properly aligned`.",
     example="libnccl.so.2 with PT_LOAD aligned to 4096 in an aarch64 wheel",
     fix="Link with -Wl,-z,max-page-size=65536.",
 )
@@ -211,32 +211,33 @@ def alignment(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL505",
-    "the wheel brings neither a loader or C library nor the driver's libraries",
-    why="libcuda and its kin must match the kernel module of the machine; a bundled one shadows the driver's. A "
+    "the wheel contains no loader, C library or driver library",
+    why="libcuda and other driver libraries must match the host's kernel module; a bundled one shadows the driver's. A "
     "bundled loader or libc mixes two C libraries in one process.",
     example="torchvision.libs/ld-linux-aarch64.5cbc5e90.so.1",
-    fix="Exclude them when the wheel is repaired: auditwheel repair --exclude libcuda.so.1",
+    fix="Exclude them when you repair the wheel: auditwheel repair --exclude libcuda.so.1",
 )
 def bundled(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No libcuda and the like outside stubs folders (error), no ld-linux or libc (warning)."""
     for elf in _elfs(wheel):
         if _DRIVER.search(elf.member) and "/stubs/" not in f"/{elf.member}":
             command = run("auditwheel", "repair", "--exclude", "libcuda.so.1", path(wheel.file_name))
-            fix = Fix("Exclude the library when the wheel is repaired.", (command,))
+            fix = Fix("Exclude the library when you repair the wheel.", (command,))
             yield Finding(f"{elf.member} belongs to NVIDIA's driver", fix=fix, location=Location(elf.member))
         elif _LOADER.search(elf.member):
-            fix = Fix("Exclude it when the wheel is repaired; what needs it finds the system's.")
+            fix = Fix("Exclude it when you repair the wheel; the system's own is used instead.")
             message = f"{elf.member} is a copy of the system's loader or C library"
             yield Finding(message, fix=fix, location=Location(elf.member), severity=Severity.WARNING)
 
 
 @rule(
     "WHL506",
-    "there is one CUDA runtime",
+    "the wheel uses one CUDA runtime",
     Severity.WARNING,
-    why="Two CUDA runtimes of different majors in one process do not share contexts or streams, and cost memory twice.",
+    why="Two CUDA runtimes of different major versions in one process do not share contexts or streams, and use twice "
+    "the memory.",
     example="libcudart.so.12 in a wheel that requires nvidia-cuda-runtime of CUDA 13",
-    fix="Build all libraries of the wheel against one CUDA.",
+    fix="Build all libraries of the wheel against one CUDA version.",
 )
 def one_runtime(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """All libcudart that the ELF files bring or need are of one major version, but for files named for their CUDA."""
@@ -250,7 +251,7 @@ def one_runtime(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if len(by_major) > 1:
         evidence = tuple(Evidence(f"CUDA {major}", ", ".join(who[:_SHOWN])) for major, who in sorted(by_major.items()))
         message = f"the wheel uses the runtimes of CUDA {' and '.join(sorted(by_major))}"
-        yield Finding(message, evidence, Fix("Build all libraries of the wheel against one CUDA."))
+        yield Finding(message, evidence, Fix("Build all libraries of the wheel against one CUDA version."))
 
 
 @rule(
@@ -258,8 +259,8 @@ def one_runtime(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "no RPATH or RUNPATH leads outside the environment",
     Severity.WARNING,
     audience=Audience.PUBLISHER,
-    why="An absolute search path is one of the build machine. Where such a folder exists, libraries of another CUDA "
-    "are taken from it; where anyone may create it, anyone's libraries are.",
+    why="An absolute search path refers to the build host. If the folder exists elsewhere, libraries of another CUDA "
+    "are loaded from it; if any user can create it, any user's libraries are.",
     example="RPATH /usr/local/cuda-12.8/lib64 in libtorch_cuda.so",
     fix="Remove it: patchelf --set-rpath '$ORIGIN' FILE, or -DCMAKE_INSTALL_RPATH='$ORIGIN'",
 )
@@ -274,7 +275,7 @@ def search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if leaks:
         members = list(dict.fromkeys(name for found in leaks.values() for name in found))
         fix = Fix(
-            "Set the search path relative to the library.",
+            "Make the search path relative to the library.",
             (run("patchelf", "--set-rpath", "$ORIGIN", member(members[0])),),
         )
         evidence = [Evidence(entry or "the working directory", _summary(found)) for entry, found in leaks.items()]
@@ -285,9 +286,9 @@ def search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL508",
     "extension modules are for the Python of the tags",
-    why="Python imports only the suffixes that it knows: a `cpython-311` module in a cp312 wheel is never found, and "
-    "one in an abi3 wheel works on one Python alone. Where the source of the package shows that its import does "
-    "without the module, or opens the file by its path, it is a warning.",
+    why="Python imports only suffixes that it knows: it never finds a `cpython-311` module in a cp312 wheel, and one "
+    "in an abi3 wheel works with one Python only. If the package's source shows that its import works without the "
+    "module, or opens the file by path, it is a warning.",
     example="_C.cpython-311-x86_64-linux-gnu.so in a cp312 wheel",
     fix="Build for the tagged Python, or with the limited API and the suffix .abi3.so.",
 )
@@ -318,8 +319,8 @@ def suffixes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             message = f"{member} is named for {name} in a wheel for {' and '.join(sorted(machines))}"
             yield Finding(message, fix=fix, location=Location(member), severity=_of_module(wheel, member))
         elif stable or (pythons and minor not in pythons):
-            tagged = "any Python from the tagged one on" if stable else f"Python 3.{min(pythons)}"
-            message = f"{member} is for Python 3.{minor} alone in a wheel for {tagged}"
+            tagged = "the tagged Python and later" if stable else f"Python 3.{min(pythons)}"
+            message = f"{member} is only for Python 3.{minor} in a wheel for {tagged}"
             yield Finding(message, fix=fix, location=Location(member), severity=_of_module(wheel, member))
 
 
@@ -331,11 +332,11 @@ def _of_module(wheel: WheelFacts, member: str) -> Severity | None:
 
 @rule(
     "WHL509",
-    "no library asks for an executable stack",
+    "no library requires an executable stack",
     Severity.WARNING,
-    why="glibc 2.41 refuses to load such a library into a running process, hardened systems always did: `cannot enable "
-    "executable stack`.",
-    example="a library with hand-written assembly that lacks .note.GNU-stack",
+    why="glibc 2.41 does not load such a library into a running process, and hardened systems never did: `cannot "
+    "enable executable stack`.",
+    example="a library with hand-written assembly without .note.GNU-stack",
     fix="Link with -Wl,-z,noexecstack, or clear the flag: patchelf --clear-execstack FILE",
 )
 def executable_stack(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
@@ -360,8 +361,9 @@ def executable_stack(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "no library needs text relocations",
     Severity.WARNING,
     audience=Audience.PUBLISHER,
-    why="The loader must write into code to load such a library: SELinux forbids it, and its pages are not shared.",
-    example="a library that was linked without -fPIC",
+    why="To load such a library the loader must write into its code: SELinux forbids that, and its pages are not "
+    "shared.",
+    example="a library linked without -fPIC",
     fix="Compile with -fPIC.",
 )
 def text_relocations(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
@@ -375,11 +377,12 @@ def text_relocations(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL511",
-    "what linking needs to know of every library could be read",
+    "the linking data of every library was read",
     Severity.NOTE,
-    why="Of a big library only head and tail are read from afar. What was not found there is not judged, and said so.",
-    example="a library of 400 MB whose dynamic section lies in the middle",
-    fix="--depth gpu, which reads such libraries whole.",
+    why="Of a big remote library only its start and end are read. Data not found there is not checked, and the finding "
+    "says so.",
+    example="a library of 400 MB whose dynamic section is in the middle",
+    fix="Use --depth gpu, which reads such libraries completely.",
 )
 def completely_read(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No part of the loader's facts is missing."""
@@ -389,5 +392,5 @@ def completely_read(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if any(isinstance(part, Missing) for part in (elf.facts.dynamic, elf.facts.segments, elf.facts.versions))
     ]
     if unread:
-        fix = Fix("Read them whole.", (Options(("wheelproof", "verify"), ("--depth", "gpu")),))
-        yield Finding(f"{_files(unread)} not read far enough to judge", _listed("files", unread), fix)
+        fix = Fix("Read them completely.", (Options(("wheelproof", "verify"), ("--depth", "gpu")),))
+        yield Finding(f"{_files(unread)} not read far enough to check", _listed("files", unread), fix)

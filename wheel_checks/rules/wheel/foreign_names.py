@@ -23,12 +23,12 @@ _OLDEST_STABLE = (3, 2)  # the first Python with a limited API (PEP 384)
 
 @rule(
     "WHL530",
-    "libraries of the stable ABI use the limited API alone",
-    why="A wheel tagged cp310-abi3 is installed on Python 3.10 and on every later one. A symbol that a later Python "
-    "added is missing on the earlier ones, `undefined symbol: PyObject_Vectorcall`; one outside the limited API may "
-    "vanish with any release.",
+    "libraries for the stable ABI use only the limited API",
+    why="A wheel tagged cp310-abi3 is installed on Python 3.10 and every later one. A symbol that a later Python added "
+    "is missing in earlier ones, `undefined symbol: PyObject_Vectorcall`; one outside the limited API may disappear "
+    "with any release.",
     example="a file of a wheel tagged cp310-abi3 uses PyType_GetName, which is in the limited API since Python 3.11",
-    fix="Build with Py_LIMITED_API set to the Python of the tag, or tag the wheel with the Python that it needs.",
+    fix="Build with Py_LIMITED_API set to the tag's Python, or tag the wheel with the Python that it needs.",
 )
 def limited(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No file that claims the stable ABI needs a symbol outside the limited API of the claimed Python.
@@ -46,7 +46,7 @@ def limited(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if later and claimed:
             yield _later(wheel, item.member, later, claimed)
         if foreign := outside_limited_api(item.python):
-            message = f"{posixpath.basename(item.member)} uses {_first(foreign)}, outside Python's limited API"
+            message = f"{posixpath.basename(item.member)} uses {_first(foreign)}, which is not in Python's limited API"
             evidence = (Evidence("symbols", _summary(foreign), item.member), _source())
             fix = Fix("Build with Py_LIMITED_API, or tag the wheel for one Python instead of abi3.")
             yield Finding(message, evidence, fix, Location(item.member), audience=Audience.PUBLISHER)
@@ -55,7 +55,7 @@ def limited(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def _require_read(unread: Sequence[str]) -> None:
     """Skip the rule when libraries were not read."""
     if unread:
-        need(Unavailable(f"which symbols {len(unread)} of its libraries use was not read"))
+        need(Unavailable(f"the symbols used by {len(unread)} of its libraries were not read"))
 
 
 def _claimed_python(wheel: WheelFacts) -> tuple[int, int] | None:
@@ -72,8 +72,8 @@ def _later(wheel: WheelFacts, member: str, later: dict[str, tuple[int, int]], cl
     last = (added[0], added[1] - 1)
     where = _version(claimed) if last == claimed else f"{_version(claimed)} to {_version(last)}"
     message = (
-        f"{posixpath.basename(member)} uses {name}, which Python has since {_version(added)}: tagged for "
-        f"{_version(claimed)}, it breaks on Python {where}"
+        f"{posixpath.basename(member)} uses {name}, which Python has only since {_version(added)}: tagged for "
+        f"{_version(claimed)}, it fails on Python {where}"
     )
     rows = [f"{symbol} ({_version(since)})" for symbol, since in sorted(later.items())]
     evidence = (Evidence("symbols", _summary(rows), member), _source())
@@ -88,11 +88,11 @@ def _source() -> Evidence:
 
 @rule(
     "WHL531",
-    "libraries need the parts of the C library that their names are in",
-    why="glibc 2.34 moved librt into libc.so.6. A library that was linked there without librt.so.1 works there, and "
-    "fails on every older system that its tag promises: `undefined symbol: shm_open`.",
-    example="libcufile.so.0 of a wheel for glibc 2.27 uses shm_open and needs no librt.so.1",
-    fix="Link the library with the former part, such as -lrt, and -Wl,--no-as-needed where that is dropped.",
+    "libraries need the parts of the C library that define their symbols",
+    why="glibc 2.34 merged librt into libc.so.6. A library that was linked there without librt.so.1 works there, but "
+    "fails on every older system that its tag allows: `undefined symbol: shm_open`.",
+    example="libcufile.so.0 of a wheel for glibc 2.27 uses shm_open but does not need librt.so.1",
+    fix="Link the library with the former part, such as -lrt, and -Wl,--no-as-needed if the linker drops it.",
 )
 def moved(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No symbol that moved into libc.so.6 is used without its former library where the tag promises an older glibc.
@@ -102,7 +102,7 @@ def moved(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """
     policy = oldest_policy(wheel)
     if policy is None:
-        need(Unavailable("the tags name no manylinux policy that is known"))
+        need(Unavailable("the tags contain no known manylinux policy"))
         return
     promised = (2, int(policy["glibc_minor"]))
     imports = need(wheel.imports)
@@ -152,8 +152,8 @@ def _moved(
         if promised <= tuple(map(int, row["glibc"].split("."))) < since
     ]
     message = (
-        f"{file} uses {_first(names)} and needs no {soname}: it cannot be loaded before glibc {_version(since)}, "
-        f"and the wheel is tagged for glibc {_version(promised)}"
+        f"{file} uses {_first(names)} but does not need {soname}: it cannot be loaded before glibc {_version(since)}, "
+        f"but the wheel is tagged for glibc {_version(promised)}"
     )
     evidence = (
         Evidence("symbols", _summary(names), member),
@@ -162,7 +162,7 @@ def _moved(
     )
     fix = Fix(
         f"Link {file} with {soname} (-l{soname[3:].partition('.')[0]}), or tag the wheel for glibc {_version(since)}. "
-        f"Until then it takes glibc {_version(since)}."
+        f"Until then it requires glibc {_version(since)}."
     )
     severity = None
     if in_stack:

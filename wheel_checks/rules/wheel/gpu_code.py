@@ -42,11 +42,11 @@ def _wanted(wheel: WheelFacts, expectations: Expectations) -> tuple[Product, ...
 
 @rule(
     "WHL601",
-    "there is GPU code for every wanted GPU",
+    "the wheel has GPU code for every requested GPU",
     why="A wheel without code for a GPU installs and imports; the first kernel then fails with `no kernel image is "
     "available for execution on the device`, perhaps hours into a job.",
-    example="`wheelproof verify torch==2.11.0 --platform aarch64 --gpu T4`: sm_80 and newer, T4 needs sm_75",
-    fix="Take a release or an index whose wheel has code for the GPU, or compile it for the GPU.",
+    example="`wheelproof verify torch==2.11.0 --platform aarch64 --gpu T4`: sm_80 and newer, but T4 needs sm_75",
+    fix="Use a release or an index whose wheel has code for the GPU, or compile it for the GPU.",
 )
 def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """Every library that decides has code that runs: what the package imports, one of several alternatives each."""
@@ -68,7 +68,7 @@ def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
 
 def _fix(wheel: WheelFacts, gpus: Sequence[Product], code: GpuCode | None = None) -> Fix:
     if isinstance(wheel.name, Unavailable):
-        return Fix("Take another release, or one of another index, that has code for it.")
+        return Fix("Use another release, or one of another index, with code for the GPU.")
     project = canonicalize_name(wheel.name.distribution)
     on_index = wheel.listing is not None
     return another_release(project, wheel.name.version, target_options(wheel.target), gpus, code, on_index=on_index)
@@ -76,31 +76,32 @@ def _fix(wheel: WheelFacts, gpus: Sequence[Product], code: GpuCode | None = None
 
 @rule(
     "WHL602",
-    "the wanted GPUs run machine code, not PTX compiled at first use",
+    "the requested GPUs run machine code, not PTX compiled at first use",
     Severity.WARNING,
-    why="The driver compiles PTX for every kernel at its first use: minutes of waiting, on every machine and after "
-    "every driver update; and the driver must be as new as the CUDA that made the PTX.",
+    why="The driver compiles PTX for every kernel at its first use: this takes minutes, on every host and after every "
+    "driver update; the driver must also be as new as the CUDA that generated the PTX.",
     example="compute_90 in a wheel without sm_100, on GB200",
-    fix="Take a wheel with machine code for the GPU; else update the driver, and keep CUDA_CACHE_PATH on a fast disk.",
+    fix="Use a wheel with machine code for the GPU; otherwise update the driver, and keep CUDA_CACHE_PATH on a fast "
+    "disk.",
 )
 def native(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No library runs on a wanted GPU only by compiling PTX."""
     wanted = _wanted(wheel, expectations)
     facts = need(wheel.gpu_code)
     fix = Fix(
-        "Take a wheel with machine code for it; else make sure that the driver is as new as the wheel's CUDA, "
-        "and that CUDA_CACHE_PATH is a lasting folder."
+        "Use a wheel with machine code for it; otherwise make sure that the driver is as new as the wheel's CUDA, and "
+        "that CUDA_CACHE_PATH is a persistent folder."
     )
     yield from only_compiled(facts, wanted, fix, Location)
 
 
 @rule(
     "WHL603",
-    "the declared architectures are those of the code",
+    "the declared GPU architectures match the code",
     audience=Audience.PUBLISHER,
-    why="torch compares the GPU with the list that it was built with, `torch.cuda.get_arch_list()`. When the list "
-    "names more than the library has, the warning about an unsupported GPU stays away and kernels fail.",
-    example="sm_100 in the list, and no sm_100 in libtorch_cuda.so",
+    why="torch compares the GPU with the list that it was built with, `torch.cuda.get_arch_list()`. If the list has "
+    "more than the library, torch does not warn about an unsupported GPU, and kernels fail.",
+    example="sm_100 in the list, but not in libtorch_cuda.so",
     fix="Build libtorch_cuda.so and libtorch_python.so in one build, with one TORCH_CUDA_ARCH_LIST.",
 )
 def declared(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
@@ -109,40 +110,42 @@ def declared(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     said = need(facts.declared or Unavailable("the wheel declares no architectures"))
     main = facts.main
     if main is None or main[1].certainty != "exact" or facts.verdict != main:
-        need(Unavailable("the GPU code was not read as a whole", "--depth gpu"))
+        need(Unavailable("the GPU code was not read completely", "--depth gpu"))
         return
     member, code = main
     targets = (*said.sass, *said.ptx)
     evidence = (Evidence(DECLARED, ", ".join(targets)), Evidence("code", labels_of(code), member))
     fix = Fix("Build libtorch_cuda.so and libtorch_python.so in one build, with one TORCH_CUDA_ARCH_LIST.")
     if absent := [label for label in targets if label not in code.counts]:
-        yield Finding(f"{DECLARED} names {', '.join(absent)}, {member} has none", evidence, fix, Location(member))
+        yield Finding(
+            f"{DECLARED} lists {', '.join(absent)}, but {member} does not have it", evidence, fix, Location(member)
+        )
     more = [label for label in (*code.sass, *code.ptx) if label not in targets and share_of(code, [label]) >= COMMON]
     if more:
-        message = f"{member} is built for {', '.join(more)}, {DECLARED} does not name it"
+        message = f"{member} is built for {', '.join(more)}, but {DECLARED} does not list it"
         yield Finding(message, evidence, fix, Location(member), Severity.WARNING)
 
 
 @rule(
     "WHL604",
-    "the wanted GPUs are found in machines of the wheel's kind",
+    "the requested GPUs exist in machines of the wheel's CPU architecture",
     Severity.WARNING,
-    why="A GPU comes with a CPU: GB200 with aarch64, T4 with x86_64. A wheel for the other CPU is never installed "
-    "there, and what it has for the GPU says nothing about the wheel that is.",
-    example="`--gpu T4` for an aarch64 wheel: the GPU of that kind next to an aarch64 CPU is T4G",
-    fix="Judge the wheel of the GPU's own machine, or name the GPU that is meant.",
+    why="A GPU is paired with a CPU: GB200 with aarch64, T4 with x86_64. A wheel for the other CPU is never installed "
+    "there, and its GPU code says nothing about the wheel that is.",
+    example="`--gpu T4` for an aarch64 wheel: the equivalent GPU with an aarch64 CPU is T4G",
+    fix="Check the wheel of the GPU's own machine, or specify the intended GPU.",
 )
 def same_machine(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """The CPU that each wanted GPU is usually found with is that of the target."""
     wanted = _wanted(wheel, expectations)
-    target = need(wheel.target or Unavailable("the wheel is for no single machine", "--platform x86_64 or aarch64"))
+    target = need(wheel.target or Unavailable("the wheel is not for a single machine", "--platform x86_64 or aarch64"))
 
     def fix(gpu: Product, twin: str) -> Fix:
         name = need(wheel.name)
         wanted = package(canonicalize_name(name.distribution), name.version)
         where = (option("--platform", gpu.machine), option("--gpu", gpu.name))
         return Fix(
-            f"Judge the wheel for {gpu.machine}{f', or name {twin}' if twin else ''}:",
+            f"Check the wheel for {gpu.machine}{f', or specify {twin}' if twin else ''}:",
             (run("wheelproof", "verify", wanted, *where),),
         )
 

@@ -18,8 +18,8 @@ _NATIVE = (".so", ".pyd", ".dll", ".dylib")
 
 @rule(
     "WHL101",
-    "the file name follows the wheel convention",
-    why="Installers judge a wheel by its file name before they open it; they skip a name that they cannot parse.",
+    "the file name follows the wheel file name convention",
+    why="Installers select a wheel by its file name before they open it; they skip a name that they cannot parse.",
     example="`torch-2.11.0.whl`, which has no tags",
     fix="Name it {distribution}-{version}(-{build})-{python}-{abi}-{platform}.whl",
 )
@@ -30,43 +30,43 @@ def file_name(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(wheel.name.reason, (Evidence("file name", wheel.file_name),), fix)
     elif (tags := wheel.file_name.removesuffix(".whl").split("-", 2)[-1]) != tags.lower():
         fix = Fix("Write the tags in lower case.")
-        yield Finding(f"the tags {tags} are not in lower case: uv knows no such tags", fix=fix)
+        yield Finding(f"the tags {tags} are not in lower case, so uv does not recognize them", fix=fix)
 
 
 @rule(
     "WHL102",
-    "METADATA has the name and version of the file name",
-    why="pip ends with an error after the download when they differ; other tools record the wrong version.",
+    "METADATA and the file name state the same name and version",
+    why="If they differ, pip fails after the download, and other tools record the wrong version.",
     example="torch-2.11.0-...whl whose METADATA says `Version: 2.10.0`",
-    fix="Build the wheel again instead of renaming it.",
+    fix="Rebuild the wheel instead of renaming it.",
 )
 def name_and_version(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Name equal after normalisation, version equal as a version."""
     name, metadata = need(wheel.name), need(wheel.metadata)
-    fix = Fix("Build the wheel again instead of renaming it.")
+    fix = Fix("Rebuild the wheel instead of renaming it.")
     if metadata.name and canonicalize_name(metadata.name) != canonicalize_name(name.distribution):
         evidence = (
             Evidence("file name", name.distribution, wheel.file_name),
             Evidence("Name", metadata.name, "METADATA"),
         )
-        yield Finding(f"the file is named {name.distribution}, METADATA says {metadata.name}", evidence, fix)
+        yield Finding(f"the file name says {name.distribution}, but METADATA says {metadata.name}", evidence, fix)
     if metadata.version and version_or_none(metadata.version) != name.parsed_version:
         evidence = (
             Evidence("file name", name.version, wheel.file_name),
             Evidence("Version", metadata.version, "METADATA"),
         )
-        yield Finding(f"the file name says version {name.version}, METADATA {metadata.version}", evidence, fix)
+        yield Finding(f"the file name says version {name.version}, but METADATA says {metadata.version}", evidence, fix)
 
 
 @rule(
     "WHL103",
-    "WHEEL has the tags of the file name",
+    "WHEEL and the file name have the same tags",
     Severity.WARNING,
     audience=Audience.PUBLISHER,
-    why="The file name decides what is installed, WHEEL is what stays on disk: tools that check an environment later "
+    why="The file name decides what is installed, but WHEEL remains on disk: tools that check an environment later "
     "read the wrong platform. A renamed `linux_x86_64` wheel was never checked for manylinux.",
     example="sgl_kernel-...-manylinux2014_x86_64.whl whose WHEEL says `linux_x86_64`",
-    fix="Retag with `python -m wheel tags` or repair with auditwheel, which write both.",
+    fix="Retag with `python -m wheel tags` or repair with auditwheel, which update both.",
 )
 def tags(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """The expanded tag sets are equal."""
@@ -79,21 +79,21 @@ def tags(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             Evidence("only in WHEEL", only_file, "WHEEL"),
         )
         fix = Fix(
-            "Write both by the tool that retags.",
+            "Retag the wheel, which updates both.",
             (run("python", "-m", "wheel", "tags", "--help"), run("auditwheel", "repair", "--help")),
         )
-        yield Finding("the tags of the file name and of WHEEL differ", evidence, fix)
+        yield Finding("the tags in the file name and in WHEEL differ", evidence, fix)
 
 
 @rule(
     "WHL104",
-    "WHEEL has the build tag of the file name",
+    "WHEEL and the file name have the same build tag",
     Severity.WARNING,
     audience=Audience.PUBLISHER,
-    why="Installers rank two files of one release by the build tag of the file name; a WHEEL that says otherwise "
-    "belongs to another build.",
+    why="Installers rank two files of one release by the build tag in the file name; a different one in WHEEL belongs "
+    "to another build.",
     example="torch-2.10.0-3-...whl whose WHEEL has no `Build: 3`",
-    fix="Retag with `python -m wheel tags --build N`, which writes both.",
+    fix="Retag with `python -m wheel tags --build N`, which updates both.",
 )
 def build_tag(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Equal, both empty included."""
@@ -105,20 +105,20 @@ def build_tag(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         )
         tag, file_name = option("--build", name.build or file.build), path(wheel.file_name)
         yield Finding(
-            f"the file name has build tag {name.build or 'none'}, WHEEL {file.build or 'none'}",
+            f"the file name has build tag {name.build or 'none'}, but WHEEL has {file.build or 'none'}",
             evidence,
-            Fix("Retag the wheel; this writes both.", (run("python", "-m", "wheel", "tags", tag, file_name),)),
+            Fix("Retag the wheel, which updates both.", (run("python", "-m", "wheel", "tags", tag, file_name),)),
         )
 
 
 @rule(
     "WHL105",
-    "Root-Is-Purelib agrees with the tags and the members",
+    "Root-Is-Purelib matches the tags and the members",
     Severity.NOTE,
     why="`Root-Is-Purelib: true` unpacks into purelib. On distributions whose platlib is another folder, native "
-    "libraries then land where nothing looks for them.",
+    "libraries are then installed where they are not searched for.",
     example="nvidia_cublas-13...-manylinux_2_27_x86_64.whl with `Root-Is-Purelib: true`",
-    fix="Let the build backend know that the package has native code (`has_ext_modules`, or `pure-python = false`).",
+    fix="Configure the build backend for native code (`has_ext_modules`, or `pure-python = false`).",
 )
 def purelib(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """A wheel with native libraries is neither pure nor tagged for any platform.
@@ -128,12 +128,12 @@ def purelib(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     name, file, archive = need(wheel.name), need(wheel.wheel_file), need(wheel.archive)
     native = next((m.name for m in archive.members if m.name.endswith(_NATIVE) or ".so." in m.name), "")
     any_platform = all(tag.platform == "any" for tag in name.tags)
-    fix = Fix("Correct the build configuration, and build the wheel again.")
+    fix = Fix("Correct the build configuration, and rebuild the wheel.")
     if native and any_platform:
         evidence = (Evidence("native member", native), Evidence("tags", ", ".join(sorted(map(str, name.tags)))))
         message = f"{native} is native code in a wheel tagged for any platform"
         yield Finding(message, evidence, fix, Location(native), Severity.WARNING)
     elif native and file.root_is_purelib:
         evidence = (Evidence("Root-Is-Purelib", "true", "WHEEL"), Evidence("native member", native))
-        message = "a wheel with native libraries says Root-Is-Purelib: true"
+        message = "the wheel has native libraries, but states Root-Is-Purelib: true"
         yield Finding(message, evidence, fix, audience=Audience.PUBLISHER)

@@ -13,11 +13,11 @@ from wheel_checks.registry import rule
 
 @rule(
     "WHL532",
-    "the package does not raise an exception whenever it is imported",
-    why="A name is held on an index by a wheel that only says where the real one is. It installs, and every import of "
-    "it fails.",
+    "importing the package does not always raise an exception",
+    why="A placeholder wheel reserves a name on an index and only says where the real package is. It installs, but "
+    "every import of it fails.",
     example="torchcomms 0.0.1, whose __init__.py is `raise ImportError(...)`",
-    fix="Install the package from where its authors publish it.",
+    fix="Install the package from its authors' own index.",
 )
 def raising(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No exception is raised by a statement of the module itself, outside of any condition.
@@ -32,5 +32,8 @@ def raising(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         evidence = (Evidence("raised", first.raises, f"{first.member} line {first.raised_at}"),)
         message = f"every import of {first.module} raises {first.raises}"
         yield Finding(
-            message, evidence, Fix("Install the package from elsewhere."), Location(first.member, line=first.raised_at)
+            message,
+            evidence,
+            Fix("Install the package from its authors' own index."),
+            Location(first.member, line=first.raised_at),
         )

@@ -29,7 +29,7 @@ _SHOWN, _MOST_ROWS = 5, 20
 _EXTRA = re.compile(r"extra == ['\"]([^'\"]{1,100})['\"]")
 
 
-_READ_WHOLE = Fix("Read the library whole.", (Options(("wheelproof", "verify"), ("--depth", "gpu")),))
+_READ_WHOLE = Fix("Read the library completely.", (Options(("wheelproof", "verify"), ("--depth", "gpu")),))
 
 
 def _place(links: LinkFacts, path: str) -> str:
@@ -68,16 +68,16 @@ def _elsewhere(links: LinkFacts, soname: str) -> str:
 def _message(links: LinkFacts, sonames: Sequence[str], package: str, *, certain: bool) -> str:
     if len(sonames) == 1:
         lies = _elsewhere(links, sonames[0])
-        lacking = f"is needed, and no search path leads to {_place(links, lies)}" if lies else ""
-        lacking = lacking or "is needed and comes with no wheel"
-        return f"{sonames[0]} {lacking if certain else 'may be needed, and is in no wheel'}"
+        lacking = f"is needed, but no search path leads to {_place(links, lies)}" if lies else ""
+        lacking = lacking or "is needed, but no wheel contains it"
+        return f"{sonames[0]} {lacking if certain else 'may be needed, but no wheel contains it'}"
     if not certain:
-        return f"{len(sonames)} libraries may be needed, and are in no wheel: {_shown(sonames)}"
+        return f"{len(sonames)} libraries may be needed, but no wheel contains them: {_shown(sonames)}"
     if not package:
-        return f"{len(sonames)} libraries of CUDA are needed and come with no wheel: {_shown(sonames)}"
+        return f"{len(sonames)} CUDA libraries are needed, but no wheel contains them: {_shown(sonames)}"
     if all(package_of(soname) == package for soname in sonames):
-        return f"{package} is not required, and {len(sonames)} of its libraries are needed: {_shown(sonames)}"
-    brought = f"{len(sonames)} libraries are needed that it brings or requires"
+        return f"{len(sonames)} libraries of {package} are needed, but it is not required: {_shown(sonames)}"
+    brought = f"{len(sonames)} libraries that it contains or requires are needed"
     return f"{package} is not required, and {brought}: {_shown(sonames)}"
 
 
@@ -85,13 +85,18 @@ def _fix_of(links: LinkFacts, sonames: Sequence[str], package: str) -> Fix:
     """Require the package, in a build for the CUDA whose runtime is among the libraries; or what brings them."""
     cuda = cuda_major(sonames)
     if package:
-        return Fix(f"Require on this platform {package}{f', in a build for CUDA {cuda}' if cuda else ''}.")
+        return Fix(f"Require {package}{f', in a build for CUDA {cuda}' if cuda else ''}, on this platform.")
     if len(sonames) == 1 and _elsewhere(links, sonames[0]):
-        return Fix(f"Open {sonames[0]} by its path before it is needed, or give the file an RPATH with $ORIGIN to it.")
+        return Fix(
+            f"Open {sonames[0]} by path before it is needed, or give the file an RPATH with $ORIGIN that leads to it."
+        )
     known = dict.fromkeys(filter(None, (nvidia_package(soname, cuda or links.cuda) for soname in sonames)))
-    what = ", ".join(known) or f"the wheel{'s' if len(sonames) > 1 else ''} that bring{'' if len(sonames) > 1 else 's'}"
+    what = (
+        ", ".join(known)
+        or f"the wheel{'s' if len(sonames) > 1 else ''} containing {'them' if len(sonames) > 1 else 'it'}"
+    )
     shown = "" if known else f" {_shown(sonames)}"
-    return Fix(f"Require on this platform {what}{shown}, or bundle {'it' if len(sonames) == 1 else 'them'}.")
+    return Fix(f"Require {what}{shown} on this platform, or bundle {'it' if len(sonames) == 1 else 'them'}.")
 
 
 def _extras_that_bring(wheel: WheelFacts, sonames: Iterable[str]) -> tuple[Evidence, ...]:
@@ -122,9 +127,7 @@ def _opened_unseen(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: S
     )
     what = f"{_shown(list(lost))} {'is' if len(lost) == 1 else 'are'} loaded"
     told = f"not proven that {what}: the import opens libraries by paths that its source does not show"
-    fix = Fix(
-        "Import the package where it is installed: where no search path leads, only what was opened first is found."
-    )
+    fix = Fix("Import the installed package: where no search path leads, only libraries opened earlier are found.")
     return Finding(told, evidence, fix, undecided=True)
 
 
@@ -132,12 +135,12 @@ def _not_needed(
     wheel: WheelFacts, links: LinkFacts, by_name: Mapping[str, Sequence[str]], more: Sequence[Evidence]
 ) -> Finding:
     """The finding about files that lack libraries and that the import does not load."""
-    told = "1 file lacks libraries that no wheel brings; the import does not need it"
+    told = "1 file needs libraries that no wheel contains; the import does not need it"
     if len(by_name) > 1:
-        told = f"{len(by_name)} files lack libraries that no wheel brings; the import does not need them"
+        told = f"{len(by_name)} files need libraries that no wheel contains; the import does not need them"
     rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(by_name.items())]
     extras = _extras_that_bring(wheel, dict.fromkeys(name for sonames in by_name.values() for name in sonames))
-    fix = Fix("Require the wheels that bring these libraries, or let users know where they come from.")
+    fix = Fix("Require the wheels with these libraries, or document where users get them.")
     severity = Severity.WARNING if by_name.keys() & links.roles.keys() else Severity.NOTE
     return Finding(told, (*rows[:_MOST_ROWS], *extras, *more), fix, severity=severity)
 
@@ -152,11 +155,14 @@ def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more
         Evidence("needed by", _shown(list(dict.fromkeys(_place(links, item.elf) for item in needs))), "DT_NEEDED"),
         *more,
     )
-    needed = f"{_shown(sorted(lost))} {'is' if len(lost) == 1 else 'are'} needed, and in no wheel"
+    needed = (
+        f"{_shown(sorted(lost))} {'is' if len(lost) == 1 else 'are'} needed, but no wheel contains "
+        f"{'it' if len(lost) == 1 else 'them'}"
+    )
     return Finding(
-        f"it loads only where the host has {programs}: {needed}",
+        f"the wheel loads only on hosts with {programs}: {needed}",
         evidence,
-        Fix(f"Install with the system's package manager: {programs}. Of several versions of a library, one is enough."),
+        Fix(f"Install {programs} with the system's package manager. Of several versions of a library, one is enough."),
         Location(needs[0].elf) if links.owners[needs[0].elf] == links.wheels[0] else None,
         undecided=is_own or any(item.certain for item in needs),
         severity=None if is_own or any(item.certain for item in needs) else Severity.WARNING,
@@ -175,9 +181,11 @@ def _nothing_loads(links: LinkFacts, loaded: Loaded, read: Evidence) -> Iterable
         Evidence("needed by", _shown(list(dict.fromkeys(_place(links, item.elf) for item in needs))), "DT_NEEDED"),
         read,
     )
-    needed = f"{_shown(sonames)} {'is' if len(sonames) == 1 else 'are'} needed, and in {owners}, where no search path"
+    needed = (
+        f"{_shown(sonames)} {'is' if len(sonames) == 1 else 'are'} needed, but in {owners}, to which no search path"
+    )
     message = f"{needed} leads; the import of torch does not load {'it' if len(sonames) == 1 else 'them'}"
-    fix = Fix("Import the package where it is installed. Its authors can add an RPATH with $ORIGIN.")
+    fix = Fix("Import the installed package. Its authors can add an RPATH with $ORIGIN.")
     yield Finding(message, evidence, fix, Location(needs[0].elf), undecided=True)
 
 
@@ -185,20 +193,21 @@ def _extras_not_judged(links: LinkFacts) -> Iterable[Finding]:
     """The undecided finding about a wheel without libraries that was asked for with extras."""
     if links.not_judged:
         yield Finding(
-            f"the wheel has no libraries, and nothing was read of what its extras bring: {_shown(links.not_judged)}",
+            f"the wheel has no libraries, and those of its extras were not read: {_shown(links.not_judged)}",
             tuple(Evidence("required", one, "METADATA") for one in links.not_judged[:_MOST_ROWS]),
-            Fix("Judge them together: `wheelproof stack` takes the same requirement, with --depth links."),
+            Fix("Check them together: `wheelproof stack` accepts the same requirement, with --depth links."),
             undecided=True,
         )
 
 
 @rule(
     "WHL521",
-    "every library that is needed comes with the wheels, the driver or the system",
-    why="The loader finds out at import time, on the user's machine: `libnccl.so.2: cannot open shared object file`. "
-    "From the directories of all required wheels it is known before anybody installs.",
-    example="libtorch_cuda.so needs libcusparseLt.so.0, and METADATA requires no nvidia-cusparselt-cu13 on aarch64",
-    fix="Require the wheel that brings the library on this platform, or bundle the library.",
+    "every needed library is provided by the wheels, the driver or the system",
+    why="A missing library fails at import, on the user's host: `libnccl.so.2: cannot open shared object file`. The "
+    "directories of all required wheels show it before anything is installed.",
+    example="libtorch_cuda.so needs libcusparseLt.so.0, but METADATA does not require nvidia-cusparselt-cu13 on "
+    "aarch64",
+    fix="Require the wheel with the library on this platform, or bundle the library.",
 )
 def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No DT_NEEDED of the wheel or of what it requires is left without a file that is found, or loaded already.
@@ -255,9 +264,9 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
         by_name.pop(_place(links, path), None)
     open_ones = {_place(links, path): missing_of(links.closure, path) for path in loaded.undecided}
     if open_ones:
-        told = f"{plural(len(open_ones), 'file')} of the wheel may be loaded by its import, and lack libraries"
+        told = f"the import may load {plural(len(open_ones), 'file')} of the wheel, whose libraries are missing"
         rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(open_ones.items())]
-        fix = Fix("Import the package where it is installed: its source does not show whether it loads these files.")
+        fix = Fix("Import the installed package: its source does not show whether it loads these files.")
         yield Finding(told, (*rows[:_MOST_ROWS], read, *why), fix, undecided=True)
     if by_name:
         yield _not_needed(wheel, links, by_name, (read, *why))
@@ -266,11 +275,11 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL522",
-    "libraries define the symbol versions that others need of them",
-    why="A library of the right name and the wrong age is found by the loader and refused by it: `version NCCL_2.28 "
-    "not found`.",
-    example="libtorch_cuda.so needs libcudart.so.13 (version libcudart.so.13), the wheel brings another build",
-    fix="Pin the version of the wheel that defines them.",
+    "libraries define the symbol versions that others need from them",
+    why="The loader finds a library with the right name but another version, and rejects it: `version NCCL_2.28 not "
+    "found`.",
+    example="libtorch_cuda.so needs libcudart.so.13 (version libcudart.so.13), but the wheel contains another build",
+    fix="Pin a version of the wheel that defines them.",
 )
 def versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Each version that a library needs is defined by the file that the closure gives it, where both were read."""
@@ -284,53 +293,54 @@ def versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL523",
-    "every bundled library is needed by something",
+    "every bundled library is needed",
     Severity.NOTE,
     audience=Audience.PUBLISHER,
-    why="A library that no file needs costs every user its size, or is opened by name, which no closure can follow.",
-    example="libgfortran.so.5 bundled in a wheel in which nothing needs it",
-    fix="Leave it out, unless it is opened by name (dlopen).",
+    why="A library that no file needs wastes space, or is opened by name, which the metadata of libraries does not "
+    "show.",
+    example="libgfortran.so.5 bundled in a wheel in which no file needs it",
+    fix="Remove it, unless it is opened by name (dlopen).",
 )
 def orphans(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Libraries of the wheel itself that no need leads to."""
     links = need(wheel.links)
     unread = sum(links.owners[path] == links.wheels[0] for path in links.closure.unread)
     if unread:
-        need(Unavailable(f"what {unread} of its files need is not known", "--depth full"))
+        need(Unavailable(f"the needs of {unread} of its files are unknown", "--depth full"))
     own = [path for path in links.closure.orphans if links.owners[path] == links.wheels[0]]
     if own:
         count = "1 library" if len(own) == 1 else f"{len(own)} libraries"
-        fix = Fix("Leave out what is not opened by name (dlopen, ctypes).")
-        yield Finding(f"nothing in the wheel needs {count} of it", (Evidence("libraries", _shown(own)),), fix)
+        fix = Fix("Remove libraries that are not opened by name (dlopen, ctypes).")
+        yield Finding(f"no file in the wheel needs {count} of it", (Evidence("libraries", _shown(own)),), fix)
 
 
 @rule(
     "WHL524",
     "every requirement has a wheel for the target",
-    why="A pin whose wheel does not exist on one platform fails there with `no matching distribution`, or compiles for "
-    "an hour from source.",
-    example="nvidia-cufile-cu12==1.11.1.6 on aarch64, which has no such wheel",
-    fix="Limit the requirement to the platforms that have it, or publish it.",
+    why="A pin without a wheel for one platform fails there with `no matching distribution`, or compiles from source "
+    "for an hour.",
+    example="nvidia-cufile-cu12==1.11.1.6 on aarch64, for which it has no wheel",
+    fix="Restrict the requirement to the platforms with a wheel, or publish one.",
 )
 def pins(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Of each requirement that was followed an installer would take a wheel; a source archive alone is a warning."""
     for package in need(need(wheel.links).absent):
         by = ", ".join(filter(None, package.required_by)) or wheel.file_name
         evidence = (Evidence("required by", by, "METADATA"), Evidence("index", package.why))
-        fix = Fix(f"Limit the requirement of {package.name} by a marker, or publish a wheel of it.")
+        fix = Fix(f"Restrict the requirement of {package.name} with a marker, or publish a wheel of it.")
         severity = Severity.WARNING if package.sdist_only else None
-        yield Finding(f"no wheel of {package.name} fits the target: {package.why}", evidence, fix, severity=severity)
+        yield Finding(f"{package.name} has no wheel for the target: {package.why}", evidence, fix, severity=severity)
 
 
 @rule(
     "WHL525",
-    "libraries are found by their own search path, not by what was imported before",
+    "libraries are found through their own search path, not through earlier imports",
     Severity.NOTE,
     audience=Audience.PUBLISHER,
-    why="A library that is only found because another package was imported first fails in every other order: in a "
-    "test, in a tool that imports it alone.",
-    example="torchvision's _C.so needs libc10.so, which is there once torch was imported",
-    fix="Give it an RPATH with $ORIGIN to the library, or import the other package first and say so.",
+    why="A library that is found only because another package was imported first fails in any other order, for example "
+    "in a test or in a tool that imports it alone.",
+    example="torchvision's _C.so needs libc10.so, which is found once torch was imported",
+    fix="Give it an RPATH with $ORIGIN that leads to the library, or import the other package first and document this.",
 )
 def preloaded(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No need of the wheel itself has the status preload."""
@@ -343,17 +353,17 @@ def preloaded(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             Evidence("need", _shown(sorted({f"{n.soname} ({_place(links, n.by)})" for n in found}))),
         )
         count = "1 file finds" if len(files) == 1 else f"{len(files)} files find"
-        fix = Fix("Add an RPATH with $ORIGIN, or rely on the import and document it.")
+        fix = Fix("Add an RPATH with $ORIGIN, or import the other package first and document this.")
         yield Finding(f"{count} libraries only after another package was imported", evidence, fix)
 
 
 @rule(
     "WHL529",
-    "the search for the libraries that --explain names",
+    "the library search for --explain is shown",
     Severity.NOTE,
-    why="Where the loader looks, in its order, and what it finds: the answer to `why this file and not that one?`.",
+    why="The loader's search order and its result answer why one file was loaded and not another.",
     example="`wheelproof verify torch==2.11.0 --depth links --explain libnccl.so.2`",
-    fix="Read it; nothing is wrong.",
+    fix="No action is needed.",
 )
 def explained(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """One note for each file that needs such a library; silent when nothing was asked."""
@@ -361,9 +371,9 @@ def explained(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding
         links = need(wheel.links)
         needs = [item for item in links.closure.needs if item.soname == soname]
         if not needs:
-            yield Finding(f"nothing needs {soname}")
+            yield Finding(f"no file needs {soname}")
         for item in needs:
             found = f"{item.status}: {_place(links, item.by)} ({item.how})" if item.by else f"{item.status} {item.how}"
             searched = tuple(Evidence(f"{i}", path) for i, path in enumerate(item.searched, 1))
-            message = f"{soname}, needed by {_place(links, item.elf)}: {found.strip()}"
+            message = f"{_place(links, item.elf)} needs {soname}: {found.strip()}"
             yield Finding(message, searched, location=Location(item.elf))

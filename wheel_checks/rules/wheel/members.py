@@ -17,7 +17,7 @@ from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unava
 from wheel_checks.registry import rule
 
 _SHOWN = 5  # names that one finding shows
-_REBUILD = Fix("Remove the member from the source tree or the build configuration, and build the wheel again.")
+_REBUILD = Fix("Remove the member from the source tree or the build configuration, and rebuild the wheel.")
 
 
 def _is_plain(member: Member) -> bool:
@@ -40,12 +40,12 @@ def _unsafe(member: Member) -> str:
     """Why a member's name is unsafe, "" when it is safe."""
     name = member.name
     faults = (
-        (b"\0" in member.raw_name, "holds a NUL, at which some readers cut the name"),
+        (b"\0" in member.raw_name, "contains a NUL, at which some readers cut the name"),
         (name.startswith("/") or (name[1:2] == ":" and name[0].isalpha()), "is an absolute path"),
-        (".." in name and ".." in re.split(r"[/\\]", name), "climbs out of the install folder with '..'"),
-        ("\\" in name, "holds a backslash, which Windows takes for a separator"),
-        (not name.isprintable(), "holds invisible or control characters"),
-        (not name or "//" in name or "." in name.split("/"), "is no plain relative path"),
+        (".." in name and ".." in re.split(r"[/\\]", name), "leads outside the install folder with '..'"),
+        ("\\" in name, "contains a backslash, which Windows treats as a separator"),
+        (not name.isprintable(), "contains invisible or control characters"),
+        (not name or "//" in name or "." in name.split("/"), "is not a plain relative path"),
     )
     return next((reason for unsafe, reason in faults if unsafe), "")
 
@@ -67,11 +67,11 @@ def safe_names(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL011",
-    "every member name stands once",
-    why="Of two members with one name a reader takes the first, another the last; on file systems that ignore case one "
-    "of two members overwrites the other.",
+    "every member name is unique",
+    why="Of two members with one name some readers use the first, others the last; on case-insensitive file systems "
+    "one of two members overwrites the other.",
     example="`torch/version.py` twice, or `Data/a.txt` next to `data/a.txt` (a warning)",
-    fix="Rename or remove one of them, and build the wheel again.",
+    fix="Rename or remove one of them, and rebuild the wheel.",
 )
 def collisions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No duplicates; names that differ only in case or Unicode form are a warning."""
@@ -82,21 +82,21 @@ def collisions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if len(names) == 1:
             continue
         if len(set(names)) < len(names):
-            message = f"{names[0]} stands {len(names)} times in the archive"
+            message = f"{names[0]} occurs {len(names)} times in the archive"
             yield Finding(message, fix=_REBUILD, location=Location(names[0]))
         else:
             more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-            message = f"{' and '.join(names[:_SHOWN])}{more} collide where case or Unicode form does not count"
+            message = f"{' and '.join(names[:_SHOWN])}{more} collide on file systems that ignore case or Unicode form"
             yield Finding(message, fix=_REBUILD, location=Location(names[0]), severity=Severity.WARNING)
 
 
 @rule(
     "WHL012",
     "no member is a symbolic link",
-    why="The wheel format has no links: installers write the link's target as the text of a file, or follow it out of "
-    "the install folder.",
+    why="The wheel format has no links: installers write the link's target as a text file, or follow it out of the "
+    "install folder.",
     example="`nvidia/lib/libcudart.so`, a link to `libcudart.so.13`",
-    fix="Pack the file itself, or only the name that the loader asks for.",
+    fix="Include the file itself, or only the name that the loader uses.",
 )
 def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No member carries the Unix mode of a link."""
@@ -107,46 +107,46 @@ def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL013",
-    "there is one dist-info folder, and it bears the wheel's name and version",
-    why="Installers look for exactly `{name}-{version}.dist-info`; pip refuses a wheel with several or with another "
+    "the wheel has one dist-info folder, with the wheel's name and version",
+    why="Installers look for exactly `{name}-{version}.dist-info`; pip rejects a wheel with several or with another "
     "name.",
-    example="torch-2.11.0-...whl that holds `torch-2.10.0.dist-info`",
+    example="torch-2.11.0-...whl that contains `torch-2.10.0.dist-info`",
     fix="Build from a clean folder: a second dist-info comes from an earlier build.",
 )
 def dist_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Exactly one, with the file name's distribution and version."""
     need(wheel.archive)
-    fix = Fix("Delete build/ and *.egg-info, and build the wheel again.")
+    fix = Fix("Delete build/ and *.egg-info, and rebuild the wheel.")
     evidence = tuple(Evidence("folder", folder, "central directory") for folder in wheel.dist_infos[:_SHOWN])
     if len(wheel.dist_infos) != 1:
         count = len(wheel.dist_infos) or "no"
-        yield Finding(f"the wheel has {count} dist-info folders, expected one", evidence, fix)
+        yield Finding(f"the wheel has {count} dist-info folders; expected one", evidence, fix)
         return
     name = need(wheel.name)
     distribution, _dash, version = wheel.dist_infos[0].removesuffix(".dist-info").partition("-")
     if canonicalize_name(distribution) != canonicalize_name(name.distribution) or not _same(version, name.version):
-        message = f"the wheel is named {name.distribution} {name.version}, its folder {wheel.dist_infos[0]}"
+        message = f"the wheel is named {name.distribution} {name.version}, but its folder is {wheel.dist_infos[0]}"
         yield Finding(message, evidence, fix)
 
 
 @rule(
     "WHL020",
-    "no egg-info keeps pip from reading the environment",
-    why="pip reads every egg-info of an environment after it has installed something. One without a version, or that "
-    "is not UTF-8, ends this and each later `pip install` and `pip list` with an error, though the files are there.",
-    example="`demo.egg-info/top_level.txt`, left by setuptools, without a PKG-INFO",
-    fix="Leave egg-info folders out of the wheel; a second project's metadata is that of another wheel.",
+    "no egg-info folder stops pip from reading the environment",
+    why="After each install pip reads every egg-info of the environment. If one has no version or is not UTF-8, this "
+    "and each later `pip install` and `pip list` fails with an error, although the files are installed.",
+    example="`demo.egg-info/top_level.txt` without a PKG-INFO, left by setuptools",
+    fix="Exclude egg-info folders from the wheel; the metadata of a second project belongs in a second wheel.",
 )
 def egg_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Each egg-info that ends up in site-packages has a PKG-INFO in UTF-8 with a version."""
     need(wheel.archive)
-    fix = Fix("Delete build/ and *.egg-info, and build the wheel again.")
+    fix = Fix("Delete build/ and *.egg-info, and rebuild the wheel.")
     for folder, fault in wheel.egg_infos:
         if isinstance(fault, Unavailable):
             what = f"not proven that pip can read {folder}: {fault.reason}"
             yield Finding(what, fix=fix, location=Location(member=folder), undecided=True)
         elif fault:
-            evidence = (Evidence("pip 26.3", "ends with an error once it is installed", "PKG-INFO"),)
+            evidence = (Evidence("pip 26.3", "fails once it is installed", "PKG-INFO"),)
             yield Finding(f"pip cannot read {folder}: {fault}", evidence, fix, Location(member=folder))
 
 

@@ -25,13 +25,13 @@ _READ_BY_INSTALLERS = re.compile(
     r"\b(Name|(?<!metadata[- ])Version|Requires-Python|Requires-Dist|UTF-8|malformed)\b", re.IGNORECASE
 )
 _REPEATED = re.compile(r" is given (?:\d+ times|more than once)$")
-_CORRECT = Fix("Correct the project's metadata (pyproject.toml), and build the wheel again.")
+_CORRECT = Fix("Correct the project's metadata (pyproject.toml), and rebuild the wheel.")
 
 
 @rule(
     "WHL106",
-    "METADATA and WHEEL exist and are well-formed",
-    why="Indexes refuse, and installers trip over, metadata without its required fields or with an unknown version.",
+    "METADATA and WHEEL exist and are valid",
+    why="Indexes reject metadata without required fields or with an unknown version, and installers may fail on it.",
     example="METADATA without `Version`, or WHEEL with `Wheel-Version: 2.0`",
     fix="Build with a current build backend.",
 )
@@ -73,20 +73,20 @@ def _was_uploaded_before(wheel: WheelFacts) -> bool:
 
 @rule(
     "WHL107",
-    "every requirement parses",
-    why="One malformed Requires-Dist line makes pip and uv refuse the release.",
+    "every requirement can be parsed",
+    why="One malformed Requires-Dist line makes pip and uv reject the release.",
     example="`Requires-Dist: triton=>3.6`",
-    fix="Write the requirement as PEP 508 says, and build the wheel again.",
+    fix="Write the requirement as PEP 508 specifies, and rebuild the wheel.",
 )
 def requirement_syntax(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Requires-Dist lines are valid PEP 508, uv takes them, too, and their markers have a value."""
     metadata = need(wheel.metadata)
     for text, reason in metadata.bad_requirements:
         evidence = (Evidence("Requires-Dist", text, "METADATA"), Evidence("reason", reason))
-        yield Finding(f"the requirement {text!r} does not parse", evidence, _CORRECT, Location("METADATA"))
+        yield Finding(f"the requirement {text!r} cannot be parsed", evidence, _CORRECT, Location("METADATA"))
     for text, reason in metadata.refused_requirements:
         evidence = (Evidence("Requires-Dist", text, "METADATA"), Evidence("uv 0.13.8", reason))
-        yield Finding(f"uv refuses the requirement {text!r}: {reason}", evidence, _CORRECT, Location("METADATA"))
+        yield Finding(f"uv rejects the requirement {text!r}: {reason}", evidence, _CORRECT, Location("METADATA"))
     environment = (wheel.target or this_machine().target).markers()
     for requirement in metadata.requirements:
         if reason := marker_fault(requirement, environment):
@@ -99,10 +99,10 @@ def requirement_syntax(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL108",
     "no requirement is a URL",
     Severity.WARNING,
-    why="Public indexes refuse wheels with URL requirements, and no resolver can replace the URL: a mirror, a "
-    "constraint or an override has no effect on it.",
+    why="Public indexes reject wheels with URL requirements, and no resolver can replace the URL: mirrors, constraints "
+    "and overrides have no effect on it.",
     example="`Requires-Dist: torch @ https://example.org/torch-2.11.0-...whl`",
-    fix="Require the name and a version, and say in the documentation which index has it.",
+    fix="Require the name and a version, and document which index has it.",
 )
 def url_requirements(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No `name @ URL`."""
@@ -114,10 +114,10 @@ def url_requirements(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL109",
-    "the METADATA that the index serves is the wheel's",
-    why="uv and pip resolve by the METADATA that the index serves next to the wheel (PEP 658) and install the wheel's "
-    "own: where they differ, what was resolved is not what is installed.",
-    example="an index that serves nvidia requirements for a wheel that has none",
+    "the index serves the wheel's own METADATA",
+    why="uv and pip resolve with the METADATA that the index serves for the wheel (PEP 658), but install the wheel's "
+    "own: if they differ, the resolved and the installed packages differ.",
+    example="an index that serves nvidia requirements for a wheel without them",
     fix="Have the index extract the METADATA again.",
 )
 def sidecar(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
@@ -125,59 +125,63 @@ def sidecar(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     own = need(wheel.metadata)
     fix = Fix("Have the index extract the METADATA again, or upload the wheel again.")
     if isinstance(wheel.sidecar, Unavailable) and isinstance(wheel.sidecar_difference, tuple):
-        yield Finding(f"the index serves METADATA that cannot be read: {wheel.sidecar.reason}", fix=fix)
+        yield Finding(f"the index serves unreadable METADATA: {wheel.sidecar.reason}", fix=fix)
         return
     served = need(wheel.sidecar)
     for field in ("name", "version", "requires_python"):
         a, b = getattr(served, field), getattr(own, field)
         if a != b:
             evidence = (Evidence("served", a or "none", "index"), Evidence("in the wheel", b or "none", "METADATA"))
-            yield Finding(f"the index serves another {field.replace('_', '-')} than the wheel has", evidence, fix)
+            yield Finding(
+                f"{field.replace('_', '-')} differs between the index's METADATA and the wheel's", evidence, fix
+            )
     a_requirements, b_requirements = ({str(r) for r in metadata.requirements} for metadata in (served, own))
     if a_requirements != b_requirements:
         evidence = (
             Evidence("only served", "; ".join(sorted(a_requirements - b_requirements)) or "none", "index"),
             Evidence("only in the wheel", "; ".join(sorted(b_requirements - a_requirements)) or "none", "METADATA"),
         )
-        yield Finding("the index serves other requirements than the wheel has", evidence, fix)
+        yield Finding("the requirements differ between the index's METADATA and the wheel's", evidence, fix)
 
 
 @rule(
     "WHL111",
     "the METADATA that an index serves has the hash that the index states",
-    why="uv and pip resolve by the METADATA that an index serves (PEP 658), and refuse one with another hash than the "
-    "index states (PEP 714): it was replaced or damaged, on the index or on the way.",
+    why="uv and pip resolve with the METADATA that an index serves (PEP 658), and reject METADATA with another hash "
+    "than the index states (PEP 714): it was replaced or damaged, on the index or on the way.",
     example="`data-core-metadata=sha256=9f3a...` for METADATA with sha256=1c22...",
-    fix="Have the index extract the METADATA again; until then do not resolve by it.",
+    fix="Have the index extract the METADATA again; until then do not resolve with it.",
 )
 def sidecar_hash(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """The served METADATA of the wheel, and of the wheels that it requires where these were read."""
-    fix = Fix("Find out who changed it. Have the index extract the METADATA again, or upload the wheel again.")
+    fix = Fix("Find out what changed. Have the index extract the METADATA again, or upload the wheel again.")
     for other in wheel.wrong_metadata:
         evidence = (Evidence("stated", other.stated, "index"), Evidence("served", other.found, other.file_name))
-        message = f"the METADATA that the index serves of {other.file_name}, which is required, is not the stated one"
+        message = (
+            f"the METADATA that the index serves for the requirement {other.file_name} does not have the stated hash"
+        )
         yield Finding(message, evidence, fix)
     own = wheel.sidecar_hash if wheel.wrong_metadata else need(wheel.sidecar_hash)
     if isinstance(own, Unavailable):
         return
     if not own.found and not wheel.wrong_metadata:
-        need(Unavailable(f"the index states {own.stated}, which no algorithm known here makes"))
+        need(Unavailable(f"the index states {own.stated}, a hash algorithm that is not supported"))
     if own.is_wrong:
         evidence = (Evidence("stated", own.stated, "index"), Evidence("served", own.found, "PEP 658"))
         yield Finding(
-            "the METADATA that the index serves is not the one that it states, and is not used", evidence, fix
+            "the METADATA that the index serves does not have the stated hash, and is not used", evidence, fix
         )
 
 
 @rule(
     "WHL112",
-    "the METADATA that the index serves is the wheel's byte for byte",
+    "the METADATA that the index serves has the same bytes as the wheel's",
     Severity.WARNING,
     audience=Audience.PUBLISHER,
-    why="By PEP 658 an index serves the contents of the wheel's METADATA. Where resolvers come to the "
-    "same result WHL109 is silent; an index that rewrites METADATA may rewrite the requirements tomorrow.",
-    example="an index that sorts the fields, or ends lines as Windows does",
-    fix="Have the index extract the METADATA and leave it as it is.",
+    why="By PEP 658 an index serves the contents of the wheel's METADATA. If the two resolve to the same result, "
+    "WHL109 reports nothing; but an index that rewrites METADATA may rewrite requirements tomorrow.",
+    example="an index that sorts the fields, or uses Windows line endings",
+    fix="Have the index extract the METADATA without changing it.",
 )
 def sidecar_bytes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Equal bytes; the first line that differs is shown."""
@@ -188,16 +192,16 @@ def sidecar_bytes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             Evidence("served", served or "nothing", "index"),
             Evidence("in the wheel", own or "nothing", "METADATA"),
         )
-        fix = Fix("Have the index extract the METADATA again, and leave it as it is.")
-        yield Finding("the index serves METADATA with other bytes than the wheel's", evidence, fix)
+        fix = Fix("Have the index extract the METADATA again, without changing it.")
+        yield Finding("the index serves METADATA with bytes that differ from the wheel's", evidence, fix)
 
 
 @rule(
     "WHL110",
-    "Requires-Python is the same in METADATA and on the index, and admits the wheel's Python",
+    "Requires-Python is the same in METADATA and on the index, and includes the wheel's Python",
     Severity.WARNING,
-    why="Installers choose files by the index's data-requires-python; a wheel for a Python that its own metadata "
-    "excludes is never chosen, or fails after the choice.",
+    why="Installers select files by the index's data-requires-python; a wheel for a Python that its own metadata "
+    "excludes is never selected, or fails afterwards.",
     example="a cp310 wheel with `Requires-Python: >=3.11`",
     fix="Correct requires-python, or do not build for that Python.",
 )
@@ -207,7 +211,7 @@ def requires_python(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     listed = wheel.listing.requires_python if wheel.listing else ""
     if listed and own and _specifiers(listed) != _specifiers(own):
         evidence = (Evidence("index", listed, "data-requires-python"), Evidence("wheel", own, "METADATA"))
-        yield Finding("the index and the wheel state different Requires-Python", evidence, _CORRECT)
+        yield Finding("Requires-Python differs between the index and the wheel", evidence, _CORRECT)
     admitted = _specifiers(own)
     if admitted is None or isinstance(wheel.name, Unavailable):
         return
@@ -215,7 +219,9 @@ def requires_python(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         # A wheel serves every patch release of its Python: 3.12 is admitted when any 3.12.x is.
         if not any(admitted.contains(f"{major}.{minor}.{patch}", prereleases=True) for patch in range(40)):
             evidence = (Evidence("Requires-Python", own, "METADATA"), Evidence("file name", wheel.file_name))
-            message = f"Requires-Python {own} excludes Python {major}.{minor}, for which this wheel is"
+            message = (
+                f"Requires-Python {own} excludes Python {major}.{minor}, but this wheel is for Python {major}.{minor}"
+            )
             yield Finding(message, evidence, _CORRECT)
 
 

@@ -16,7 +16,7 @@ from wheel_checks.registry import rule
     "WHL301",
     "the file is not yanked",
     Severity.WARNING,
-    why="Installers pass over a yanked file unless it is pinned exactly: what works today for a pin fails for a range.",
+    why="Installers skip a yanked file unless it is pinned exactly: a pin that works today fails as a range.",
     example='a link with `data-yanked="broken metadata"`',
     fix="Move to a release that is not yanked.",
 )
@@ -32,10 +32,11 @@ def yanked(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL302",
-    "the file is not larger than the limit",
-    why="Indexes refuse files above a project's limit, at the very end of an upload.",
+    "the file is within the size limit",
+    why="Indexes reject files above a project's limit, at the very end of an upload.",
     example="`--max-size 1GB` with a wheel of 1.2 GB",
-    fix="Split off libraries into their own packages, drop old architectures, compress fat binaries, or ask for more.",
+    fix="Move libraries to separate packages, drop old architectures, compress fat binaries, or request a larger "
+    "limit.",
 )
 def size(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """At most `--max-size`."""
@@ -45,17 +46,17 @@ def size(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
         return
     if wheel.size > limit:
         evidence = (Evidence("size", f"{wheel.size:,} bytes"), Evidence("limit", f"{limit:,} bytes", "--max-size"))
-        fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to their own packages.")
-        yield Finding(f"the wheel is larger than the limit, by {wheel.size - limit:,} bytes", evidence, fix)
+        fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to separate packages.")
+        yield Finding(f"the wheel exceeds the size limit by {wheel.size - limit:,} bytes", evidence, fix)
 
 
 @rule(
     "WHL303",
-    "the indexes that list a file of this name list the same file",
-    why="One name, two files: which of them is installed depends on the installer and the order of the indexes, and "
-    "only one of them was judged. One index holds another build, or was tampered with.",
+    "all indexes list the same file under this name",
+    why="With two files under one name, the installer and the order of the indexes decide which is installed, and only "
+    "one of them was checked. One index has another build, or was tampered with.",
     example="sha256=9f3a... on the index of `--index-url`, sha256=1c22... on that of `--extra-index-url`",
-    fix="Ask the one index whose file you want, and pin its hash (`pip install --require-hashes`).",
+    fix="Use the index with the file that you want, and pin its hash (`pip install --require-hashes`).",
 )
 def one_file(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Equal hashes, else equal sizes.
@@ -66,7 +67,7 @@ def one_file(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if wheel.listing is None:
         need(Unavailable("the wheel was not read from an index"))
         return
-    fix = Fix("Ask the one index whose file you want, and pin the hash of the file.")
+    fix = Fix("Use the index with the file that you want, and pin the hash of the file.")
     stated = {**({"sha256": wheel.content_sha256} if wheel.content_sha256 else {}), **wheel.listing.hashes}
     for other in wheel.other_listings:
         evidence = (_stated(wheel.listing), _stated(other.file))
@@ -74,10 +75,10 @@ def one_file(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         sizes = {wheel.size, other.file.size} - {None}
         if any(stated[name] != other.file.hashes[name] for name in shared) or len(sizes) > 1:
             severity = None if other.may_take else Severity.WARNING
-            message = f"{other.file.index} lists another file of this name than {wheel.listing.index}"
+            message = f"{other.file.index} lists a different file under this name than {wheel.listing.index}"
             yield Finding(message, evidence, fix, severity=severity)
         elif not shared:
-            message = f"whether {other.file.index} lists the same file as {wheel.listing.index} cannot be compared"
+            message = f"not known whether {other.file.index} lists the same file as {wheel.listing.index}"
             yield Finding(
                 message, evidence, Fix("Read the file of each index with --depth full."), severity=Severity.NOTE
             )
@@ -91,12 +92,12 @@ def _stated(listing: IndexFile) -> Evidence:
 
 @rule(
     "WHL304",
-    "an index that is read over https has its files there, too",
+    "an index read over https also serves its files over https",
     Severity.WARNING,
-    why="Who can change what comes over http can replace the file. Installers notice that by the hash on the page, and "
-    "where the page states none they do not.",
+    why="An attacker on the network can replace a file served over http. Installers detect that through the hash on "
+    "the page, but not if the page states none.",
     example="an index behind a proxy that ends TLS, whose pages name `http://files.example.org/...`",
-    fix="Have the index name its files over https (X-Forwarded-Proto, or relative links).",
+    fix="Have the index link its files over https (X-Forwarded-Proto, or relative links).",
 )
 def encrypted(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """An error where the page states no strong hash."""
@@ -106,6 +107,8 @@ def encrypted(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if wheel.listing.index.lower().startswith("https:") and wheel.listing.url.lower().startswith("http:"):
         strong = next((name for name in STRONG if name in wheel.listing.hashes), "")
         evidence = (Evidence("index", wheel.listing.index), Evidence("file", wheel.listing.url))
-        guard = f"the index states its {strong}" if strong else "and the index states no strong hash of it"
-        fix = Fix("Have the index name its files over https.")
-        yield Finding(f"the file comes over http, {guard}", evidence, fix, severity=None if strong else Severity.ERROR)
+        guard = f"but states its {strong}" if strong else "and states no strong hash of it"
+        fix = Fix("Have the index link its files over https.")
+        yield Finding(
+            f"the index serves the file over http, {guard}", evidence, fix, severity=None if strong else Severity.ERROR
+        )

@@ -30,9 +30,9 @@ def _without_rows(wheel: WheelFacts) -> set[str]:
 @rule(
     "WHL120",
     "RECORD exists, and every row has a path, a hash and a size that parse",
-    why="Installers take the list of files to remove at uninstall from RECORD; uv and pip refuse a wheel without one. "
-    "Without a hash nothing can say a damaged installation from a sound one; the format demands one for every file "
-    "but RECORD and its signatures.",
+    why="Uninstallers read the list of files to remove from RECORD; uv and pip reject a wheel without one. Without "
+    "hashes a damaged installation cannot be detected; the format requires them for every file except RECORD and its "
+    "signatures.",
     example="a row with two columns, or `torch/_C.so,,123456`",
     fix="Let the build backend write RECORD.",
 )
@@ -57,10 +57,10 @@ def parses(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL121",
-    "RECORD lists every member, and nothing else",
+    "RECORD lists exactly the members of the wheel",
     audience=Audience.PUBLISHER,
-    why="A file that RECORD does not list stays behind at uninstall and shadows the next version; one that it lists in "
-    "vain is reported missing forever.",
+    why="A file missing from RECORD remains after uninstall and shadows the next version; a listed file that does not "
+    "exist is always reported as missing.",
     example="torch/lib/libtorch_cuda.so added after RECORD was written",
     fix="Let the build backend write RECORD after the last change to the files.",
 )
@@ -70,11 +70,11 @@ def complete(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     members = {member.name for member in archive.members if not member.is_directory}
     counts = Counter(row.path for row in record.rows)
     if missing := sorted(members - counts.keys() - _without_rows(wheel)):
-        yield Finding(f"RECORD lacks {plural(len(missing), 'file')} of the wheel", _listed(missing), _REBUILD)
+        yield Finding(f"RECORD does not list {plural(len(missing), 'file')} of the wheel", _listed(missing), _REBUILD)
     folders = {member.name for member in archive.members if member.is_directory}
     if extra := sorted(counts.keys() - members - folders - _without_rows(wheel)):
         yield Finding(
-            f"RECORD lists {plural(len(extra), 'file')} that the wheel does not hold", _listed(extra), _REBUILD
+            f"RECORD lists {plural(len(extra), 'file')} that the wheel does not contain", _listed(extra), _REBUILD
         )
     if twice := sorted(path for path, count in counts.items() if count > 1):
         yield Finding(f"RECORD lists {plural(len(twice), 'file')} more than once", _listed(twice), _REBUILD)
@@ -82,11 +82,11 @@ def complete(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL123",
-    "the sizes in RECORD are those of the members",
+    "the sizes in RECORD match the members",
     audience=Audience.PUBLISHER,
     why="A size that differs means that the file was changed after RECORD was written: every later check of the "
-    "installation reports it as damaged. pip 26.3 and uv 0.13 install it all the same, without comparing sizes: it is "
-    "for the publisher to mend, and a warning in a stack.",
+    "installation reports it as damaged. pip 26.3 and uv 0.13 install it anyway, without comparing sizes, so the "
+    "publisher must fix it; in a stack it is a warning.",
     example="a library that was stripped after RECORD was written",
     fix="Let the build backend write RECORD after the last change to the files.",
 )
@@ -95,7 +95,7 @@ def sizes(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     record, archive = need(wheel.record), need(wheel.archive)
     actual = {member.name: member.size for member in archive.members}
     wrong = [
-        f"{row.path} ({row.size:,} against {actual[row.path]:,} bytes)"
+        f"{row.path} ({row.size:,} in RECORD, actual size {actual[row.path]:,} bytes)"
         for row in record.rows
         if row.size is not None and row.path in actual and actual[row.path] != row.size
     ]
@@ -107,10 +107,10 @@ def sizes(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL124",
-    "the content of every member has the hash that RECORD states",
+    "every member has the hash stated in RECORD",
     why="A wheel whose contents differ from RECORD was changed after it was built, or damaged.",
     example="torch/version.py edited inside the wheel",
-    fix="Build the wheel again; never edit it without writing RECORD again.",
+    fix="Rebuild the wheel; do not edit it without updating RECORD.",
 )
 def contents(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """At depth full: digests, checksums and sizes of all members."""

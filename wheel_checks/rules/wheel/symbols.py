@@ -16,11 +16,11 @@ from wheel_checks.rules.shared.symbols import unresolved_symbols
 @rule(
     "WHL526",
     "every symbol is defined by a library that is installed with the wheel",
-    why="An extension that was built for another torch installs without a word. The loader refuses it at import time, "
-    "on the user's machine: `undefined symbol: _ZN3c105ErrorC2...`. Which names a library needs, and which ones the "
-    "others define, is known before anybody installs.",
+    why="An extension built for another torch installs without a warning. The loader rejects it at import, on the "
+    "user's host: `undefined symbol: _ZN3c105ErrorC2...`. Which symbols a library needs, and which the others define, "
+    "can be read before anything is installed.",
     example="flash_attn_2_cuda needs c10::Error::Error(...), which torch 2.11.0 does not export",
-    fix="Install the release that was built for this torch, or the torch that it was built for.",
+    fix="Install the release built for this torch, or the torch that it was built for.",
 )
 def unresolved(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No strong undefined symbol of a file of the wheel is without a definition in the closure.
@@ -38,7 +38,7 @@ def unresolved(wheel: WheelFacts, expectations: Expectations) -> Iterable[Findin
     counting = [i for i in facts.unresolved if i.path in opened or not links.is_spare(i.path, loaded)]
     facts = replace(facts, unresolved=tuple(replace(item, imported=item.path in opened) for item in counting))
     own = wheel.file_name.partition("-")[0].replace("_", "-")
-    yield from unresolved_symbols(own, facts, _place, Fix("Ask with --depth full, which reads every byte."))
+    yield from unresolved_symbols(own, facts, _place, Fix("Use --depth full, which reads every byte."))
 
 
 def _place(path: str) -> tuple[str, Location]:

@@ -34,7 +34,7 @@ def _tagged(wheel: WheelFacts) -> list[re.Match[str]]:
     platforms = {tag.platform for tag in need(wheel.name).tags}
     found = [match for platform in sorted(platforms) if (match := _PLATFORM.fullmatch(platform))]
     if len(found) < len(platforms):
-        need(Unavailable("the tags name no system whose native files are known"))
+        need(Unavailable("the tags contain no system whose native files are known"))
     return found
 
 
@@ -56,9 +56,9 @@ def _found(by: dict[str, list[str]]) -> Iterator[tuple[str, list[str], tuple[Evi
 @rule(
     "WHL540",
     "native files are for the system of the tags",
-    why="A loader opens only the files of its own system: an ELF file in a wheel for macOS is an ImportError on every "
-    "machine that takes the wheel.",
-    example="`demo/_C.so` that was built on Linux, in a wheel tagged macosx_11_0_arm64",
+    why="A loader opens only files of its own system: an ELF file in a wheel for macOS causes an ImportError on every "
+    "host that installs the wheel.",
+    example="`demo/_C.so`, built on Linux, in a wheel tagged macosx_11_0_arm64",
     fix="Build the file on the system of the tag.",
 )
 def system(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
@@ -72,16 +72,16 @@ def system(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     for kind, members, evidence, place in _found(foreign):
         systems = joined(sorted(_SYSTEMS[own] for own in wanted))
         message = f"{plural(len(members), 'file')} for {_SYSTEMS[kind]} ({kind}) in a wheel for {systems}"
-        yield Finding(message, evidence, Fix("Build these files on the system of the tag, or leave them out."), place)
+        yield Finding(message, evidence, Fix("Build these files on the system of the tag, or exclude them."), place)
 
 
 @rule(
     "WHL541",
-    "files of macOS and Windows are for the machine of the tags",
+    "macOS and Windows files are for the machine of the tags",
     why="A library for another machine does not load: `mach-o file, but is an incompatible architecture`, `%1 is not "
     "a valid Win32 application`.",
-    example="a library for x86_64 alone in a wheel tagged macosx_11_0_universal2",
-    fix="Build for the machine of the tag, for universal2 with both.",
+    example="an x86_64-only library in a wheel tagged macosx_11_0_universal2",
+    fix="Build for the machine of the tag, for universal2 for both machines.",
 )
 def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Mach-O files have all machines of the tag, PE files its one, but for data that names another.
@@ -107,7 +107,7 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     for machines, members, evidence, place in _found(foreign):
         named = joined(sorted({match["machine"] for match in tagged}))
         message = f"{plural(len(members), 'file')} for {machines} in a wheel for {named}"
-        fix = Fix("Build these files for the machine of the tag, or leave them out.")
+        fix = Fix("Build these files for the machine of the tag, or exclude them.")
         spare = fitting and not any(re.search(r"\.(?:pyd|so|dylib)$", member) for member in members)
         yield Finding(message, evidence, fix, place, Severity.WARNING if spare else None)
 
@@ -122,12 +122,12 @@ def _serves(tag: re.Match[str], head: NativeHead, machines: set[str]) -> bool:
 
 @rule(
     "WHL542",
-    "files of macOS run on the macOS of the tag",
+    "macOS files run on the macOS version of the tag",
     audience=Audience.PUBLISHER,
-    why="The tag states the oldest macOS. A library that was built for a newer one lacks symbols there: "
-    "`Symbol not found`, at import, on the machines of users who did not update.",
+    why="The tag states the oldest supported macOS. A library built for a newer one needs symbols that are missing "
+    "there: `Symbol not found`, at import, on the hosts of users who did not update.",
     example="a library with LC_BUILD_VERSION 15.0 in a wheel tagged macosx_11_0_arm64",
-    fix="Build with MACOSX_DEPLOYMENT_TARGET, or let delocate write the tag.",
+    fix="Build with MACOSX_DEPLOYMENT_TARGET, or have delocate write the tag.",
 )
 def oldest_macos(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """From macOS 11 on major versions are compared, since tags have no other; arm64 begins with 11.
@@ -148,7 +148,7 @@ def oldest_macos(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         tag = f"macosx_{oldest[0]}_{oldest[1]}"
         verb = "needs" if len(members) == 1 else "need"
         message = (
-            f"{plural(len(members), 'file')} {verb} macOS {version}, the tag {tag} promises {oldest[0]}.{oldest[1]}"
+            f"{plural(len(members), 'file')} {verb} macOS {version}, but the tag {tag} allows {oldest[0]}.{oldest[1]}"
         )
         fix = Fix("Build with MACOSX_DEPLOYMENT_TARGET as in the tag, or tag the wheel with the newer version.")
         yield Finding(message, evidence, fix, place, Severity.WARNING if wheel.listing else None)
