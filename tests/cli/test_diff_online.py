@@ -23,7 +23,7 @@ def test_torch_2_11_differs_where_it_is_known_to(wheelproof: Wheelproof) -> None
     found = [(r["rule"], r["message"]) for r in subject["results"] if r["outcome"] == "fail"]
     assert found == [
         ("REL206", "torch/lib/libtorch_cuda_linalg.so is 70.5 times as large for x86_64 as for aarch64"),
-        ("REL207", "3 libraries need what the other side's does not: libgomp.so.1"),
+        ("REL207", "3 libraries need different libraries on the two sides: libgomp.so.1"),
     ]
     assert subject["facts"]["differences"]["requirements"] == []
     assert subject["facts"]["differences"]["native_files"]["only_a"]["count"] == 7
@@ -34,4 +34,4 @@ def test_torch_2_10_has_cuda_for_one_architecture_alone(wheelproof: Wheelproof) 
     run = wheelproof("diff", "torch==2.10.0", *arguments)
 
     assert run.status == 1
-    assert "REL201  aarch64 is CPU only, x86_64 is CUDA 12.8" in run.out
+    assert "REL201  aarch64 is CPU only, but x86_64 is CUDA 12.8" in run.out

@@ -53,7 +53,7 @@ def test_a_higher_version_on_the_extra_index_is_taken_and_named(wheelproof: Whee
         asked = (command, "demo", *TARGET, "--index-url", first, "--extra-index-url", extra)
         text, in_json = wheelproof(*asked, "-v"), wheelproof(*asked, "--format", "json")
         strict = wheelproof(*asked, "--fail-on", "warning")
-    message = f"demo: taken from {extra}, in a higher version than {first} has, which is asked first"
+    message = f"demo: selected from {extra}, which has a higher version than {first}, although {first} comes first"
     assert (text.status, in_json.status, strict.status) == (0, 0, 1)
     assert results(in_json)["WHL403"] == ("warning", message)
     assert message in text.out
@@ -162,7 +162,7 @@ def test_an_index_that_leads_to_a_file_of_this_machine(
         run = wheelproof(command, "demo", *TARGET, "--index-url", server.url("/simple"), "--format", "json")
         index = server.url("/simple")
     assert run.status == 1
-    assert results(run)["WHL404"] == ("error", f"{index} leads where no server may lead: {secret.name}")
+    assert results(run)["WHL404"] == ("error", f"{index} has links that must not be followed: {secret.name}")
     read = [s for s in json.loads(run.out)["subjects"] if s["kind"] == "wheel" or "members" in s["facts"]]
     assert read == []
 

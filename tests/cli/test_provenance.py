@@ -87,11 +87,11 @@ class TestOnAnIndex:
         [
             (provenance({"sha256": "00" * 32}), "subject does not match distribution digest"),
             (provenance(HOLDS, {"sha256": "00" * 32}), "subject does not match distribution digest"),
-            (provenance({"raises": "oid"}), "verifying it ends with KeyError"),
+            (provenance({"raises": "oid"}), "verifying it fails with KeyError"),
             (b"<html>", "not in the form of PEP 740"),
             (b"[" * 100_000, "not in the form of PEP 740"),
             (b"7", "not in the form of PEP 740"),
-            (provenance(*[HOLDS] * (MOST + 1)), f"there are {MOST + 1} attestations"),
+            (provenance(*[HOLDS] * (MOST + 1)), f"the file has {MOST + 1} attestations"),
         ],
     )
     def test_what_does_not_hold_fails(self, wheelproof: Wheelproof, document: bytes, says: str) -> None:
@@ -183,7 +183,7 @@ class TestRelease:
         Path(archive.file_name).write_bytes(archive.build())
         run = wheelproof(*release_of("."))
         assert run.status == 1
-        assert "no attestation of the file is offered" in run.out.splitlines()[0]
+        assert "the file has no attestation" in run.out.splitlines()[0]
 
     def test_without_the_option_nobody_asks(self, wheelproof: Wheelproof, beside: Path) -> None:
         arguments = [word for word in release_of(".") if word != "--require-attestations"]

@@ -154,7 +154,7 @@ def test_a_release_with_and_without(library: Path, assets: dict[str, bytes], tmp
     command = ("release", "dist", "--expect", "release.toml", "--require-attestations")
     without = run(library, tmp_path, *command)
     assert without.returncode == 1
-    assert "no attestation of the file is offered" in without.stdout.splitlines()[0]
+    assert "the file has no attestation" in without.stdout.splitlines()[0]
     (dist / f"{WHEEL}.provenance").write_bytes(assets[f"{WHEEL}.provenance"])
     attested = run(library, tmp_path, *command)
     assert attested.returncode == 0, attested.stdout + attested.stderr

@@ -96,13 +96,13 @@ def test_cpu_wheels_for_aarch64_stop_it(wheelproof: Wheelproof) -> None:
     assert run.status == 1
     answer, stop, parity, accelerator, *rest = run.out.splitlines()
     assert (
-        answer == "must not be uploaded: x86_64 is CUDA 12.8 while aarch64 is CPU only; "
-        "torch: the wheel is CPU only (2.10.0+cpu), expected cuda"
+        answer == "must not be uploaded: x86_64 is CUDA 12.8 while aarch64 is CPU only; torch: the wheel is CPU only "
+        "(2.10.0+cpu); expected cuda"
     )
     assert stop == "STOP  torch 2.10.0: 4 of 4 cells filled by 4 files"
     assert parity == "  error        REL110  x86_64 is CUDA 12.8 while aarch64 is CPU only"
     assert accelerator.startswith(
-        "  error        REL103  the wheel is CPU only (2.10.0+cpu), expected cuda: torch-2.10.0-"
+        "  error        REL103  the wheel is CPU only (2.10.0+cpu); expected cuda: torch-2.10.0-"
     )
     assert "3.12    ok CUDA 12.8  FAIL CPU only" in rest
     assert "WHL201" not in run.out
@@ -224,7 +224,7 @@ def test_a_wheel_that_cannot_be_read_stops_it_undecided(wheelproof: Wheelproof, 
 
     assert run.status == 3
     answer, title, *_ = run.out.splitlines()
-    assert answer.startswith("must not be uploaded: not everything is proven: ")
+    assert answer.startswith("must not be uploaded: something is not proven: ")
     assert title.startswith("STOP  torch 2.11.0")
     assert "not checked  WHL000" in run.out
 
@@ -366,7 +366,7 @@ THREADS = [tag.replace("cp313-cp313", "cp313-cp313t") for tag in NATIVE[3:]]
             1,
             "on Linux, Windows and macOS (Python 3.12) no versions fulfil what the release requires",
         ),
-        ([], "dep", 1, "on Linux, Windows and macOS (Python 3.12) there is no file of dep, which the release requires"),
+        ([], "dep", 1, "on Linux, Windows and macOS (Python 3.12) dep has no file, but the release requires it"),
         (
             dependency("1.0", *NATIVE[:1], *NATIVE[2:], *THREADS),
             "dep",
@@ -450,10 +450,10 @@ def test_requirements_are_resolved_for_musl_and_for_both_machines_of_a_universal
         (('dep; extra == "fast"', 'dep<2; extra == "old"'), ""),
         (('dep==2; extra == "fast"', 'dep<2; extra == "old"'), ""),  # they contradict each other, and may
         (('dep==3; extra == "fast"', "dep"), "no versions fulfil what the extra fast of the release requires"),
-        (('gone; extra == "fast"',), "there is no file of gone, which the extra fast of the release requires"),
+        (('gone; extra == "fast"',), "gone has no file, but the extra fast of the release requires it"),
         (
             ('demo[old]; extra == "fast"', 'gone; extra == "old"'),
-            "there is no file of gone, which the extra fast of the release requires",
+            "gone has no file, but the extra fast of the release requires it",
         ),
         (('gone; extra == "fast" and sys_platform == "win32"',), ""),
     ],
@@ -512,6 +512,6 @@ def test_an_expected_version_that_is_not_known_stops(tmp_path: Path, wheelproof:
     expect = f'project = "demo"\npythons = ["3.12"]\n[[platform]]\nname = "x86_64"\ntags = ["{tags[12:]}"]\n'
     run = release(wheelproof, folder, expect=f'{expect}accelerator = "cuda==12.8"\n')
     assert run.status == 3
-    assert "not proven: expected cuda==12.8, and the wheel names only version 12" in run.out
+    assert "not proven: expected cuda==12.8, but the wheel states only version 12" in run.out
     assert "STOP  demo 1.0" in run.out
     assert release(wheelproof, folder, expect=f'{expect}accelerator = "cuda==12.*"\n').status == 0

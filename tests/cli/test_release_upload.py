@@ -38,10 +38,10 @@ REFUSED = {
     "a linux tag": (
         WheelBuilder(tags="cp312-cp312-linux_x86_64"),
         "REL301",
-        "the index refuses the platform tag linux_x86_64",
+        "the index rejects the platform tag linux_x86_64",
     ),
-    "capitals": (WheelBuilder("Demo"), "REL302", "the file name starts with Demo, the index expects demo"),
-    "a local version": (WheelBuilder(version="1.0+cu130"), "REL303", "the index refuses the local version 1.0+cu130"),
+    "capitals": (WheelBuilder("Demo"), "REL302", "the file name starts with Demo; the index expects demo"),
+    "a local version": (WheelBuilder(version="1.0+cu130"), "REL303", "the index rejects the local version 1.0+cu130"),
     "a private package": (stating("Classifier: Private :: X"), "REL304", "keeps the wheel off the index"),
     "an unknown classifier": (stating("Classifier: No :: Such"), "REL304", "the index has no classifier 'No :: Such'"),
     "a licence file": (stating("License-File: LICENSE"), "REL305", "License-File LICENSE is not in the wheel"),
@@ -63,7 +63,7 @@ REFUSED = {
     "a direct reference": (
         stating("Requires-Dist: torch @ https://example.org/torch.whl"),
         "REL308",
-        "the index refuses the direct reference to torch",
+        "the index rejects the direct reference to torch",
     ),
     "Requires-Python": (stating(requires_python="three"), "WHL106", "Requires-Python"),
     "a link without a label": (stating("Project-URL: https://example.org"), "REL309", "is not `label, address`"),
@@ -71,12 +71,12 @@ REFUSED = {
     "too little content": (
         WheelBuilder().add("demo/zeros", bytes(65 << 20)),
         "REL311",
-        "the content is more than 50 times as large as the file",
+        "the unpacked contents are more than 50 times as large as the file",
     ),
     "a script that climbs": (
         WheelBuilder().dist_info_file("entry_points.txt", "[console_scripts]\n../demo = demo:main\n"),
         "REL312",
-        "the index refuses the script name '../demo'",
+        "the index rejects the script name '../demo'",
     ),
     "an SBOM that is not JSON": (sbom("<bom/>"), "REL313", "demo.cdx.json: the document is not valid JSON"),
     "an SBOM of another build": (sbom(WRONG_HASH), "REL313", "states another sha256 of demo.libs/libz.so.1"),

@@ -63,7 +63,7 @@ def test_a_variant_that_is_missing_is_an_empty_column(tmp_path: Path, wheelproof
     run = release(wheelproof, tmp_path, str(folder), SERVED)
 
     assert run.status == 1
-    assert f"{label.replace('_', '-')} has no file at all for Python 3.12" in run.out
+    assert f"{label.replace('_', '-')} has no files for Python 3.12" in run.out
     assert "REL112" in run.out
 
 
@@ -118,7 +118,7 @@ def test_a_broken_document_in_a_folder_is_no_promise_kept(tmp_path: Path, wheelp
     assert run.status == 1
     assert "WHL811" in run.out
     assert "WHL811  demo-1.0-variants.json is not valid JSON" in run.out
-    assert "gets no variant, expected cu126" in run.out
+    assert "gets no variant; expected cu126" in run.out
 
 
 def test_what_is_expected_cannot_be_judged_without_metadata(tmp_path: Path, wheelproof: Wheelproof) -> None:

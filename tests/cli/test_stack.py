@@ -70,8 +70,8 @@ def test_a_pin_that_gives_a_cpu_torch_fails_and_the_chain_is_named(wheelproof: W
     assert run.status == 1
     assert run.out.startswith("does not run on GB200: torch is a CPU build\n")
     assert (
-        "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, though a GPU is required (GB200); "
-        "vllm 0.19.0 pins torch==2.10.0"
+        "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, although a GPU is wanted (GB200); vllm 0.19.0 pins "
+        "torch==2.10.0"
     ) in run.out
     assert "you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0" in run.out
     assert "x86_64 (sampled):" in run.out
@@ -207,7 +207,7 @@ def test_packages_without_a_wheel_are_found_and_the_rest_is_judged(wheelproof: W
         "source": ("sdist", "undecided"),
     }
     assert "its wheels are for manylinux_2_28_x86_64" in run.out
-    assert "source 1.0 would be built there: requires nothing" in run.out
+    assert "source 1.0 would be built on the target: requires nothing" in run.out
 
 
 X86_ONLY = "cp312-cp312-manylinux_2_28_x86_64"
@@ -217,7 +217,7 @@ X86_ONLY = "cp312-cp312-manylinux_2_28_x86_64"
     ("second", "rule", "message"),
     [
         ("base>=1", "STK103", "base 2.0 has no file for cp312 aarch64"),
-        ("base<2", "STK105", "no versions fulfil all requirements: "),
+        ("base<2", "STK105", "no versions satisfy all requirements: "),
     ],
 )
 def test_a_missing_file_is_told_from_versions_that_do_not_fit(
@@ -327,7 +327,7 @@ def test_metadata_with_another_hash_than_the_index_states_is_a_finding(wheelproo
     report = report_of(run)
     assert run.status == 1
     assert failures(report) == {
-        "STK107": f"uv refuses the METADATA that the index serves of {demo.file_name}: it is not the stated one"
+        "STK107": f"uv rejects the METADATA that the index serves for {demo.file_name}: its hash is not the stated one"
     }
     (result,) = (r for subject in report["subjects"] for r in subject["results"] if r["rule"] == "STK107")
     assert [row["value"][:12] for row in result["evidence"]] == ["sha256=00000", "sha256=c90ad"]

@@ -31,19 +31,15 @@ def report(*subjects: Subject, whole: tuple[CheckResult, ...] = (), **cell: Any)
 def test_stop_and_why() -> None:
     found = report(
         Subject(GOOD, "wheel", results=(result("WHL103", "tags differ", severity=Severity.WARNING),)),
-        Subject(BAD, "wheel", results=(result("REL103", "the wheel is CPU only, expected cuda"),)),
+        Subject(BAD, "wheel", results=(result("REL103", "the wheel is CPU only; expected cuda"),)),
         whole=(result("REL101", "aarch64 has no file for Python 3.13"), result("REL107", "fine", Outcome.PASS)),
     )
 
     assert text_summary(found) == (
-        "STOP  demo 1.0: 2 of 2 cells filled by 2 files\n"
-        "  error        REL101  aarch64 has no file for Python 3.13\n"
-        "  error        REL103  the wheel is CPU only, expected cuda: demo-cp312-aarch64.whl\n"
-        "  warning      WHL103  tags differ: demo-cp312-x86_64.whl\n"
-        "\n"
-        "Python  x86_64        aarch64\n"
-        "3.12    ok CUDA 13.0  FAIL CPU only\n"
-        "\n"
+        "STOP  demo 1.0: 2 of 2 cells filled by 2 files\n  error        REL101  aarch64 has no file for Python "
+        "3.13\n  error        REL103  the wheel is CPU only; expected cuda: demo-cp312-aarch64.whl\n  warning      "
+        "WHL103  tags differ: demo-cp312-x86_64.whl\n\nPython  x86_64        aarch64\n3.12    ok CUDA 13.0  FAIL CPU "
+        "only\n\n"
     )
 
 

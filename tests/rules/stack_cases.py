@@ -144,8 +144,8 @@ CASES = [
         "a torch for the CPU that another package pins",
         lambda: torch("cpu", "2.10.0", demands=VLLM),
         (
-            "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, though a GPU is required (GB200); "
-            "vllm 0.19.0 pins torch==2.10.0",
+            "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, although a GPU is wanted (GB200); vllm 0.19.0 pins "
+            "torch==2.10.0",
         ),
         evidence=("you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0",),
     ),
@@ -153,7 +153,7 @@ CASES = [
         "STK101",
         "a CPU build whose release has a CUDA build for another machine",
         lambda: package("demo", accelerator="cpu", siblings=(X86,)),
-        ("demo 1.0 is a CPU build on aarch64, though a GPU is required (GB200)",),
+        ("demo 1.0 is a CPU build on aarch64, although a GPU is wanted (GB200)",),
         evidence=(f"{X86.file_name}: CUDA 12.8",),
         expectations={"of_torch": parse_expectation("cuda")},
     ),
@@ -161,7 +161,7 @@ CASES = [
         "STK101",
         "a CPU build next to a torch for CUDA, where no one asks for a GPU",
         lambda: replace(package("demo", accelerator="cpu", siblings=(X86,)), gpu_reason="torch 2.13.0 is for CUDA"),
-        ("demo 1.0 is a CPU build on aarch64, though torch 2.13.0 is for CUDA",),
+        ("demo 1.0 is a CPU build on aarch64, although torch 2.13.0 is for CUDA",),
         WARNING,
     ),
     Case("STK101", "a torch for CUDA", lambda: torch("cuda", "2.11.0")),
@@ -170,7 +170,7 @@ CASES = [
         "a torch for the CPU where no GPU is wanted, and nothing asks for the CPU",
         lambda: torch("cpu", "2.10.0", reason="", demands=VLLM),
         (
-            "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, and nothing asks for one by its name; vllm 0.19.0 "
+            "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, although nothing requests a CPU build; vllm 0.19.0 "
             "pins torch==2.10.0",
         ),
         NOTE,
@@ -204,7 +204,10 @@ CASES = [
         "STK102",
         "a source archive whose requirements are known",
         lambda: replace(without_wheel(SDIST, ""), archive=archive("")),
-        ("demo 1.0 would be built there: requires torch>=2; its build needs setuptools, torch; a C++ compiler",),
+        (
+            "demo 1.0 would be built on the target: requires torch>=2; its build needs setuptools, torch; a C++ "
+            "compiler",
+        ),
         WARNING,
         evidence=("demo-1.0.tar.gz", "torch>=2", "setuptools, torch; a C++ compiler"),
         undecided=True,
@@ -214,8 +217,8 @@ CASES = [
         "a source archive whose requirements a build computes",
         lambda: replace(without_wheel(SDIST, ""), archive=archive("PKG-INFO says `Dynamic: Requires-Dist`")),
         (
-            "demo 1.0 would be built there: requires torch>=2; the build computes its requirements (PKG-INFO says "
-            "`Dynamic: Requires-Dist`); its build needs setuptools, torch; a C++ compiler",
+            "demo 1.0 would be built on the target: requires torch>=2; the build computes its requirements (PKG-INFO "
+            "says `Dynamic: Requires-Dist`); its build needs setuptools, torch; a C++ compiler",
         ),
         WARNING,
         evidence=("PKG-INFO says `Dynamic: Requires-Dist`",),
@@ -231,7 +234,7 @@ CASES = [
         undecided=True,
     ),
     Case("STK102", "a wheel", lambda: package("demo")),
-    Case("STK102", "no file at all, which is another rule's", lambda: without_wheel(NO_FILE, "")),
+    Case("STK102", "no files, which is another rule's", lambda: without_wheel(NO_FILE, "")),
     Case(
         "STK103",
         "wheels for another machine only",
@@ -244,7 +247,7 @@ CASES = [
         "cuDNN for CUDA 12 and 13",
         lambda: stack(package("nvidia-cudnn-cu13", "9.26.0"), package("nvidia-cudnn-cu12", "9.28.0")),
         (
-            "nvidia-cudnn-cu13 9.26.0 and nvidia-cudnn-cu12 9.28.0 install files of the same paths: one overwrites "
+            "nvidia-cudnn-cu13 9.26.0 and nvidia-cudnn-cu12 9.28.0 install files with the same paths: one overwrites "
             "the other",
         ),
     ),
@@ -265,8 +268,8 @@ CASES = [
         "libraries on torch for two CUDAs, neither of which is that of the stack",
         lambda: needing("12", "nvidia-cuda-runtime", on_torch=True, older="11.0"),
         (
-            "demo 1.0 needs libcudart.so.11.0, of CUDA 11 and 12, of which it takes one; the stack is for CUDA 13, and "
-            "whether it goes on without one is not known",
+            "demo 1.0 needs libcudart.so.11.0, of CUDA 11 and 12, of which it uses one; the stack is for CUDA 13, "
+            "and it is unknown whether it works without one",
         ),
         undecided=True,
     ),
@@ -287,7 +290,10 @@ CASES = [
         "STK104",
         "a library for another CUDA, which only the system may have",
         lambda: needing("12", "nvidia-cuda-runtime"),
-        ("demo 1.0 needs libcudart.so.12, of CUDA 12, which no package of the stack brings: only the system can",),
+        (
+            "demo 1.0 needs libcudart.so.12, of CUDA 12, which no package of the stack contains: only the system can "
+            "provide it",
+        ),
         undecided=True,
     ),
     Case(
@@ -299,7 +305,7 @@ CASES = [
         "STK104",
         "a library of CUDA that nothing brings, for a GPU that is asked about",
         lambda: without_cuda(needing("13")),
-        ("demo 1.0 needs libcudart.so.13, and no package of the stack brings CUDA: only the system can",),
+        ("demo 1.0 needs libcudart.so.13, but no package of the stack contains CUDA: only the system can provide it",),
         evidence=("demo/_C.so needs libcudart.so.13",),
         expectations=ON_GPU,
         undecided=True,
@@ -309,8 +315,8 @@ CASES = [
         "an extra that brings CUDA and was not asked for",
         lambda: stack(replace(package("tensorflow", "2.21.0", "cuda"), cuda_extras=("and-cuda",))),
         (
-            "tensorflow 2.21.0 takes CUDA from its extra and-cuda, and no package of the stack brings CUDA: only the "
-            "system can",
+            "tensorflow 2.21.0 gets CUDA from its extra and-cuda, but no package of the stack contains CUDA: only "
+            "the system can provide it",
         ),
         expectations=ON_GPU,
         undecided=True,
@@ -336,7 +342,7 @@ CASES = [
         "STK104",
         "a library for each CUDA, both required by one package",
         for_both_cudas,
-        ("nixl-cu12 1.5.1 is built for CUDA 12.0; the stack is for CUDA 13, for which it has nixl-cu13 1.5.1",),
+        ("nixl-cu12 1.5.1 is built for CUDA 12.0; the stack is for CUDA 13, which nixl-cu13 1.5.1 supports",),
         WARNING,
     ),
     Case(
@@ -362,8 +368,8 @@ CASES = [
         "two pins that contradict each other",
         lambda: stack(conflicts=(CONFLICT,)),
         (
-            "no versions fulfil all requirements: vllm==0.19.0 depends on torch==2.10.0 and you require vllm==0.19.0; "
-            "you require torch==2.11.0",
+            "no versions satisfy all requirements: vllm==0.19.0 depends on torch==2.10.0 and you require "
+            "vllm==0.19.0; you require torch==2.11.0",
         ),
         evidence=("vllm==0.19.0 depends on torch==2.10.0", "you require torch==2.11.0"),
     ),
@@ -372,7 +378,7 @@ CASES = [
         "a conflict with requirements that a build computes",
         lambda: stack(conflicts=(replace(CONFLICT, computed=(archive("it is dynamic"),)),)),
         (
-            "perhaps no versions fulfil all requirements: a build computes those of demo 1.0; "
+            "it is unknown whether any versions satisfy all requirements: a build computes those of demo 1.0; "
             "vllm==0.19.0 depends on torch==2.10.0 and you require vllm==0.19.0; you require torch==2.11.0",
         ),
         undecided=True,
@@ -381,14 +387,14 @@ CASES = [
         "STK105",
         "a resolver that would go on",
         lambda: replace(stack(), unfinished="it tried 12 times"),
-        ("newer releases than these may be installed: it tried 12 times",),
+        ("newer releases than these might be installed: it tried 12 times",),
         undecided=True,
     ),
     Case(
         "STK105",
         "a version that a METADATA does not allow",
         lambda: stack(package("torch", "2.11.0", demands=VLLM[1:])),
-        ("vllm 0.19.0 requires torch==2.10.0, and the stack has torch 2.11.0",),
+        ("vllm 0.19.0 requires torch==2.10.0, but the stack has torch 2.11.0",),
     ),
     Case(
         "STK105",
@@ -399,21 +405,21 @@ CASES = [
         "STK106",
         "a torchvision for the CPU next to a torch for CUDA",
         lambda: beside_torch("torchvision", "0.26.0", "cpu", ""),
-        ("torchvision 0.26.0 is built for CPU only, torch 2.11.0 for CUDA 13.0",),
+        ("torchvision 0.26.0 is built for CPU only, but torch 2.11.0 for CUDA 13.0",),
     ),
     Case(
         "STK106",
         "a torchaudio for another CUDA",
         lambda: beside_torch("torchaudio", "2.11.0", "cuda", "12.8"),
-        ("torchaudio 2.11.0 is built for CUDA 12.8, torch 2.11.0 for CUDA 13.0",),
+        ("torchaudio 2.11.0 is built for CUDA 12.8, but torch 2.11.0 for CUDA 13.0",),
     ),
     Case(
         "STK106",
         "a torchaudio for another minor CUDA version, which its import compares",
         lambda: beside_torch("torchaudio", "2.11.0", "cuda", "13.2"),
         (
-            "torchaudio 2.11.0 is built for CUDA 13.2, torch 2.11.0 for CUDA 13.0; its import compares the two and "
-            "raises RuntimeError",
+            "torchaudio 2.11.0 is built for CUDA 13.2, but torch 2.11.0 for CUDA 13.0; its import compares the two "
+            "and raises RuntimeError",
         ),
     ),
     Case(
@@ -433,7 +439,10 @@ CASES = [
         "STK107",
         "METADATA with another hash than stated",
         lambda: replace(stack(), wrong_metadata=(WrongHash("demo-1.0-py3-none-any.whl", "sha256=00", "sha256=11"),)),
-        ("uv refuses the METADATA that the index serves of demo-1.0-py3-none-any.whl: it is not the stated one",),
+        (
+            "uv rejects the METADATA that the index serves for demo-1.0-py3-none-any.whl: its hash is not the stated "
+            "one",
+        ),
         evidence=("sha256=00", "sha256=11"),
     ),
     Case("STK107", "a stack that was resolved", lambda: stack(package("torch", "2.11.0"))),
@@ -443,7 +452,7 @@ CASES = [
         lambda: replace(
             stack(package("vllm")), refused=(Refused("vllm", "2.0", "1.0", "vllm==2.0 depends on certifi>9000"),)
         ),
-        ("vllm 2.0 is newer than 1.0, and was rejected: vllm==2.0 depends on certifi>9000",),
+        ("vllm 2.0 is newer than 1.0, but was rejected: vllm==2.0 depends on certifi>9000",),
         NOTE,
     ),
     Case("STK108", "the latest releases", lambda: stack(package("vllm"))),
@@ -451,7 +460,7 @@ CASES = [
         "STK109",
         "a pre-release that uv alone takes",
         lambda: replace(stack(package("demo")), pre_releases=(PreRelease("demo", "4.0b1", "", "0.1"),)),
-        ("demo: uv takes the pre-release 4.0b1 by default, pip nothing (the final release 0.1 is yanked)",),
+        ("demo: uv selects the pre-release 4.0b1 by default, pip nothing (the final release 0.1 is yanked)",),
         NOTE,
     ),
     Case("STK109", "final releases", lambda: stack(package("demo"))),

@@ -30,7 +30,7 @@ CASES = [
         "STK120",
         "a line without a hash among lines with hashes",
         lambda: replace(stack(package("demo")), unhashed=(Unhashed("torch==2.9.1", "has no hash", PLACE),)),
-        ("torch==2.9.1 has no hash, and other lines have: pip refuses the file",),
+        ("torch==2.9.1 has no hash, but other lines have hashes: pip rejects the file",),
     ),
     Case("STK120", "hashes in every line", lambda: stack(package("demo"))),
     Case(
@@ -41,8 +41,8 @@ CASES = [
             unlisted=(Demand("torch 2.9.1", Requirement('setuptools; python_version >= "3.12"')),),
         ),
         (
-            "torch 2.9.1 requires setuptools, which the file with hashes does not list: pip installs it only where "
-            "that is installed already",
+            "torch 2.9.1 requires setuptools, which the file with hashes does not list: pip rejects it unless it is "
+            "already installed",
         ),
         evidence=('python_version >= "3.12"',),
         undecided=True,
@@ -73,7 +73,7 @@ CASES = [
         "STK123",
         "a new release that could not be read",
         lambda: changed(ON_CUDA, PackageSide("2.12.0", WHEEL, is_open=True)),
-        ("torch on aarch64: 2.11.0 (CUDA 13.0) -> 2.12.0 (not known), not all of which could be checked",),
+        ("torch on aarch64: 2.11.0 (CUDA 13.0) -> 2.12.0 (unknown), not all of which could be checked",),
         WARNING,
         undecided=True,
     ),
@@ -91,21 +91,21 @@ CASES = [
         "STK122",
         "a torch for another CUDA",
         lambda: stack(torch("cuda", "2.11.0")),
-        ("torch 2.11.0 is built for CUDA 13.0, and cuda==12.* is expected",),
+        ("torch 2.11.0 is built for CUDA 13.0; expected cuda==12.*",),
         expectations={"of_torch": parse_expectation("cuda==12")},
     ),
     Case(
         "STK122",
         "a torch for CUDA where the CPU is expected",
         lambda: stack(torch("cuda", "2.11.0")),
-        ("torch 2.11.0 is built for CUDA 13.0, and cpu is expected",),
+        ("torch 2.11.0 is built for CUDA 13.0; expected cpu",),
         expectations={"of_torch": parse_expectation("cpu")},
     ),
     Case(
         "STK122",
         "a stack without torch",
         lambda: stack(package("numpy")),
-        ("--expect cuda is about torch, and the stack has none",),
+        ("--expect cuda applies to torch, but the stack does not contain torch",),
         expectations={"of_torch": parse_expectation("cuda")},
         undecided=True,
     ),

@@ -109,11 +109,11 @@ def test_a_line_without_a_hash_is_refused_as_by_pip(wheelproof: Wheelproof, tmp_
     assert (code, findings(report)) == (
         1,
         [
-            ("STK120", "fail", "base==1.0 has no hash, and other lines have: pip refuses the file", 4),
+            ("STK120", "fail", "base==1.0 has no hash, but other lines have hashes: pip rejects the file", 4),
             (
                 "STK120",
                 "fail",
-                "native>=1 is not pinned to one version by ==, and other lines have: pip refuses the file",
+                "native>=1 is not pinned to one version by ==, but other lines have hashes: pip rejects the file",
                 5,
             ),
         ],

@@ -239,7 +239,7 @@ def test_why_a_newer_release_is_refused() -> None:
     assert versions(settled) == {"demo": "1.0", "other": "1.0"}
     (refused,) = settled.refused
     reason = "it requires base>=9000, and only base==1.0 is available"
-    assert str(refused) == f"demo 2.0 is newer than 1.0, and was rejected: {reason}"
+    assert str(refused) == f"demo 2.0 is newer than 1.0, but was rejected: {reason}"
     assert settle(files, "demo<2").refused == ()
 
 
@@ -249,7 +249,7 @@ def test_why_a_newer_release_is_refused() -> None:
         (
             'data-yanked="a placeholder"',
             "demo",
-            ["demo: uv takes the pre-release 2.0b1 by default, pip nothing (the final release 0.1 is yanked)"],
+            ["demo: uv selects the pre-release 2.0b1 by default, pip nothing (the final release 0.1 is yanked)"],
         ),
         ('data-yanked="a placeholder"', "demo==2.0b1", []),
         ('data-requires-python="&gt;=3.13"', "demo", []),  # both pass over it, and take a pre-release

@@ -88,7 +88,7 @@ def test_code_that_a_library_keeps_as_data(tmp_path: Path, monkeypatch: pytest.M
 def test_a_distribution_without_record_is_not_judged(tmp_path: Path) -> None:
     inside = Installed(tmp_path).install(kernels(["sm_90"])).remove("demo-1.0.dist-info/RECORD").facts(gpu_code=True)
 
-    with pytest.raises(Exception, match="there is no RECORD to compare with"):
+    with pytest.raises(Exception, match="RECORD is missing, so nothing can be compared"):
         code_of(inside, "demo")
 
 

@@ -32,7 +32,7 @@ def test_the_newest_of_all_needs_is_the_least_of_the_stack() -> None:
 
     assert needs.sentences == (
         "needs glibc 2.34 (ort 1.0): RHEL 9, Amazon Linux 2023, Ubuntu 22.04, Debian 12; assumed: 2.39",
-        "needs driver 580 or newer (torch 1.0: CUDA 13.0)",
+        "needs driver 580 or later (torch 1.0: CUDA 13.0)",
     )
 
 

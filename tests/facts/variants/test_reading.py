@@ -112,7 +112,7 @@ def test_a_folder_may_hold_a_document_beside_its_wheels(tmp_path: Path) -> None:
         (tmp_path / "demo_pkg-1.0-variants.json").write_text(json.dumps(document({"cu13": CU13})))
         index = variants_in_folder(name, tmp_path, VariantFiles(client))
 
-    assert without == Unavailable("there is no demo_pkg-1.0-variants.json next to the wheel")
+    assert without == Unavailable("demo_pkg-1.0-variants.json is missing next to the wheel")
     assert isinstance(index, VariantIndex)
     assert index.wheels == {"": (PLAIN,), "cu13": (wheel.name,)}
     assert not isinstance(index.metadata, Unavailable)

@@ -161,7 +161,7 @@ CASES = [
         "WHL703",
         "a file of another size",
         demo(lambda e: e.install(wheel(demo__a=b"1")).write("demo/a", "123")),
-        ("1 file of demo 1.0 is not what was installed: the size differs",),
+        ("1 file of demo 1.0 is changed since the installation: the size differs",),
         evidence=("3 bytes, RECORD says 1 bytes",),
     ),
     Case(
@@ -173,7 +173,7 @@ CASES = [
         "WHL704",
         "another content of the same size, hashed",
         demo(lambda e: e.install(wheel(demo__a=b"1")).write("demo/a", "2"), full=True),
-        ("1 file of demo 1.0 is not what was installed: the content differs",),
+        ("1 file of demo 1.0 is changed since the installation: the content differs",),
     ),
     Case("WHL704", "every content as it was", demo(lambda e: e.install(wheel(demo__a=b"1")), full=True)),
     Case(
@@ -181,8 +181,8 @@ CASES = [
         "one requirement missing, one of another version",
         demo(lambda e: e.install(user("nvidia-nccl-cu13==2.28.9", "filelock")).install(nccl(version="2.27.5"))),
         (
-            "demo 1.0 requires nvidia-nccl-cu13==2.28.9, 2.27.5 is installed",
-            "demo 1.0 requires filelock, it is not installed",
+            "demo 1.0 requires nvidia-nccl-cu13==2.28.9, but 2.27.5 is installed",
+            "demo 1.0 requires filelock, but it is not installed",
         ),
     ),
     Case(
@@ -205,7 +205,7 @@ CASES = [
                 wheel("cuda_toolkit", "13.0.2", "nvidia-cublas==13.1.*; extra == 'cublas'")
             ),
         ),
-        ("cuda-toolkit 13.0.2 requires nvidia-cublas==13.1.*, it is not installed",),
+        ("cuda-toolkit 13.0.2 requires nvidia-cublas==13.1.*, but it is not installed",),
     ),
     Case(
         "WHL710",
@@ -225,7 +225,7 @@ CASES = [
                 .write("more/demo-2.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: demo\nVersion: 2.0\n")
             )
         ),
-        ("demo 1.0 hides demo 2.0 of another folder",),
+        ("demo 1.0 shadows demo 2.0 in another folder",),
         severity=WARNING,
     ),
     Case("WHL711", "two versions in one folder", env(lambda e: e.install(wheel()).install(wheel("demo", "2.0")))),
@@ -233,7 +233,7 @@ CASES = [
         "WHL712",
         "what pip leaves",
         env(lambda e: e.install(wheel()).write("~orch/a.py", "").write("~orch-2.1.dist-info/RECORD", "")),
-        ("2 remains of an interrupted installation",),
+        ("an interrupted installation left 2 folders or files behind",),
         severity=WARNING,
         evidence=("~orch, ~orch-2.1.dist-info",),
     ),
@@ -242,14 +242,14 @@ CASES = [
         "WHL713",
         "the NCCL of two CUDA majors",
         env(lambda e: e.install(nccl()).install(nccl("nvidia-nccl-cu12", "2.27.5", b"two"))),
-        ("nvidia-nccl-cu12 and nvidia-nccl-cu13 install 1 files of the same names with different content",),
+        ("nvidia-nccl-cu12 and nvidia-nccl-cu13 install 1 files with the same paths and different contents",),
         evidence=(NCCL,),
     ),
     Case(
         "WHL713",
         "texts that two packages put at the top",
         env(lambda e: e.install(wheel("a", README=b"a")).install(wheel("b", README=b"b"))),
-        ("a and b install 1 files of the same names with different content",),
+        ("a and b install 1 files with the same paths and different contents",),
         severity=WARNING,
     ),
     Case(
@@ -261,7 +261,7 @@ CASES = [
         "WHL714",
         "a library copied there",
         env(lambda e: e.install(nccl()).write("nvidia/nccl/lib/libnccl.so.2.bak", b"x")),
-        ("1 files of nvidia, torch or triton belong to no distribution",),
+        ("1 files in the folders of nvidia, torch or triton belong to no distribution",),
         severity=WARNING,
         evidence=("nvidia/nccl/lib/libnccl.so.2.bak",),
     ),
@@ -274,7 +274,7 @@ CASES = [
         "WHL715",
         "a CPU build where CUDA is expected",
         env(lambda e: e.install(torch("cpu", "cpu"))),
-        ("the installed torch is CPU only (2.11.0+cpu), expected cuda",),
+        ("the installed torch is CPU only (2.11.0+cpu); expected cuda",),
         expectations={"accelerator": CUDA},
     ),
     Case(
@@ -297,14 +297,14 @@ CASES = [
         "WHL720",
         "a library that was removed",
         env(lambda e: e.install(user()).install(nccl()).remove(NCCL)),
-        (f"libnccl.so.2 is not found, which {MODULE} needs",),
+        (f"{MODULE} needs libnccl.so.2, which is not found",),
         evidence=(MODULE,),
     ),
     Case(
         "WHL720",
         "a module that the import loads",
         env(lambda e: e.install(pools("from demo import core, pool"))),
-        (f"libtbb.so.12 is not found, which demo/pool{SUFFIX} needs",),
+        (f"demo/pool{SUFFIX} needs libtbb.so.12, which is not found",),
     ),
     Case(
         "WHL720",
@@ -319,7 +319,7 @@ CASES = [
                 pools("import os\nfrom demo import core\nif os.environ.get('X'):\n  from demo import pool")
             )
         ),
-        ("files lack libtbb.so.12, and it is not known whether an import loads them",),
+        ("libtbb.so.12 not found, but it is unknown whether an import loads the files that need them",),
         undecided=True,
     ),
     Case("WHL720", "driver and system alone", env(lambda e: e.install(module("libcuda.so.1", "libc.so.6")))),
@@ -327,7 +327,7 @@ CASES = [
         "WHL721",
         "another file in its place",
         env(lambda e: e.install(user()).install(nccl()).write(NCCL, library("libnccl.so.2", build_id=b"other one"))),
-        (f"the libnccl.so.2 that {MODULE} gets is not the file that nvidia-nccl-cu13 2.28.9 installed",),
+        (f"the libnccl.so.2 loaded by {MODULE} is not the file that nvidia-nccl-cu13 2.28.9 installed",),
     ),
     Case(
         "WHL721",
@@ -336,13 +336,13 @@ CASES = [
             lambda e: e.install(user()).install(nccl()).write(NCCL, library("libnccl.so.2", build_id=b"two")),
             full=True,
         ),
-        (f"the libnccl.so.2 that {MODULE} gets is not the file that nvidia-nccl-cu13 2.28.9 installed",),
+        (f"the libnccl.so.2 loaded by {MODULE} is not the file that nvidia-nccl-cu13 2.28.9 installed",),
     ),
     Case(
         "WHL721",
         "a version that is not accepted",
         env(lambda e: e.install(user("nvidia-nccl-cu13==2.28.9")).install(nccl(version="2.27.5"))),
-        (f"the libnccl.so.2 that {MODULE} gets is of nvidia-nccl-cu13 2.27.5, which demo does not accept",),
+        (f"the libnccl.so.2 loaded by {MODULE} is of nvidia-nccl-cu13 2.27.5, which demo does not accept",),
     ),
     Case(
         "WHL721",
@@ -355,7 +355,7 @@ CASES = [
                 .write(NCCL, library("libnccl.so.2", build_id=b"other one"))
             )
         ),
-        (f"the libnccl.so.2 that {SPARE} gets is not the file that nvidia-nccl-cu13 2.28.9 installed",),
+        (f"the libnccl.so.2 loaded by {SPARE} is not the file that nvidia-nccl-cu13 2.28.9 installed",),
         WARNING,
     ),
     Case(
@@ -371,7 +371,7 @@ CASES = [
                 wheel("nccl").add(NCCL.replace("nccl/lib", "other"), library("libnccl.so.2", machine="x86_64"))
             )
         ),
-        ("nvidia/other/libnccl.so.2: it is for x86_64, the environment for aarch64",),
+        ("nvidia/other/libnccl.so.2: it is for x86_64, but the environment is for aarch64",),
     ),
     Case(
         "WHL722",
@@ -480,7 +480,7 @@ CASES = [
         "WHL731",
         "no code in a library next to it",
         on_gpus(kernels(["sm_90", "sm_100"], libattention=["sm_90a"])),
-        ("1 file with GPU code made for other GPUs than GB200 (10.0)",),
+        ("1 file with GPU code made for GPUs other than GB200 (10.0)",),
         severity=NOTE,
         expectations=gpus("GH200,GB200"),
     ),
@@ -510,7 +510,7 @@ CASES = [
         "WHL733",
         "T4 in an environment for aarch64",
         env(lambda e: e.install(kernels(["sm_75"]))),
-        ("T4 (7.5) is found in x86_64 machines, the environment is for aarch64",),
+        ("T4 (7.5) exists in x86_64 machines, but the environment is for aarch64",),
         severity=WARNING,
         evidence=("T4G",),
         expectations=gpus("T4,GB200"),

@@ -72,7 +72,7 @@ CASES = [
         ),
         (
             "demo-init.pth of demo runs code whenever Python starts",
-            "sitecustomize.py runs whenever Python starts, in place of the machine's own",
+            "sitecustomize.py runs whenever Python starts, instead of the host's own",
         ),
         severity=WARNING,
     ),

@@ -44,7 +44,7 @@ def changed(given: str, before: RecordedFile, now: RecordedFile, *says: str) -> 
     return Case("WHL411", given, lambda: against([before], [now]), says)
 
 
-IS_ANOTHER = f"{NAME} is another file"
+IS_ANOTHER = f"{NAME} is a different file"
 ETAG: dict[str, Any] = {"etag": '"1"', "url": "https://files.example/demo.whl", "size": 7}
 
 CASES = [
@@ -66,7 +66,7 @@ CASES = [
         "another index, and nothing to compare",
         file(index=INDEX, size=7),
         file(index=MIRROR, size=7),
-        f"{NAME} comes from another index, and no strong hash and no ETag of both is known",
+        f"{NAME} comes from another index: no strong hash and no ETag of both is known",
     ),
     changed("the same statement", stated(A), stated(A)),
     changed("bytes that were read then, and the statement of today", file(sha256=A, size=7), stated(A)),
@@ -80,7 +80,7 @@ CASES = [
         "WHL412",
         "a newer release is taken",
         lambda: against([stated(A)], [stated(B, OTHER)]),
-        (f"no longer taken: {NAME}",),
+        (f"no longer selected: {NAME}",),
         evidence=(f"sha256={A}, 7 bytes", OTHER, "demo --platform all --python 3.12"),
     ),
     Case("WHL412", "a file more", lambda: against([stated(A)], [stated(A), stated(B, OTHER)])),
@@ -88,7 +88,7 @@ CASES = [
         "WHL413",
         "the same file on a mirror",
         lambda: against([stated(A)], [stated(A, index=MIRROR)]),
-        (f"{NAME}, the same file, comes from another index",),
+        (f"{NAME} is unchanged, but comes from another index",),
         WARNING,
         evidence=(INDEX, MIRROR),
     ),

@@ -46,7 +46,7 @@ def several(count: int) -> IndexUse:
 
 def refused(*urls: str) -> IndexUse:
     """An index with a page that leads there."""
-    links = tuple(Refused(url.rpartition("/")[2], url, "is a file of this host", FIRST) for url in urls)
+    links = tuple(Refused(url.rpartition("/")[2], url, "is a file on this host", FIRST) for url in urls)
     return use(place(FIRST, "1.0", refused=links))
 
 
@@ -71,9 +71,9 @@ def sha(digit: str, **fields: Any) -> dict[str, Any]:
     return {"hashes": {"sha256": digit * 64}, **fields}
 
 
-TAKEN = (f"demo: taken from {EXTRA}, in a higher version than {FIRST} has, which is asked first",)
-PASSED_OVER = (f"demo: {EXTRA} has a higher version than {FIRST}, which is asked first; it is not taken",)
-ANOTHER = (f"{EXTRA} lists another file of this name than {FIRST}",)
+TAKEN = (f"demo: selected from {EXTRA}, which has a higher version than {FIRST}, although {FIRST} comes first",)
+PASSED_OVER = (f"demo: {EXTRA} has a higher version than {FIRST}, which comes first; it is not selected",)
+ANOTHER = (f"{EXTRA} lists a different file under this name than {FIRST}",)
 
 
 def confusion(given: str, facts: IndexUse, says: Sequence[str] = (), severity: Any = WARNING, *evidence: str) -> Case:
@@ -130,14 +130,14 @@ CASES = [
         "WHL404",
         "a file of this host",
         lambda: refused(f"file:///tmp/{NAME}", "file:///tmp/demo-2.0.tar.gz"),
-        (f"{FIRST} leads where no server may lead: {NAME}, demo-2.0.tar.gz",),
-        evidence=(f"file:///tmp/{NAME} is a file of this host",),
+        (f"{FIRST} has links that must not be followed: {NAME}, demo-2.0.tar.gz",),
+        evidence=(f"file:///tmp/{NAME} is a file on this host",),
     ),
     Case(
         "WHL404",
         "an address that no installer follows",
         lambda: refused(f"ftp://files.example/{NAME}"),
-        (f"{FIRST} leads where no server may lead: {NAME}",),
+        (f"{FIRST} has links that must not be followed: {NAME}",),
         WARNING,
     ),
     Case("WHL404", "an index that leads to files", refused),
@@ -167,7 +167,7 @@ CASES = [
         "WHL303",
         "hashes of two algorithms",
         lambda: elsewhere(sha("0"), {"hashes": {"md5": "1" * 32}}),
-        (f"whether {EXTRA} lists the same file as {FIRST} cannot be compared",),
+        (f"not known whether {EXTRA} lists the same file as {FIRST}",),
         NOTE,
         evidence=(f"sha256={'0' * 64}, no size", f"md5={'1' * 32}, no size"),
     ),
@@ -182,14 +182,14 @@ CASES = [
         "WHL304",
         "http behind https",
         lambda: over(FIRST, f"http://files.example/{NAME}", sha256="0" * 64),
-        ("the file comes over http, the index states its sha256",),
+        ("the index serves the file over http, but states its sha256",),
         WARNING,
     ),
     Case(
         "WHL304",
         "http behind https, and a weak hash",
         lambda: over(FIRST, f"http://files.example/{NAME}", md5="0" * 32),
-        ("the file comes over http, and the index states no strong hash of it",),
+        ("the index serves the file over http, and states no strong hash of it",),
     ),
     Case("WHL304", "http behind http", lambda: over("http://mirror.example", f"http://files.example/{NAME}")),
     Case("WHL304", "https behind https", lambda: over(FIRST, f"https://files.example/{NAME}")),

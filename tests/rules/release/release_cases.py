@@ -58,13 +58,13 @@ CASES = [
         ("aarch64 has no file for Python 3.11 and 3.13t",),
         evidence=("manylinux_2_28_aarch64", "cp311, cp313t"),
     ),
-    Case("REL101", "a whole platform", lambda: release(X86), ("aarch64 has no file at all for Python 3.12",)),
-    Case("REL101", "the source archive", lambda: release(X86, ARM, sdist=True), ("there is no source archive",)),
+    Case("REL101", "a whole platform", lambda: release(X86), ("aarch64 has no files for Python 3.12",)),
+    Case("REL101", "the source archive", lambda: release(X86, ARM, sdist=True), ("the source archive is missing",)),
     Case(
         "REL101",
         "a file of the list of hashes",
         lambda: release(X86, ARM, more=f'[hashes]\n"demo-1.0-cp313.whl" = "{HASH}"'),
-        ("files of the list of hashes are missing: 1",),
+        ("1 files of the list of hashes are missing",),
         evidence=("demo-1.0-cp313.whl",),
     ),
     Case(
@@ -82,7 +82,7 @@ CASES = [
         "REL102",
         "another project",
         lambda: first(release(ReleaseFile("other-1.0-py3-none-any.whl"))),
-        ("the file is not expected: it is no file of demo",),
+        ("the file is not expected: it is not a file of demo",),
     ),
     Case(
         "REL102",
@@ -103,7 +103,10 @@ CASES = [
         ("the file is not expected: its build tag is 4, allowed on x86_64: 3, none",),
     ),
     Case(
-        "REL102", "a source archive", lambda: first(release(SDIST)), ("the file is not expected: no source archive is",)
+        "REL102",
+        "a source archive",
+        lambda: first(release(SDIST)),
+        ("the file is not expected: no source archive is expected",),
     ),
     Case(
         "REL102",
@@ -123,19 +126,19 @@ CASES = [
         "REL103",
         "CPU where CUDA is expected",
         lambda: first(release(wheel(accelerator=CPU), platforms=ONLY_X86)),
-        ("the wheel is CPU only (1.0+cpu), expected cuda>=12.8",),
+        ("the wheel is CPU only (1.0+cpu); expected cuda>=12.8",),
     ),
     Case(
         "REL103",
         "another CUDA",
         lambda: first(release(wheel(accelerator=CUDA_12), platforms={"x86_64": {"accelerator": "cuda==13.0"}})),
-        ("the wheel is CUDA 12.8, expected cuda==13.0",),
+        ("the wheel is CUDA 12.8; expected cuda==13.0",),
     ),
     Case(
         "REL103",
         "a CUDA whose version is not known",
         lambda: first(release(wheel(accelerator=built("cuda")), platforms=ONLY_X86)),
-        ("not proven: expected cuda>=12.8, and the wheel does not name its version",),
+        ("not proven: expected cuda>=12.8, but the wheel does not state its version",),
         undecided=True,
     ),
     Case(
@@ -265,13 +268,13 @@ CASES = [
         "REL109",
         "a local version",
         lambda: release(X86, ARM, wheel(version="1.0+cpu")),
-        ("demo-1.0+cpu-cp312-cp312-manylinux_2_28_x86_64.whl is of version 1.0+cpu, the release is 1.0",),
+        ("demo-1.0+cpu-cp312-cp312-manylinux_2_28_x86_64.whl is of version 1.0+cpu, but the release is 1.0",),
     ),
     Case(
         "REL109",
         "two files of another version",
         lambda: release(X86, wheel(version="2"), wheel("cp311", version="2")),
-        ("2 files are of version 2, the release is 1.0",),
+        ("2 files are of version 2, but the release is 1.0",),
     ),
     Case("REL109", "the same version in another spelling", lambda: release(X86, wheel(version="1"))),
     Case(
@@ -295,7 +298,7 @@ CASES = [
             wheel(machine="aarch64", accelerator=replace(built("none"), certainty="declared", unread="1 of 2 members")),
             more=PARITY,
         ),
-        ("not proven that x86_64 and aarch64 are alike: 1 of 2 members",),
+        ("not proven that x86_64 and aarch64 have the same accelerator: 1 of 2 members",),
         undecided=True,
     ),
     Case(
@@ -323,7 +326,7 @@ CASES = [
         "REL111",
         "an exemption of yesterday",
         lambda: release(X86, platforms=BOTH, more=exemption("2026-11-19")),
-        ("the exemption from WHL103 has expired on 2026-11-19",),
+        ("the exemption from WHL103 expired on 2026-11-19",),
         WARNING,
         evidence=("renamed",),
     ),
@@ -332,13 +335,13 @@ CASES = [
         "REL112",
         "a machine that falls through to the CPU",
         lambda: serving(gets(H100_OLD, CU126 | CPU_VARIANT)),
-        ("H100 (driver 535, x86_64) falls through to the variant cpu: it can take no variant for a GPU (cp312)",),
+        ("H100 (driver 535, x86_64) gets the variant cpu: it supports no variant for a GPU (cp312)",),
     ),
     Case(
         "REL112",
         "another variant than the one that is expected",
         lambda: serving(gets(H100_OLD, CU126 | CPU_VARIANT), "cu126"),
-        ("H100 (driver 535, x86_64) gets the variant cpu, expected cu126 (cp312)",),
+        ("H100 (driver 535, x86_64) gets the variant cpu; expected cu126 (cp312)",),
         evidence=(
             "it needs nvidia :: cuda_version_lower_bound :: 12.6, which H100 (driver 535, x86_64) does not support",
         ),
@@ -348,8 +351,8 @@ CASES = [
         "a claim of code that does not run there",
         lambda: serving(gets(ORIN, SM_80)),
         (
-            "Orin (driver 580, aarch64) gets the variant cu13, which claims code for 80_real: none runs on Orin (8.7) "
-            "(cp312)",
+            "Orin (driver 580, aarch64) gets the variant cu13, which claims code for 80_real; that code does not run "
+            "on Orin (8.7) (cp312)",
         ),
     ),
     Case(
@@ -362,7 +365,7 @@ CASES = [
         "REL112",
         "a GPU, and variants only for CPUs",
         lambda: serving(gets(H100, CPU_VARIANT)),
-        ("H100 (driver 580, x86_64) gets the variant cpu: the release has none for a GPU (cp312)",),
+        ("H100 (driver 580, x86_64) gets the variant cpu: the release has no variants for GPUs (cp312)",),
     ),
     Case(
         "REL112",
@@ -385,7 +388,7 @@ CASES = [
         "REL101",
         "a column of variants, and a wheel of another label",
         lambda: release(labelled("cu126"), platforms={"x86_64": {"variant": "cu130"}}),
-        ("x86_64 has no file at all for Python 3.12",),
+        ("x86_64 has no files for Python 3.12",),
     ),
     Case(
         "REL101",
@@ -412,7 +415,7 @@ CASES = [
         "REL113",
         "requirements that contradict each other on one platform",
         lambda: installed(("x86_64", "nothing fits"), ("aarch64", "")),
-        ("on x86_64 (Python 3.12) no versions fulfil what the release requires: nothing fits",),
+        ("on x86_64 (Python 3.12) no versions satisfy the requirements of the release: nothing fits",),
         evidence=("x86_64 3.12",),
     ),
     Case(
@@ -422,7 +425,7 @@ CASES = [
             release(X86, ARM),
             installations=tuple(Installation(Cell(name, "3.12"), missing=("triton",)) for name in BOTH),
         ),
-        ("on every platform there is no file of triton, which the release requires",),
+        ("on every platform triton has no file, but the release requires it",),
     ),
     Case(
         "REL113",
@@ -437,7 +440,10 @@ CASES = [
         lambda: replace(
             release(X86, ARM), installations=(Installation(Cell("x86_64", "3.12"), "nothing fits", extra="fast"),)
         ),
-        ("on x86_64 (Python 3.12) no versions fulfil what the extra fast of the release requires: nothing fits",),
+        (
+            "on x86_64 (Python 3.12) no versions satisfy the requirements of the extra fast of the release: nothing "
+            "fits",
+        ),
         severity=WARNING,
     ),
     Case("REL113", "all resolved", lambda: installed(("x86_64", ""), ("aarch64", ""))),

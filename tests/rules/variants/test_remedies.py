@@ -39,8 +39,8 @@ LOWER, UPPER, SM = "nvidia :: cuda_version_lower_bound", "nvidia :: cuda_version
 X86, ARM = "cp312-cp312-manylinux_2_28_x86_64", "cp312-cp312-manylinux_2_28_aarch64"
 OLD_DRAFT = "https://variants-schema.wheelnext.dev/v0.0.3.json"
 CLAIM_12 = (
-    "Who builds the wheels can claim cuda_version_lower_bound 12.0: a driver runs machine code that any toolkit of its "
-    "major version made."
+    "The wheels' publisher can claim cuda_version_lower_bound 12.0: a driver runs machine code from any toolkit of "
+    "its major version."
 )
 
 
@@ -155,8 +155,8 @@ WAYS = [
         H100,
         Release({"cu15": [f"{LOWER} :: 15.0", f"{SM} :: 90_real"]}),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Build a variant with CUDA 13 that claims cuda_version_lower_bound 13.0: no driver for H100 that is known "
-        "supports CUDA 15.0.",
+        "Build a variant with CUDA 13 that claims cuda_version_lower_bound 13.0: no known driver for H100 supports "
+        "CUDA 15.0.",
         (H100, Release(CU130)),
     ),
     Way(
@@ -164,7 +164,7 @@ WAYS = [
         H100,
         Release({"cu126": [f"{LOWER} :: 12.6.1", f"{SM} :: 90_real"]}),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Claim cuda_version_lower_bound 13.0: NVIDIA's provider knows MAJOR.MINOR alone, not 12.6.1.",
+        "Claim cuda_version_lower_bound 13.0: NVIDIA's provider supports only MAJOR.MINOR, not 12.6.1.",
         (H100, Release({"cu126": [f"{LOWER} :: 13.0", f"{SM} :: 90_real"]})),
     ),
     Way(
@@ -172,7 +172,7 @@ WAYS = [
         H100,
         Release({"cu126": [f"{LOWER} :: cu126", f"{SM} :: 90_real"]}),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Build it without nvidia :: cuda_version_lower_bound :: cu126: NVIDIA's provider does not know that.",
+        "Build it without nvidia :: cuda_version_lower_bound :: cu126, which NVIDIA's provider does not support.",
         (H100, Release({"cu126": [f"{SM} :: 90_real"]})),
     ),
     Way(
@@ -230,7 +230,7 @@ WAYS = [
         H100,
         Release({"cu126": [f"{LOWER} :: 12.0", f"{UPPER} :: 13", f"{SM} :: 90_real"]}),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Build the variant without cuda_version_upper_bound: a driver runs what older toolkits made.",
+        "Build the variant without cuda_version_upper_bound: a driver runs code from older toolkits.",
         (H100, Release(CU120)),
     ),
     Way(
@@ -238,7 +238,7 @@ WAYS = [
         H100,
         Release({"odd": ["nvidia :: nvlink :: on"]}),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Build it without nvidia :: nvlink :: on: NVIDIA's provider does not know that.",
+        "Build it without nvidia :: nvlink :: on, which NVIDIA's provider does not support.",
         (H100, Release({"odd": [f"{SM} :: 90_real"]})),
     ),
     Way(
@@ -246,7 +246,7 @@ WAYS = [
         GH200,
         Release(CU130, platforms=[X86]),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Build cu130 for cp312 aarch64, too.",
+        "Also build cu130 for cp312 aarch64.",
         (GH200, Release(CU130)),
     ),
     Way(
@@ -254,7 +254,7 @@ WAYS = [
         GH200_535,
         Release(CU130, platforms=[X86], plain=False),
         f"falls through to nothing: {NOTHING}",
-        "Update the driver to one that supports CUDA 13.0 (branch 580). Build cu130 for cp312 aarch64, too.",
+        "Update the driver to one that supports CUDA 13.0 (branch 580). Also build cu130 for cp312 aarch64.",
         (GH200, Release(CU130)),
     ),
     Way(
@@ -262,7 +262,7 @@ WAYS = [
         H100,
         Release({**CU130, **CPU}, yanked=("cu130",)),
         f"falls through to the variant cpu: {NOTHING}",
-        "Publish a wheel of cu130 for cp312 x86_64: its own is yanked.",
+        "Publish a wheel of cu130 for cp312 x86_64: the existing one is yanked.",
         (H100, Release({**CU130, **CPU})),
     ),
     Way(
@@ -270,7 +270,7 @@ WAYS = [
         H100,
         Release({"cu130": [*CU130["cu130"], "x86_64 :: level :: v4"], **CPU}, namespaces=["nvidia", "x86_64"]),
         f"falls through to the variant cpu: {NOTHING}",
-        "Build a variant for a GPU next to x86-64-v3: without x86_64 :: level :: v4.",
+        "Build a variant for a GPU with x86-64-v3: without x86_64 :: level :: v4.",
         (H100, Release(CU130)),
     ),
     Way(
@@ -278,7 +278,7 @@ WAYS = [
         H100,
         Release({**CU130, **CPU}, namespaces=["x86_64"]),
         f"falls through to the variant cpu: {NOTHING}",
-        "Name nvidia in default-priorities.namespace.",
+        "List nvidia in default-priorities.namespace.",
         (H100, Release({**CU130, **CPU}, namespaces=["nvidia", "x86_64"])),
     ),
     Way(
@@ -286,7 +286,7 @@ WAYS = [
         H100,
         provided(CU130, optional=True),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Take `optional` from the provider of nvidia, or ask users to make their installer ask it.",
+        "Remove `optional` from the provider of nvidia, or have users enable it in their installer.",
         (H100, Release(CU130)),
     ),
     Way(
@@ -294,7 +294,7 @@ WAYS = [
         H100,
         provided(CU130, enable_if="sys_platform == 'win32'"),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Correct enable-if of the provider of nvidia: it does not hold on cp312 x86_64.",
+        "Correct enable-if of the provider of nvidia: it is false on cp312 x86_64.",
         (H100, provided(CU130, enable_if="sys_platform == 'linux'")),
     ),
     Way(
@@ -302,7 +302,7 @@ WAYS = [
         H100,
         Release(CU130, changes={"providers": {"nvidia": {"static-properties": {"sm_arch": ["90_real"]}}}}),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Name nvidia :: cuda_version_lower_bound :: 13.0 in static-properties of the provider of nvidia.",
+        "List nvidia :: cuda_version_lower_bound :: 13.0 in static-properties of the provider of nvidia.",
         (
             H100,
             Release(
@@ -323,7 +323,7 @@ WAYS = [
         H100,
         Release(CU130, changes={"schema": "https://example.org/v9.json"}),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Write variants.json again in a revision that installers know, such as "
+        "Regenerate variants.json in a revision that installers support, such as "
         "https://variants-schema.wheelnext.dev/v0.2.0.json.",
         (H100, Release(CU130)),
     ),
@@ -332,7 +332,7 @@ WAYS = [
         H100,
         Release({**CPU, **CU130}, namespaces=["x86_64", "nvidia"]),
         "gets the variant cpu, preferred to cu130 for its GPU: x86_64 counts more",
-        "Name nvidia before x86_64 in default-priorities.namespace.",
+        "Put nvidia before x86_64 in default-priorities.namespace.",
         (H100, Release({**CPU, **CU130}, namespaces=["nvidia", "x86_64"])),
     ),
     Way(
@@ -343,15 +343,15 @@ WAYS = [
             namespaces=["x86_64", "nvidia"],
         ),
         "gets the variant cpu_v4, preferred to cu130 for its GPU: x86_64 counts more",
-        "Name nvidia before x86_64 in default-priorities.namespace.",
+        "Put nvidia before x86_64 in default-priorities.namespace.",
         (H100, Release({**CPU, **CU130}, namespaces=["nvidia", "x86_64"])),
     ),
     Way(
         "a namespace that no one here knows: the machine may get its variant",
         H100,
         Release({"cu130": [*CU130["cu130"], "abi_dependency :: torch :: 2.9"], **CPU}),
-        "gets the variant cpu: whether it could take cu130 is unknown",
-        "Install on such a machine to see what the provider of abi_dependency says.",
+        "gets the variant cpu: whether it could take cu130 is not known",
+        "Install on such a machine to see what the provider of abi_dependency supports.",
         (H100, Release({**CU130, **CPU})),
         Outcome.ERROR,
     ),
@@ -360,8 +360,8 @@ WAYS = [
         H100_535,
         Release({"cu130": [*CU130["cu130"], "abi_dependency :: torch :: 2.9"], **CPU}),
         f"falls through to the variant cpu: {NOTHING}",
-        "Update the driver to one that supports CUDA 13.0 (branch 580). "
-        "Install on such a machine to see what the provider of abi_dependency says.",
+        "Update the driver to one that supports CUDA 13.0 (branch 580). Install on such a machine to see what the "
+        "provider of abi_dependency supports.",
         (H100, Release({**CU130, **CPU})),
     ),
 ]

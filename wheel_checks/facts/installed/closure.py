@@ -66,7 +66,7 @@ def loader_of(
     """
     machine = environment.machine
     if not machine:
-        return Unavailable("the machine type of the environment is unknown", "it has no compiled module")
+        return Unavailable("the environment's machine is unknown", "it has no compiled module")
     tree = environment.tree
     names = {name for entry in environment.entries for name in entry.names}
     knows_system = not tree.is_this_machine or machine == host_machine
@@ -105,7 +105,7 @@ def of_other_machines(closure: Closure, files: Mapping[str, ElfFacts], machine: 
     """Extension modules and needed libraries that are for another machine; what nothing asks for is left alone."""
     needed = {need.soname for need in closure.needs if need.status is Status.MISSING}
     return tuple(
-        WrongElf(path, f"it is for {elf.header.machine}, the environment for {machine}")
+        WrongElf(path, f"it is for {elf.header.machine}, but the environment is for {machine}")
         for path, elf in sorted(files.items())
         if elf.header.machine != machine and (_EXTENSION.search(path) or posixpath.basename(path) in needed)
     )

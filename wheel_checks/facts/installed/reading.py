@@ -123,7 +123,7 @@ def _read_distribution(
         name, version = metadata.name or name, metadata.version or version
     installer = _text(tree, f"{folder}/INSTALLER").strip().lower()
     record = _record(tree, folder, installer)
-    files: RecordedFiles | Unavailable = Unavailable("there is no RECORD to compare with")
+    files: RecordedFiles | Unavailable = Unavailable("RECORD is missing, so nothing can be compared")
     rows: list[RecordRow] = []
     if isinstance(record, Record):
         files, rows = compare(environment, entry, record)
@@ -209,7 +209,7 @@ def _with_digests(
 
 def _target(environment: Environment) -> Target | Unavailable:
     if environment.python is None:
-        return Unavailable("the Python version of the environment is unknown", "--python names an interpreter")
+        return Unavailable("the environment's Python is unknown", "--python names an interpreter")
     if environment.machine not in OLDEST_GLIBC:
         machine = environment.machine or "an unknown machine"
         return Unavailable(f"the environment is for {machine}", f"markers are evaluated for {', '.join(OLDEST_GLIBC)}")

@@ -14,7 +14,7 @@ from wheel_checks.targets.target import this_machine
 def reinstall(inside: InstalledEnvironment, distributions: Iterable[Distribution], why: str = "") -> Fix:
     """Install the distributions again, in their very versions and nothing else."""
     chosen = list({d.folder: d for d in distributions}.values())
-    summary = why or f"Install {' and '.join(f'{d.name}=={d.version}' for d in chosen)} again."
+    summary = why or f"Reinstall {' and '.join(f'{d.name}=={d.version}' for d in chosen)}."
     if any(d.installer == "debian" for d in chosen):
         return Fix(summary, tuple(run("apt-get", "install", "--reinstall", _of_debian(d)) for d in chosen))
     if any(d.installer == "conda" for d in chosen):

@@ -113,9 +113,9 @@ def _attestations(library: Any, document: bytes) -> Iterator[tuple[Any, Any]]:
             pairs = [(library.Attestation.model_validate_json(document), None)]
     except (ValueError, TypeError, RecursionError) as error:  # pydantic's errors are ValueErrors
         reason = shortened(" ".join(str(error).split()), _LONGEST)
-        raise FormatError(f"the attestations are not in the form of PEP 740: {reason}") from error
+        raise FormatError(f"the attestations do not have the form of PEP 740: {reason}") from error
     if len(pairs) > MOST:
-        raise FormatError(f"there are {len(pairs):,} attestations", expected=f"at most {MOST}")
+        raise FormatError(f"the file has {len(pairs):,} attestations", expected=f"at most {MOST}")
     yield from pairs
 
 
@@ -136,9 +136,9 @@ def _verified(library: Any, attestation: Any, publisher: Any, file_name: str, sh
         return Attested(*who, problem=f"the trust root cannot be read: {error.strerror}", is_open=True)
     except Exception as error:  # noqa: BLE001  # hostile certificates make the libraries raise what they do not name
         reason = shortened(" ".join(str(error).split()), _LONGEST)
-        return Attested(*who, problem=f"verifying it ends with {type(error).__name__}: {reason}")
+        return Attested(*who, problem=f"verifying it fails with {type(error).__name__}: {reason}")
     if not who[1]:
-        return Attested(*who, predicate=str(predicate), problem="its certificate names no repository", is_open=True)
+        return Attested(*who, predicate=str(predicate), problem="its certificate states no repository", is_open=True)
     return Attested(*who, predicate=str(predicate))
 
 

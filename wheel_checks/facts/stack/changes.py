@@ -13,7 +13,7 @@ from wheel_checks.model import Location
 _DISTRIBUTIONS = {
     SDIST: "a source archive",
     NO_FILE: "no file",
-    DECLARED: "not looked at",
+    DECLARED: "not checked",
     WHEEL: "a wheel",
     CONDA: "a conda package",
 }
@@ -34,9 +34,7 @@ class PackageSide:
     def built_for(self) -> str:
         """Such as "CUDA 13.0", "CPU only"; what would be installed where the accelerator is unknown."""
         if not self.accelerator:
-            return (
-                _DISTRIBUTIONS.get(self.distribution, self.distribution) if self.distribution != WHEEL else "not known"
-            )
+            return _DISTRIBUTIONS.get(self.distribution, self.distribution) if self.distribution != WHEEL else "unknown"
         label = LABELS.get(self.accelerator, self.accelerator)
         return f"{label} {self.cuda}".strip() if self.accelerator == CUDA else label
 

@@ -138,7 +138,7 @@ class Refused:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.name} {self.version} is newer than {self.taken}, and was rejected: {self.reason}"
+        return f"{self.name} {self.version} is newer than {self.taken}, but was rejected: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class PreRelease:
 
     def __str__(self) -> str:
         why = f" (the final release {self.yanked} is yanked)" if self.yanked else ""
-        return f"{self.name}: uv takes the pre-release {self.version} by default, pip {self.of_pip or 'nothing'}{why}"
+        return f"{self.name}: uv selects the pre-release {self.version} by default, pip {self.of_pip or 'nothing'}{why}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def declared_by_build(build: str, version: str) -> AcceleratorFacts | Unavailabl
     """What the build string of a package of conda says: CUDA 12.9 of "cuda129_mkl_py313_h7947483_302"."""
     found = _BUILD.search(build.lower())
     if found is None:
-        return Unavailable("the build string names no accelerator")
+        return Unavailable("the build string shows no accelerator")
     return _declared(found["cuda"], found["cu"], found["rocm"], found["ro"], found["only"], f"{version} {build}")
 
 

@@ -60,7 +60,7 @@ class StackNeeds:
             )
         if self.driver:
             found.append(
-                f"needs driver {self.driver.version} or newer ({self.driver.package}: CUDA {self.driver.cuda})"
+                f"needs driver {self.driver.version} or later ({self.driver.package}: CUDA {self.driver.cuda})"
             )
         return tuple(found)
 

@@ -30,7 +30,7 @@ def variants_on_index(name: WheelName, listed: Sequence[IndexFile], place: str, 
     document = next((file for file in here if is_variants_file(file.file_name, name)), None)
     if document is None:
         file_name = f"{name.distribution}-{name.version}{VARIANTS_SUFFIX}"
-        missing = Unavailable(f"{place} lists no {file_name}")
+        missing = Unavailable(f"{place} does not list {file_name}")
         return VariantIndex(file_name, place, missing, listed=False, wheels=wheels)
     try:
         metadata, size = files.read(document)
@@ -46,7 +46,7 @@ def variants_in_folder(name: WheelName, folder: Path, files: VariantFiles) -> Va
     documents = sorted(folder.glob(f"*{VARIANTS_SUFFIX}"))
     path = next((each for each in documents if each.is_file() and is_variants_file(each.name, name)), None)
     if path is None:
-        return Unavailable(f"there is no {name.distribution}-{name.version}{VARIANTS_SUFFIX} next to the wheel")
+        return Unavailable(f"{name.distribution}-{name.version}{VARIANTS_SUFFIX} is missing next to the wheel")
     place = folder.absolute().as_uri()
     listed = [IndexFile(each.name, each.absolute().as_uri(), index=place) for each in (path, *folder.glob("*.whl"))]
     return variants_on_index(name, listed, place, files)

@@ -16,7 +16,7 @@ from wheel_checks.registry import rules_of
 rule = rules_of("distribution", Audience.INSTALLER)
 
 _SHOWN = 5
-_REINSTALL = "Install the distribution again, in the same version and without its dependencies."
+_REINSTALL = "Reinstall the distribution, in the same version and without its dependencies."
 
 
 def _label(distribution: Distribution) -> str:
@@ -25,10 +25,10 @@ def _label(distribution: Distribution) -> str:
 
 @rule(
     "WHL701",
-    "METADATA and RECORD of what is installed exist and can be read",
-    why="Without METADATA no installer knows what is there, and without RECORD none can remove it: what stays behind "
-    "is imported by the next version.",
-    example="a dist-info folder that an interrupted installation left with METADATA alone",
+    "METADATA and RECORD of each installed distribution exist and can be read",
+    why="Without METADATA an installer cannot tell what is installed, and without RECORD it cannot remove it: the "
+    "remaining files are imported by the next version.",
+    example="a dist-info folder with only METADATA, left by an interrupted installation",
     fix=_REINSTALL,
 )
 def readable(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
@@ -42,10 +42,11 @@ def readable(subject: InstalledDistribution, _: Expectations) -> Iterable[Findin
 
 @rule(
     "WHL702",
-    "every file that RECORD lists is there",
-    why="A file that was removed by hand, by another package's uninstall or by an image build that trims layers is "
-    "missed only when something loads it, often inside a library that then names another cause.",
-    example="`nvidia/cu13/lib/libcusparse.so.12` is gone: `import torch` fails with a message about libtorch_cuda.so",
+    "every file listed in RECORD exists",
+    why="A file deleted by hand, by another package's uninstall or by an image build that trims layers is missed only "
+    "when it is loaded, often by a library whose error message names another cause.",
+    example="`nvidia/cu13/lib/libcusparse.so.12` is missing: `import torch` fails with a message about "
+    "libtorch_cuda.so",
     fix=_REINSTALL,
 )
 def present(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
@@ -68,7 +69,7 @@ def _changed(subject: InstalledDistribution, wrong: Sequence[WrongFile], what: s
     if wrong:
         verb = "is" if len(wrong) == 1 else "are"
         yield Finding(
-            f"{plural(len(wrong), 'file')} of {_label(distribution)} {verb} not what was installed: {what}",
+            f"{plural(len(wrong), 'file')} of {_label(distribution)} {verb} changed since the installation: {what}",
             tuple(shown),
             reinstall(subject.inside, [distribution]),
             Location(path=wrong[0].path),
@@ -77,10 +78,10 @@ def _changed(subject: InstalledDistribution, wrong: Sequence[WrongFile], what: s
 
 @rule(
     "WHL703",
-    "installed files have the sizes that RECORD states",
-    why="A file of another size was replaced, cut off by a full disk, or overwritten by a package that has the same "
-    "path: the version that is reported is then not the code that runs.",
-    example="libnccl.so.2 of another release copied over that of nvidia-nccl-cu13 2.28.9",
+    "installed files have the sizes stated in RECORD",
+    why="A file of another size was replaced, truncated by a full disk, or overwritten by a package with the same "
+    "path: the reported version is then not the code that runs.",
+    example="libnccl.so.2 of another release copied over the one of nvidia-nccl-cu13 2.28.9",
     fix=_REINSTALL,
 )
 def sizes(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
@@ -90,9 +91,9 @@ def sizes(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL704",
-    "installed files have the hashes that RECORD states",
-    why="Only the hash shows that a file was patched in place, or damaged on disk, since it was installed.",
-    example="a line edited in site-packages while debugging, and forgotten",
+    "installed files have the hashes stated in RECORD",
+    why="Only the hash shows that a file was edited in place, or damaged on disk, after it was installed.",
+    example="a line edited in site-packages while debugging, and not reverted",
     fix=_REINSTALL,
 )
 def digests(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
@@ -102,11 +103,11 @@ def digests(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding
 
 @rule(
     "WHL705",
-    "what is installed meets the requirements of what is installed",
-    why="torch is built against exact releases of NVIDIA's libraries and of Triton. Another one that was installed "
-    "later for another package is loaded without a word, and crashes or computes wrongly.",
-    example="torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, 2.27.5 is installed",
-    fix="Install what is required, or a release of the other package that accepts what torch requires.",
+    "the requirements of every installed distribution are met",
+    why="torch is built against exact versions of NVIDIA's libraries and of Triton. Another version installed later "
+    "for another package is loaded without an error, and crashes or computes wrong results.",
+    example="torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, but 2.27.5 is installed",
+    fix="Install the required version, or a release of the other package that accepts torch's requirement.",
 )
 def requirements(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
     """Each requirement that is active in this environment is there in an accepted version; extras as others ask."""
@@ -122,4 +123,4 @@ def requirements(subject: InstalledDistribution, _: Expectations) -> Iterable[Fi
         if present is not None:
             evidence.append(Evidence("installed", _label(present), present.folder))
         fix = install(inside, wanted, distribution, f"Install {wanted}.")
-        yield Finding(f"{_label(distribution)} requires {wanted}, {state}", tuple(evidence), fix)
+        yield Finding(f"{_label(distribution)} requires {wanted}, but {state}", tuple(evidence), fix)

@@ -30,11 +30,11 @@ def _listed(inside: InstalledEnvironment, paths: Sequence[str]) -> str:
 
 @rule(
     "WHL710",
-    "each distribution has one dist-info folder in a folder of imports",
-    why="After an interrupted upgrade two folders claim the same files. Which version a tool reports is then chance, "
-    "and an uninstall removes the files of both or of neither.",
+    "each distribution has one dist-info folder in each folder on sys.path",
+    why="After an interrupted upgrade two folders claim the same files. Which version a tool reports is then "
+    "undefined, and an uninstall removes the files of both or of neither.",
     example="torch-2.10.0.dist-info next to torch-2.11.0.dist-info",
-    fix="Install the version that is meant again, after removing the folder of the other.",
+    fix="Remove the folder of the other version, then reinstall the intended one.",
 )
 def one_dist_info(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """No second one."""
@@ -46,7 +46,7 @@ def one_dist_info(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
             folders = sorted(d.dist_info for d in several)
             newest = max(several, key=lambda d: d.folder)
             others = [d.folder for d in several if d is not newest]
-            fix = reinstall(inside, [newest], f"Remove {_listed(inside, others)}, then install {name} again.")
+            fix = reinstall(inside, [newest], f"Remove {_listed(inside, others)}, then reinstall {name}.")
             fix = Fix(fix.summary, (*(run("rm", "-r", path(folder)) for folder in others), *fix.commands))
             yield Finding(
                 f"{name} has {len(several)} dist-info folders",
@@ -58,12 +58,12 @@ def one_dist_info(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
 
 @rule(
     "WHL711",
-    "no distribution hides another of the same name",
+    "no distribution shadows another one with the same name",
     Severity.WARNING,
-    why="Imports take the first folder on sys.path. A torch in the user's site-packages hides the one of the system, "
-    "while the libraries next to either are looked up next to the one that was found.",
-    example="torch 2.10.0 in ~/.local before torch 2.11.0 in /usr/local",
-    fix="Remove the one that is not meant.",
+    why="Imports use the first folder on sys.path. A torch in the user's site-packages shadows the system's one, and "
+    "libraries are searched for next to the torch that was found.",
+    example="torch 2.10.0 in ~/.local precedes torch 2.11.0 in /usr/local",
+    fix="Remove the distribution that is not intended.",
 )
 def shadowing(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """Nothing is installed in two folders of imports."""
@@ -74,9 +74,9 @@ def shadowing(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding
                 Evidence("imported", f"{first.name} {first.version}", first.folder),
                 Evidence("hidden", f"{distribution.name} {distribution.version}", distribution.folder),
             )
-            summary = f"Remove one of the two; this removes the one that is imported now, in {first.entry}."
+            summary = f"Remove one of the two; the command removes the one that is imported now, in {first.entry}."
             yield Finding(
-                f"{first.name} {first.version} hides {distribution.name} {distribution.version} of another folder",
+                f"{first.name} {first.version} shadows {distribution.name} {distribution.version} in another folder",
                 evidence,
                 Fix(summary, (uninstall(inside, first),)),
                 Location(path=distribution.folder),
@@ -85,20 +85,20 @@ def shadowing(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding
 
 @rule(
     "WHL712",
-    "no remains of an interrupted installation",
+    "no interrupted installation has left folders behind",
     Severity.WARNING,
-    why="pip renames what it replaces (torch becomes ~orch) and removes it at the end. What stays after an "
-    "interruption takes gigabytes, and makes pip warn at every start.",
+    why="pip renames what it replaces (torch becomes ~orch) and removes it at the end. Folders left by an interruption "
+    "take gigabytes of disk space, and make pip warn at every start.",
     example="~orch and ~orch-2.10.0.dist-info",
-    fix="Remove the folders whose names begin with ~.",
+    fix="Remove the folders whose names start with ~.",
 )
 def leftovers(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """No name begins with a tilde."""
     if inside.leftovers:
-        fix = Fix("Remove them.", tuple(run("rm", "-r", "--", path(name)) for name in inside.leftovers))
+        fix = Fix("Remove these folders.", tuple(run("rm", "-r", "--", path(name)) for name in inside.leftovers))
         evidence = (Evidence("entries", _listed(inside, inside.leftovers), "site-packages"),)
         yield Finding(
-            f"{len(inside.leftovers)} remains of an interrupted installation",
+            f"an interrupted installation left {len(inside.leftovers)} folders or files behind",
             evidence,
             fix,
             Location(path=inside.leftovers[0]),
@@ -107,12 +107,12 @@ def leftovers(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding
 
 @rule(
     "WHL713",
-    "no file belongs to two distributions with different content",
-    why="The one that was installed last has overwritten the file of the other, and removing either takes it from "
-    "both. NVIDIA's packages for CUDA 12 and 13 share paths (`nvidia/nccl/lib/libnccl.so.2`): with both installed one "
-    "library is there for two.",
+    "no file belongs to two distributions with different contents",
+    why="The distribution installed last has overwritten the file of the other, and removing either one deletes it for "
+    "both. NVIDIA's packages for CUDA 12 and 13 share paths (`nvidia/nccl/lib/libnccl.so.2`): with both installed, one "
+    "library serves both.",
     example="nvidia-nccl-cu12 and nvidia-nccl-cu13 both installed",
-    fix="Remove the one that nothing requires, then install the other again.",
+    fix="Remove the distribution that nothing requires, then reinstall the other.",
 )
 def shared_files(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """Paths that several RECORDs list have the same hash in all of them."""
@@ -124,9 +124,9 @@ def shared_files(inside: InstalledEnvironment, _: Expectations) -> Iterable[Find
         native = [path for path in paths if ".so" in path.rpartition("/")[2]]
         again = reinstall(inside, owners[:1])
         commands = (*(uninstall(inside, d) for d in owners[1:]), *again.commands)
-        fix = Fix(f"Keep one of them; this keeps {names[0]}.", commands)
+        fix = Fix(f"Keep one of them; the command keeps {names[0]}.", commands)
         yield Finding(
-            f"{' and '.join(names)} install {len(paths)} files of the same names with different content",
+            f"{' and '.join(names)} install {len(paths)} files with the same paths and different contents",
             (Evidence("files", _listed(inside, native or paths), "RECORD of each"),),
             fix,
             Location(path=(native or paths)[0]),
@@ -136,29 +136,29 @@ def shared_files(inside: InstalledEnvironment, _: Expectations) -> Iterable[Find
 
 @rule(
     "WHL714",
-    "every file of the accelerator's packages belongs to a distribution",
+    "every file in the accelerator packages' folders belongs to a distribution",
     Severity.WARNING,
-    why="A library that no RECORD lists was copied there by hand or left by an uninstall. The loader takes it all the "
-    "same, and no upgrade replaces it.",
+    why="A library that no RECORD lists was copied there by hand or left by an uninstall. The loader still uses it, "
+    "and no upgrade replaces it.",
     example="a libnccl.so.2.bak, or libcudnn of a release that was uninstalled, under nvidia/",
-    fix="Remove the files, or install the distribution that they belong to again.",
+    fix="Remove the files, or reinstall the distribution that they belong to.",
 )
 def unowned(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """nvidia/, torch/ and triton/ hold nothing that no RECORD lists, but for byte code."""
     if inside.unowned:
         yield Finding(
-            f"{len(inside.unowned):,} files of nvidia, torch or triton belong to no distribution",
+            f"{len(inside.unowned):,} files in the folders of nvidia, torch or triton belong to no distribution",
             (Evidence("files", _listed(inside, inside.unowned), "site-packages against every RECORD"),),
-            Fix("Remove the files that are not meant to be there."),
+            Fix("Remove the files that should not be there."),
             Location(path=inside.unowned[0]),
         )
 
 
 @rule(
     "WHL715",
-    "the installed torch is built for the accelerator that is expected, and its parts agree",
-    why="A CPU build installs, imports and computes without a word; only `torch.cuda.is_available()` says False.",
-    example="torch 2.10.0+cpu on a GH200, as the index gave it",
+    "the installed torch is built for the expected accelerator, and its parts agree",
+    why="A CPU build installs, imports and computes without a warning; only `torch.cuda.is_available()` returns False.",
+    example="torch 2.10.0+cpu on a GH200, as selected from the index",
     fix="Install a build for the accelerator: torch 2.11 or later, or one from PyTorch's own index.",
 )
 def accelerator(inside: InstalledEnvironment, expectations: Expectations) -> Iterable[Finding]:
@@ -174,7 +174,7 @@ def accelerator(inside: InstalledEnvironment, expectations: Expectations) -> Ite
         return
     platform = [option("--platform", inside.environment.machine)] * bool(inside.environment.machine)
     command = run("wheelproof", "verify", "torch>=2.11", *platform, option("--expect", str(wanted)))
-    advice = Fix("Install a build that fits; this shows what the index has:", (command,))
+    advice = Fix("Install a matching build; this lists what the index has:", (command,))
     yield from unmet(facts, wanted, advice, what="the installed torch")
 
 
@@ -192,10 +192,11 @@ def _needed_by(inside: InstalledEnvironment, needs: Sequence[Need]) -> Evidence:
 @rule(
     "WHL720",
     "the loader finds every library that the environment's libraries need",
-    why="One missing library makes the import of everything above it fail; NVIDIA's come in separate packages that the "
-    "RPATH of torch must reach.",
+    why="If one library is missing, everything that depends on it fails to import; NVIDIA's libraries come in separate "
+    "packages that the RPATH of torch must reach.",
     example="libcusparse.so.12 was deleted: libtorch_cuda.so cannot be loaded",
-    fix="Install the distribution that brings the library; install a system library with the system's package manager.",
+    fix="Install the distribution that contains the library; install a system library with the system's package "
+    "manager.",
 )
 def found_by_loader(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """Each DT_NEEDED of what imports load is found as ld.so would find it, or comes with the driver or the system."""
@@ -203,12 +204,12 @@ def found_by_loader(inside: InstalledEnvironment, _: Expectations) -> Iterable[F
     open_ones = [found for found in missing if found.elf in inside.undecided]
     if open_ones:
         sonames = summarised(sorted({found.soname for found in open_ones}), _SHOWN)
-        fix = Fix("Import the package: its source does not show whether it loads these files.")
-        message = f"files lack {sonames}, and it is not known whether an import loads them"
+        fix = Fix("Import the package to find out: its source does not show whether it loads these files.")
+        message = f"{sonames} not found, but it is unknown whether an import loads the files that need them"
         yield Finding(message, (_needed_by(inside, open_ones),), fix, undecided=True)
     missing = [found for found in missing if found.elf not in inside.undecided]
     for (soname, _by), needs in _by_library(missing).items():
-        searched = needs[0].searched or ("no folder: the file has no RPATH, and the system's libraries are not known",)
+        searched = needs[0].searched or ("no folder: the file has no RPATH, and the system's libraries are unknown",)
         evidence = (_needed_by(inside, needs), Evidence("searched", ", ".join(searched), "as ld.so does"))
         owner = _missing_owner(inside, soname)
         user = inside.owner_of(needs[0].elf)
@@ -216,12 +217,14 @@ def found_by_loader(inside: InstalledEnvironment, _: Expectations) -> Iterable[F
             fix = reinstall(inside, [owner])
         elif user is not None:
             fix = reinstall(
-                inside, [user], f"No installed distribution has {soname}. Install it, or {user.name} again."
+                inside,
+                [user],
+                f"No installed distribution contains {soname}. Install one that does, or reinstall {user.name}.",
             )
         else:
-            fix = Fix(f"Install the package that brings {soname}.")
+            fix = Fix(f"Install the package that contains {soname}.")
         yield Finding(
-            f"{soname} is not found, which {inside.relative(needs[0].elf)} needs"
+            f"{inside.relative(needs[0].elf)} needs {soname}, which is not found"
             + and_more(len(needs) - 1, before=", "),
             evidence,
             fix,
@@ -240,11 +243,11 @@ def _missing_owner(inside: InstalledEnvironment, soname: str) -> Distribution | 
 
 @rule(
     "WHL721",
-    "the libraries that the loader finds are those that the requirements mean",
-    why="A library of the right name and another release is loaded without a word: an older NCCL hangs, another cuBLAS "
-    "lacks a symbol or computes otherwise.",
-    example="libnccl.so.2 of 2.27 in the place of the 2.28.9 that torch requires, or one from LD_LIBRARY_PATH",
-    fix="Install the distribution that brings the library again; take foreign folders out of LD_LIBRARY_PATH.",
+    "the loader finds the libraries of the required versions",
+    why="A library with the right name but another version is loaded without an error: an older NCCL hangs, another "
+    "cuBLAS lacks a symbol or computes different results.",
+    example="libnccl.so.2 of 2.27 instead of the 2.28.9 that torch requires, or one from LD_LIBRARY_PATH",
+    fix="Reinstall the distribution that contains the library; remove other folders from LD_LIBRARY_PATH.",
 )
 def right_library(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """What is found was installed by the required release and is unchanged.
@@ -259,10 +262,10 @@ def right_library(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
         how, _separator, fault = needs[0].how.partition("; ")
         evidence = (_needed_by(inside, needs), Evidence("found", found, how))
         fix = (
-            _right_one(inside, owner, needs[0]) if owner else Fix(f"Take the folder of {found} out of the search path.")
+            _right_one(inside, owner, needs[0]) if owner else Fix(f"Remove the folder of {found} from the search path.")
         )
         matters = any(one.elf in used or not _is_of_cuda(inside, one.elf) for one in needs)
-        message = f"the {soname} that {inside.relative(needs[0].elf)} gets is {fault}"
+        message = f"the {soname} loaded by {inside.relative(needs[0].elf)} is {fault}"
         yield Finding(message, evidence, fix, Location(path=found), None if matters else Severity.WARNING)
 
 
@@ -285,11 +288,11 @@ def _right_one(inside: InstalledEnvironment, owner: Distribution, wrong: Need) -
 
 @rule(
     "WHL722",
-    "every library of the environment is for its machine and can be read",
-    why="The loader passes over a library for another machine, and reports it as missing; Python does not find a "
-    "module at all. A file that is cut off fails with a message about its ELF header.",
+    "every library of the environment is built for its machine and can be read",
+    why="The loader skips a library for another machine and reports it as missing; Python does not find such a module "
+    "at all. A truncated file fails with a message about its ELF header.",
     example="x86_64 wheels copied into the image for aarch64",
-    fix="Install the distribution again for this machine.",
+    fix="Reinstall the distribution for this machine.",
 )
 def right_machine(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """No extension module or needed library for another machine, no broken one."""
@@ -301,11 +304,11 @@ def right_machine(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
 
 @rule(
     "WHL723",
-    "libraries define the symbol versions that others need of them",
-    why="A library of the right name and the wrong age is found by the loader and refused by it: `version "
+    "libraries define the symbol versions that others need from them",
+    why="The loader finds a library with the right name but an older version, and rejects it: `version "
     "'GLIBCXX_3.4.32' not found`.",
-    example="an older libstdc++.so.6 of a conda environment or of the system before the one that torch was built with",
-    fix="Install the release of the library that defines them, or one of its user that needs no newer ones.",
+    example="an older libstdc++.so.6, from conda or the system, found before the one that torch was built with",
+    fix="Install a release of the library that defines them, or one of its users that does not need newer ones.",
 )
 def symbol_versions(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """Each version that a library needs is defined by the file that the loader gives it."""
@@ -321,11 +324,14 @@ def symbol_versions(inside: InstalledEnvironment, _: Expectations) -> Iterable[F
         )
         owner, user = inside.owner_of(found.by), inside.owner_of(found.elf)
         both = [d for d in (owner, user) if d is not None]
-        why = f"Install a release whose {found.soname} defines them; this installs both as they should be."
+        why = (
+            f"Install a release whose {found.soname} defines them; the command reinstalls both in the required "
+            "versions."
+        )
         fix = (
             reinstall(inside, both, why)
             if owner
-            else Fix(f"Update the system library {found.by}, or take older wheels.")
+            else Fix(f"Update the system library {found.by}, or install older wheels.")
         )
         user_name, library_name = inside.relative(found.elf), inside.relative(found.by)
         yield Finding(
@@ -335,12 +341,12 @@ def symbol_versions(inside: InstalledEnvironment, _: Expectations) -> Iterable[F
 
 @rule(
     "WHL724",
-    "every symbol that a package's libraries need is defined by what is installed, or by the system",
-    why="An extension that was built for another torch, or that was installed before torch was upgraded, is found by "
-    "the loader and refused at import time: `undefined symbol: _ZN3c105ErrorC2...`. Its libraries and those of torch "
-    "lie on this disk, so it is known without importing them.",
+    "every symbol that a package's libraries need is defined by an installed package or the system",
+    why="The loader finds an extension that was built for another torch, or installed before torch was upgraded, and "
+    "rejects it at import: `undefined symbol: _ZN3c105ErrorC2...`. Its libraries and torch's are on this disk, so this "
+    "can be checked without importing them.",
     example="libtorchtext.so needs torch::detail::class_base::class_base(...), which torch 2.13.0 does not export",
-    fix="Install the release that was built for this torch, or the torch that it was built for.",
+    fix="Install the release built for this torch, or the torch that it was built for.",
 )
 def symbols(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """No strong undefined symbol of an installed library is without a definition. As WHL526, for each package."""
@@ -349,5 +355,5 @@ def symbols(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
         return inside.relative(path), Location(path=path)
 
     for package in need(inside.symbols):
-        unread = Fix(f"Install {package.name} again: the file is damaged, or uses a format that is not known.")
+        unread = Fix(f"Reinstall {package.name}: the file is damaged, or its format is unknown.")
         yield from unresolved_symbols(package.name, package.facts, place, unread)

@@ -36,13 +36,13 @@ def _fix(subject: InstalledDistribution, gpus: Sequence[Product], code: GpuCode 
 
 @rule(
     "WHL731",
-    "what is installed has GPU code for every wanted GPU",
+    "the installed packages have GPU code for every requested GPU",
     kind="distribution",
     audience=Audience.INSTALLER,
     why="A library without code for a GPU installs and imports; the first kernel then fails with `no kernel image is "
     "available for execution on the device`, perhaps hours into a job.",
     example="`wheelproof verify --installed --gpu GB200`, and an attention library with code for sm_90a alone",
-    fix="Install a release or a build that has code for the GPU.",
+    fix="Install a release or a build with code for the GPU.",
 )
 def has_code(subject: InstalledDistribution, expectations: Expectations) -> Iterable[Finding]:
     """Every library of a distribution that decides has code that runs, one of several alternatives each."""
@@ -67,14 +67,14 @@ def has_code(subject: InstalledDistribution, expectations: Expectations) -> Iter
 
 @rule(
     "WHL732",
-    "the wanted GPUs run installed machine code, not PTX compiled at first use",
+    "the requested GPUs run installed machine code, not PTX compiled at first use",
     Severity.WARNING,
     kind="distribution",
     audience=Audience.INSTALLER,
-    why="The driver compiles PTX for every kernel at its first use: minutes of waiting, on every machine and after "
-    "every driver update; and the driver must be as new as the CUDA that made the PTX.",
+    why="The driver compiles PTX for every kernel at its first use: this takes minutes, on every host and after every "
+    "driver update; the driver must also be as new as the CUDA that generated the PTX.",
     example="compute_90 in a library without sm_100, on GB200",
-    fix="Install a build with machine code for the GPU; else keep CUDA_CACHE_PATH on a fast, lasting disk.",
+    fix="Install a build with machine code for the GPU; otherwise keep CUDA_CACHE_PATH on a fast, persistent disk.",
 )
 def native(subject: InstalledDistribution, expectations: Expectations) -> Iterable[Finding]:
     """No library runs on a wanted GPU only by compiling PTX."""
@@ -82,49 +82,49 @@ def native(subject: InstalledDistribution, expectations: Expectations) -> Iterab
     if subject.distribution.shadowed_by:
         return
     fix = Fix(
-        "Install a build with machine code for it; else make sure that the driver is as new as the CUDA of the "
-        "library, and that CUDA_CACHE_PATH is a lasting folder."
+        "Install a build with machine code for it; otherwise make sure that the driver is as new as the CUDA of the "
+        "library, and that CUDA_CACHE_PATH is a persistent folder."
     )
     yield from only_compiled(facts, wanted, fix, lambda member: _place(subject, member))
 
 
 @rule(
     "WHL733",
-    "the wanted GPUs are found in machines of the environment's kind",
+    "the requested GPUs exist in machines of the environment's CPU architecture",
     Severity.WARNING,
     kind="environment",
     audience=Audience.INSTALLER,
-    why="A GPU comes with a CPU: GB200 with aarch64, T4 with x86_64. What an environment for the other CPU has for the "
-    "GPU says nothing about the one that will run there.",
-    example="`--gpu T4` for an aarch64 environment: the GPU of that kind next to an aarch64 CPU is T4G",
-    fix="Judge the environment of the GPU's own machine, or name the GPU that is meant.",
+    why="A GPU is paired with a CPU: GB200 with aarch64, T4 with x86_64. The GPU code in an environment for the other "
+    "CPU says nothing about the environment that will run there.",
+    example="`--gpu T4` for an aarch64 environment: the equivalent GPU with an aarch64 CPU is T4G",
+    fix="Check the environment on the GPU's own machine, or name the intended GPU.",
 )
 def same_machine(inside: InstalledEnvironment, expectations: Expectations) -> Iterable[Finding]:
     """The CPU that each wanted GPU is usually found with is that of the environment."""
     wanted, environment = wanted_gpus(expectations), inside.environment
-    machine = environment.machine or need(Unavailable("nothing says for which machine the environment is"))
+    machine = environment.machine or need(Unavailable("the environment's machine is unknown"))
 
     def fix(gpu: Product, twin: str) -> Fix:
         if not twin:
-            return Fix(f"Judge the environment of the {gpu.machine} machine with that GPU.")
+            return Fix(f"Check the environment of the {gpu.machine} machine with that GPU.")
         root = [] if environment.tree.is_this_machine else [option("--root", environment.tree.root)]
         where = (option("--python", environment.path), *root)
         command = run("wheelproof", "verify", "--installed", *where, option("--gpu", twin))
-        return Fix(f"Judge the environment of the {gpu.machine} machine with that GPU, or name {twin}:", (command,))
+        return Fix(f"Check the environment of the {gpu.machine} machine with that GPU, or name {twin}:", (command,))
 
     yield from beside_other_cpus(wanted, machine, "the environment", fix)
 
 
 @rule(
     "WHL734",
-    "libraries that belong to no distribution have GPU code for the wanted GPUs too",
+    "libraries that belong to no distribution also have GPU code for the requested GPUs",
     Severity.WARNING,
     kind="environment",
     audience=Audience.INSTALLER,
-    why="What was built in place, installed editable or copied there is loaded like everything else, and was often "
-    "compiled for the one GPU of the machine that built it.",
-    example="a development build of kernels for sm_90a, in a folder of sources that an editable install refers to",
-    fix="Build it again with TORCH_CUDA_ARCH_LIST naming the GPU.",
+    why="Libraries built in place, installed editable or copied there are loaded like all others, and were often "
+    "compiled only for the GPU of the machine that built them.",
+    example="a development build of kernels for sm_90a, in the source folder of an editable install",
+    fix="Rebuild it with TORCH_CUDA_ARCH_LIST set to the GPU.",
 )
 def unowned(inside: InstalledEnvironment, expectations: Expectations) -> Iterable[Finding]:
     """Each library that no RECORD lists has code that runs, when it has GPU code."""
@@ -132,7 +132,7 @@ def unowned(inside: InstalledEnvironment, expectations: Expectations) -> Iterabl
 
     def fix(gpus: Sequence[Product], _: GpuCode) -> Fix:
         architectures = ";".join(dict.fromkeys(gpu.capability for gpu in gpus))
-        return Fix(f"Build it again with TORCH_CUDA_ARCH_LIST='{architectures}', or remove it.")
+        return Fix(f"Rebuild it with TORCH_CUDA_ARCH_LIST='{architectures}', or remove it.")
 
     known = code[""].known if "" in code else ()
     paths = {inside.relative(path): path for path, _ in known}

@@ -18,7 +18,7 @@ from wheel_checks.registry import rules_of
 
 rule = rules_of("environment", Audience.INSTALLER)
 _LONGEST = 160  # characters of a line that a message shows
-_LOOK = Fix("Read the code before anything is started in the environment; remove the file if it is not meant.")
+_LOOK = Fix("Read the code before starting anything in the environment; remove the file if it should not be there.")
 
 
 @rule(
@@ -26,16 +26,16 @@ _LOOK = Fix("Read the code before anything is started in the environment; remove
     "no unknown code runs whenever the environment's Python starts",
     Severity.WARNING,
     why="Python executes the lines of .pth files that begin with `import` in every process of the environment, also in "
-    "pip. A wheel that brings them is SEC001; others are written by what a package runs, or by the administrator of "
-    "the machine, who alone knows whether they are meant: so this is never an error.",
+    "pip. SEC001 judges those that a wheel contains; others are written by a package when it runs, or by the host's "
+    "administrator, who alone knows whether they are intended: so this is never an error.",
     example="`import os, base64; exec(base64.b64decode('...'))` in site-packages/init.pth, which no RECORD lists",
-    fix="Remove the file if it is not meant.",
+    fix="Remove the file if it should not be there.",
 )
 def startup_code(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """Each line of code is one that is known of its distribution, of an editable install or of virtualenv."""
     startup = need(inside.startup)
     for path, reason in startup.unread:
-        yield Finding(f"whether {inside.relative(path)} runs code is not known: {reason}", fix=_LOOK, undecided=True)
+        yield Finding(f"not known whether {inside.relative(path)} runs code: {reason}", fix=_LOOK, undecided=True)
     for file in startup.files:
         name, owner = posixpath.basename(file.member), inside.owner_of(file.member)
         project = owner.name if owner else ""
@@ -48,18 +48,18 @@ def startup_code(inside: InstalledEnvironment, _: Expectations) -> Iterable[Find
             message = f"{name} of {project or 'no distribution'} runs code whenever Python starts"
             yield Finding(message, tuple(evidence), _LOOK, Location(path=file.member, line=line.number))
     for path in startup.customize:
-        message = f"{posixpath.basename(path)} runs whenever Python starts, in place of the machine's own"
+        message = f"{posixpath.basename(path)} runs whenever Python starts, instead of the host's own"
         yield Finding(message, fix=_LOOK, location=Location(path=path))
 
 
 @rule(
     "SEC014",
-    "pip, uv and the interpreters of a virtual environment are what their names say",
+    "pip, uv and the interpreters of a virtual environment are the programs that their names promise",
     Severity.WARNING,
-    why="These come first on PATH in an active environment: what stands in their place sees and changes every "
-    "installation. RECORD does not show it, since whoever replaces a file can write its hash there.",
+    why="They come first on PATH in an active environment: a program in their place sees and changes every "
+    "installation. RECORD does not reveal it, since whoever replaces a file can also write its hash there.",
     example="bin/pip that calls another program; bin/uv that is a script and belongs to no distribution",
-    fix="Install pip or uv again; `wheelproof pins guard --check` judges front programs of a guard.",
+    fix="Reinstall pip or uv; `wheelproof pins guard --check` checks a guard's replacements of them.",
 )
 def programs(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """Scripts of installers call their own package and do nothing else; interpreters and uv are native programs.
@@ -73,7 +73,7 @@ def programs(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]
         what = f"calls {program.module}" if program.module else "is a script that no installer writes"
         what = f"is a native program ({program.native})" if program.native else what
         evidence = (Evidence("the name of", ", ".join(program.projects) or f"a {program.kind}"),)
-        again = Fix(f"Find out what wrote it, then install {program.projects[0] if program.projects else name} again.")
+        again = Fix(f"Find out what wrote it, then reinstall {program.projects[0] if program.projects else name}.")
         message = f"bin/{name} of {owner.name if owner else 'no distribution'} {what}"
         yield Finding(message, evidence, again, Location(path=program.path))
 

@@ -14,40 +14,40 @@ rule = rules_of("file-provenance")
 
 @rule(
     "WHL421",
-    "attestations of the file are offered",
-    why="An attestation (PEP 740) is a signed statement of who published these very bytes: which repository, by which "
-    "workflow. Without one, whoever has a token of the project, or of the index, can replace what you expect.",
-    example="a wheel of which the index names no provenance, under `wheelproof release --require-attestations`",
-    fix="Publish from a workflow as a trusted publisher, with attestations. A local file is judged by those that lie "
-    "by it: demo-1.0-py3-none-any.whl.publish.attestation.",
+    "the index or the folder has attestations of the file",
+    why="An attestation (PEP 740) is a signed statement of who published exactly these bytes: which repository, by "
+    "which workflow. Without one, anyone with a token of the project, or of the index, can replace the file.",
+    example="a wheel for which the index lists no provenance, under `wheelproof release --require-attestations`",
+    fix="Publish from a workflow as a trusted publisher, with attestations. A local file uses the attestations next to "
+    "it: demo-1.0-py3-none-any.whl.publish.attestation.",
 )
 def offered(provenance: FileProvenance, _: Expectations) -> Iterable[Finding]:
     """The index names a provenance object, or one lies by the file; undecided where it cannot be read."""
     found = provenance.attestations
-    fix = Fix("Publish as a trusted publisher, with attestations; who installs the file can ask the project to.")
+    fix = Fix("Publish as a trusted publisher, with attestations; users of the file can ask the project for that.")
     if isinstance(found, Unavailable):
         hint = Fix(found.hint) if found.hint else None
-        yield Finding(f"where the file comes from is not proven: {found.reason}", fix=hint, undecided=True)
+        yield Finding(f"the origin of the file is not proven: {found.reason}", fix=hint, undecided=True)
     elif not found and provenance.is_required:
-        yield Finding("no attestation of the file is offered", fix=fix)
+        yield Finding("the file has no attestation", fix=fix)
     elif not found:
-        message = "where the file comes from is not proven: no attestation of it is offered"
+        message = "the origin of the file is not proven: it has no attestation"
         yield Finding(message, fix=fix, undecided=True)
 
 
 @rule(
     "WHL422",
-    "every attestation holds for the bytes that were read",
-    why="The signature, the certificate of the publisher, the entry in the public log and the hash of the file are "
-    "checked. Where one of these fails, the file is not what was published, or the statement was made up.",
-    example="a wheel of which one byte was changed after it was attested",
-    fix="Do not use the file before you know why; ask the project which hash the file has.",
+    "every attestation is valid for the bytes that were read",
+    why="The signature, the publisher's certificate, the entry in the public log and the hash of the file are checked. "
+    "If one of these fails, the file is not the published one, or the statement is forged.",
+    example="a wheel in which one byte was changed after it was attested",
+    fix="Do not use the file before you know the reason; ask the project for the file's hash.",
 )
 def holding(provenance: FileProvenance, _: Expectations) -> Iterable[Finding]:
     """Each verifies, for its publisher and for the sha256 of the whole file."""
     found = need(provenance.attestations)
     if not found:
-        need(Unavailable("no attestation of the file is offered"))
+        need(Unavailable("the file has no attestation"))
     for attested in found:
         if not attested.problem:
             continue
@@ -56,9 +56,9 @@ def holding(provenance: FileProvenance, _: Expectations) -> Iterable[Finding]:
             Evidence("sha256 of the file", provenance.sha256, "every byte"),
         )
         if attested.is_open:
-            newer = Fix("A newer pypi-attestations may know the authority: pip install -U pypi-attestations")
+            newer = Fix("A newer pypi-attestations may support the authority: pip install -U pypi-attestations")
             message = f"the attestation of {attested.who} is not proven: {attested.problem}"
             yield Finding(message, evidence, newer, undecided=True)
         else:
-            fix = Fix("Do not use the file before you know why it differs from what was published.")
-            yield Finding(f"the attestation of {attested.who} does not hold: {attested.problem}", evidence, fix)
+            fix = Fix("Do not use the file before you know why it differs from the published one.")
+            yield Finding(f"the attestation of {attested.who} is invalid: {attested.problem}", evidence, fix)

@@ -27,37 +27,37 @@ def _both(item: Compared) -> tuple[Evidence, ...]:
 
 @rule(
     "WHL411",
-    "the file behind a recorded name is the one that was judged",
-    why="What was judged is not what is installed when someone replaces the file: an upload over an old one, a mirror "
-    "that was tampered with, a rebuilt wheel of the same version.",
-    example="a wheel with sha256=9f3a... in the record and sha256=1c22... on the index today",
-    fix="Find out why the file changed, judge it again, and write a new record.",
+    "the file behind a recorded name is the file that was checked",
+    why="The installed file is not the checked one if it was replaced: by an upload over an old file, a mirror that "
+    "was tampered with, or a rebuilt wheel of the same version.",
+    example="a wheel with sha256=9f3a... in the record but sha256=1c22... on the index today",
+    fix="Find out why the file changed, check it again, and write a new record.",
 )
 def unchanged(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
     """Equal hashes. Undecided without a strong hash, or a strong validator of one address, on both sides."""
-    fix = Fix("Find out why it changed before you install it. Judge it again, and write a new record.")
+    fix = Fix("Find out why it changed before you install it. Check it again, and write a new record.")
     for item in comparison.compared:
         if item.sameness is Sameness.CHANGED:
-            yield Finding(f"{abbreviated(item.now.name, 200)} is another file: {item.why}", _both(item), fix)
+            yield Finding(f"{abbreviated(item.now.name, 200)} is a different file: {item.why}", _both(item), fix)
         elif item.sameness is Sameness.UNKNOWN and item.moved:
-            message = f"{abbreviated(item.now.name, 200)} comes from another index, and {item.why}"
+            message = f"{abbreviated(item.now.name, 200)} comes from another index: {item.why}"
             yield Finding(message, (*_both(item), *_indexes(item)), fix)
         elif item.sameness is Sameness.UNKNOWN:
-            full = Fix("Make the record, and compare with it, with --depth full: it reads every byte.")
-            message = f"whether {abbreviated(item.now.name, 200)} is the same file is not known: {item.why}"
+            full = Fix("Write the record, and compare with it, with --depth full, which reads every byte.")
+            message = f"not known whether {abbreviated(item.now.name, 200)} is the same file: {item.why}"
             yield Finding(message, _both(item), full, undecided=True)
     if not comparison.compared:
-        message = "none of the files of this run is in the record, so that nothing could be compared"
-        yield Finding(message, fix=Fix("Name the record of the same command."), undecided=True)
+        message = "the record contains no file of this run, so nothing was compared"
+        yield Finding(message, fix=Fix("Use the record of the same command."), undecided=True)
 
 
 @rule(
     "WHL412",
-    "every recorded file is still what is taken",
-    why="A name that resolves to another file than yesterday brings code that was never judged: a release was deleted, "
-    "yanked or added, or another index answers.",
-    example="torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl in the record, torch-2.12.0 taken today",
-    fix="Name the versions that were judged, or judge what is taken now and write a new record.",
+    "every recorded file is still selected",
+    why="A name that now resolves to another file installs code that was never checked: a release was deleted, yanked "
+    "or added, or another index responds.",
+    example="torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl in the record, but torch-2.12.0 selected today",
+    fix="Pin the versions that were checked, or check the selected ones now and write a new record.",
 )
 def gone(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
     """The run meets every name of the record. Undecided where a target of the run could not be read."""
@@ -69,33 +69,33 @@ def gone(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
         evidence += (Evidence("not in the record", summarised(taken, _SHOWN, grouping="")),)
     asked = comparison.record.asked
     words = [*asked.targets, *(f"--platform {p}" for p in asked.platforms), *(f"--python {p}" for p in asked.pythons)]
-    evidence += (Evidence("the record is of", abbreviated(" ".join(words), 200) or "a run that does not say"),)
+    evidence += (Evidence("the record is of", abbreviated(" ".join(words), 200) or "a run without target options"),)
     listed = summarised(names, 3, grouping="")
     if comparison.is_complete:
         fix = Fix(
-            "Name the versions that were judged, or judge what is taken now and write a new record. A record is "
-            "compared with a run of the same targets."
+            "Pin the versions that were checked, or check the selected ones now and write a new record. Compare a "
+            "record with a run for the same targets."
         )
-        yield Finding(f"no longer taken: {listed}", evidence, fix)
+        yield Finding(f"no longer selected: {listed}", evidence, fix)
     else:
-        yield Finding(f"not met, and not every target could be read: {listed}", evidence, undecided=True)
+        yield Finding(f"not selected, but not every target could be read: {listed}", evidence, undecided=True)
 
 
 @rule(
     "WHL413",
-    "every recorded file comes from the index that it came from",
+    "every recorded file comes from the recorded index",
     Severity.WARNING,
-    why="The bytes are the same, but another place gives them: a mirror, or an index that was put before the other. It "
-    "decides about the next release.",
+    why="The bytes are the same, but another source serves them: a mirror, or an index placed before the other. That "
+    "source also decides about the next release.",
     example="an `--extra-index-url` that lists the same file",
-    fix="Ask the index of the record, or write a new record.",
+    fix="Use the index of the record, or write a new record.",
 )
 def moved(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
     """The addresses of the indexes are equal, for files that are the same."""
     for item in comparison.compared:
         if item.moved and item.sameness is Sameness.SAME:
-            message = f"{abbreviated(item.now.name, 200)}, the same file, comes from another index"
-            yield Finding(message, _indexes(item), Fix("Ask the index of the record, or write a new record."))
+            message = f"{abbreviated(item.now.name, 200)} is unchanged, but comes from another index"
+            yield Finding(message, _indexes(item), Fix("Use the index of the record, or write a new record."))
 
 
 def _indexes(item: Compared) -> tuple[Evidence, ...]:
@@ -109,14 +109,14 @@ def _indexes(item: Compared) -> tuple[Evidence, ...]:
     "WHL414",
     "every file of the run is in the record",
     Severity.NOTE,
-    why="What is not in the record was not judged when it was made. This run has judged it.",
+    why="A file that is not in the record was not checked when it was written. This run has checked it.",
     example="a new wheel in the folder",
-    fix="Write a new record when the new files are meant.",
+    fix="Write a new record if the new files are intended.",
 )
 def new(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
     """No name is new."""
     if comparison.new:
         names = [abbreviated(file.name, 200) for file in comparison.new]
         evidence = tuple(_of(file, abbreviated(file.name)) for file in comparison.new[:_SHOWN])
-        fix = Fix("Write a new record when they are meant.")
+        fix = Fix("Write a new record if they are intended.")
         yield Finding(f"not in the record: {summarised(names, 3, grouping='')}", evidence, fix)

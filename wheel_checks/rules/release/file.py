@@ -24,27 +24,27 @@ def _platforms(subject: FileInRelease) -> list[ExpectedPlatform]:
 
 @rule(
     "REL102",
-    "the file is expected in the release",
-    why="What is uploaded by mistake cannot be replaced: an index never takes the same file name twice. A file for a "
-    "Python or platform without tests is installed all the same.",
-    example="a `linux_x86_64` wheel, which was not repaired yet, among the `manylinux` ones",
-    fix="Take the file out of the release, or add its platform, Python or build tag to the expectation.",
+    "the expectation includes the file",
+    why="A file uploaded by mistake cannot be replaced: an index never accepts the same file name twice. A file for an "
+    "untested Python or platform is installed all the same.",
+    example="a `linux_x86_64` wheel that was not repaired, among the `manylinux` ones",
+    fix="Remove the file from the release, or add its platform, Python or build tag to the expectation.",
 )
 def unexpected(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
     """It is of the project, and fills a cell with an allowed build tag, or is the expected source archive."""
     if reason := _misfit(subject):
-        fix = Fix("Take the file out of the release, or change the expectation.")
+        fix = Fix("Remove the file from the release, or change the expectation.")
         yield Finding(f"the file is not expected: {reason}", (Evidence("file", subject.file.file_name),), fix)
 
 
 def _misfit(subject: FileInRelease) -> str:
     file, expected = subject.file, subject.release.expectation
     if not is_file_of(file.file_name, expected.project):
-        return f"it is no file of {expected.project}"
+        return f"it is not a file of {expected.project}"
     if file.version is not None and not file.own:
         return ""  # of another version, about which REL109 has its say
     if not file.is_wheel:
-        return "" if expected.sdist else "no source archive is"
+        return "" if expected.sdist else "no source archive is expected"
     return _misplaced(subject)
 
 
@@ -69,38 +69,38 @@ def _misplaced(subject: FileInRelease) -> str:
 
 @rule(
     "REL103",
-    "the wheel has the accelerator that its platform is to have",
-    why="A CPU build among CUDA builds has the same name, size aside, and the same METADATA: it goes unnoticed until "
-    "users find no GPU.",
+    "the wheel has the accelerator expected for its platform",
+    why="A CPU build among CUDA builds has the same name and the same METADATA, and differs only in size: it is not "
+    "noticed until users find no GPU.",
     example="torch 2.10.0, whose seven aarch64 wheels are CPU only, where CUDA is expected on both architectures",
-    fix="Build the wheels of that platform with the accelerator, or expect what they are.",
+    fix="Build the wheels of that platform with the accelerator, or change the expectation.",
 )
 def accelerator(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
     """What the wheel shows is what every platform that it serves expects."""
     demands = {p.accelerator: p.name for p in reversed(_platforms(subject)) if p.accelerator is not None}
     if not demands:
-        need(Unavailable("the expectation names no accelerator for it"))
+        need(Unavailable("the expectation states no accelerator for it"))
     found = need(subject.file.accelerator)
     for demand, platform in demands.items():
-        fix = Fix(f"Build it for {demand.accelerator}, or change what the expectation has for {platform}.")
+        fix = Fix(f"Build it for {demand.accelerator}, or change the expectation for {platform}.")
         yield from unmet(found, demand, fix)
 
 
 @rule(
     "REL104",
-    "the file is as large as its platform allows, and as its siblings",
-    why="Indexes refuse a file above the project's limit at the very end of an upload, with the rest of the release "
-    "already out. A file much smaller than its siblings lacks a library, a much larger one has debug symbols.",
+    "the file is within its platform's size limit, and similar in size to its siblings",
+    why="An index rejects a file above the project's limit at the very end of an upload, when the rest of the release "
+    "is already public. A file much smaller than its siblings lacks a library, a much larger one contains debug "
+    "symbols.",
     example="a wheel of 1.2 GB where `max-size` is 1GB",
-    fix="Compress the fat binaries or drop old architectures; build an outlier again, and compare with `wheelproof "
-    "diff`.",
+    fix="Compress the fat binaries or drop old architectures; rebuild an outlier, and compare with `wheelproof diff`.",
 )
 def size(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
     """At most ``max-size`` of its platform, and (a warning) within ``size-outlier`` of the platform's median."""
     actual, platforms = subject.file.size, _platforms(subject)
     bound = subject.release.expectation.size_outlier
     if actual is None:
-        need(Unavailable("the size of the file is not known"))
+        need(Unavailable("the size of the file is unknown"))
         return
     if bound is None and all(platform.max_size is None for platform in platforms):
         need(Unavailable("the expectation has neither max-size nor size-outlier for it"))
@@ -110,7 +110,7 @@ def size(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
                 Evidence("size", f"{actual:,} bytes"),
                 Evidence("max-size", f"{platform.max_size:,} bytes", platform.name),
             )
-            fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to other packages.")
+            fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to separate packages.")
             yield Finding(f"the file is larger than {platform.name} allows", evidence, fix)
         usual = subject.release.median_sizes.get(platform.name)
         if bound is None or not usual:
@@ -127,19 +127,20 @@ def size(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "REL105",
-    "all places state the same hash and size of the file",
-    why="A file on the index that is not the one that was tested was replaced, cut off or mixed up on the way.",
+    "all sources state the same hash and size of the file",
+    why="If the index's file is not the one that was tested, it was replaced, truncated or mixed up on the way.",
     example="a sha256 on the staging index that differs from that of the file in `dist`",
-    fix="Upload the file that was tested. On most indexes a file name is spent: raise the build tag or the version.",
+    fix="Upload the file that was tested. On most indexes a file name cannot be reused: increase the build tag or the "
+    "version.",
 )
 def hashes(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
     """Disk, indexes and the list of hashes agree, as far as they state them; with a list, the file is in it."""
     file, listed = subject.file, subject.release.expectation.hashes
-    fix = Fix("Find out which one was tested, and publish that.")
+    fix = Fix("Find out which one was tested, and publish that one.")
     if listed and file.own and file.file_name not in listed:
         yield Finding("the file is not in the list of hashes", (Evidence("listed", f"{len(listed)} files"),), fix)
     elif len(file.digests) < 2 and len(file.sizes) < 2:
-        need(Unavailable("only one place states hash and size", "give the folder and the index, or [hashes]"))
+        need(Unavailable("only one source states hash and size", "give the folder and the index, or [hashes]"))
     for word, stated, unit in (("sha256", file.digests, ""), ("size", file.sizes, " bytes")):
         if len({value for _, value in stated}) > 1:
             places = " and ".join(item.who for item in _first_two(stated))
@@ -159,7 +160,7 @@ def _first_two(stated: Iterable[Told]) -> tuple[Told, Told]:
 @rule(
     "REL106",
     "no file of the release is yanked",
-    why="Installers pass over a yanked file: its cell of the matrix is empty for everybody who has no exact pin.",
+    why="Installers skip a yanked file: users without an exact pin find no file for its platform and Python.",
     example="one wheel of a staged release with `data-yanked`",
     fix="Restore the file on the index, or publish another build; `yanked = true` allows it.",
 )

@@ -37,15 +37,15 @@ def _pair(pair: Difference) -> tuple[str, str]:
     """
     a, b = pair.a, pair.b
     if a.project != b.project:
-        need(Unavailable(f"{a.project} and {b.project} are different projects: parity is not asked of them"))
+        need(Unavailable(f"{a.project} and {b.project} are different projects: parity does not apply"))
     need(a.name)
     need(b.name)
     (public_a, local_a), (public_b, local_b) = (_versions(side) for side in (a, b))
     if public_a != public_b or (local_a and local_b and local_a != local_b):
-        need(Unavailable(f"{a.version} and {b.version} are different releases: parity is asked of one release"))
+        need(Unavailable(f"{a.version} and {b.version} are different releases: parity applies within one release"))
     if a.variant != b.variant:
         labels = " and ".join(f"variant {side.variant}" if side.variant else "no variant" for side in (a, b))
-        need(Unavailable(f"{labels} differ on purpose: parity is asked of one variant"))
+        need(Unavailable(f"{labels} differ on purpose: parity applies within one variant"))
     return name_sides(a, b)
 
 
@@ -73,10 +73,10 @@ def _listed(label: str, names: Sequence[str], source: str = "central directory")
 @pair_rule(
     "REL201",
     "the wheels of a release have the same accelerator",
-    why="The same requirement then gives CUDA on one architecture and a CPU build on the other: it installs, imports, "
-    "and finds no GPU.",
+    why="With different accelerators the same requirement installs CUDA on one architecture and a CPU build on the "
+    "other, which imports but finds no GPU.",
     example="torch 2.10.0: CUDA 12.8 for x86_64, CPU only for aarch64",
-    fix="Build and publish the missing variant before the release is announced, or name its index in the notes.",
+    fix="Build and publish the missing variant before announcing the release, or name its index in the notes.",
 )
 def accelerator_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     """The same accelerator, and the same version of it where both are known."""
@@ -89,7 +89,7 @@ def accelerator_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
             yield Finding(f"not proven that both are {a.label}: {a.unread or b.unread}", evidence, undecided=True)
         return
     fix = Fix(f"Publish for both what {side_a if b.accelerator not in GPU else side_b} has.")
-    message = f"{side_a} is {a.label}, {side_b} is {b.label}"
+    message = f"{side_a} is {a.label}, but {side_b} is {b.label}"
     yield Finding(message if proven else f"not proven: {message}", evidence, fix, undecided=not proven)
 
 
@@ -101,9 +101,9 @@ def _signals(side: str, facts: AcceleratorFacts) -> Iterable[Evidence]:
     "REL202",
     "the wheels of a release have the same Python files",
     Severity.WARNING,
-    why="A module that only one architecture has is an ImportError on the other, in code that was not tested there. "
-    "From a tenth of the files on it is an error: a part of the build did not run.",
-    example="torch/_vendor/ in the wheel for x86_64 alone",
+    why="A module that only one architecture has causes an ImportError on the other, in code that was not tested "
+    "there. If at least a tenth of the files is missing it is an error: part of the build did not run.",
+    example="torch/_vendor/ only in the wheel for x86_64",
     fix="Build both from the same sources with the same options.",
 )
 def python_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
@@ -126,16 +126,16 @@ def python_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     "REL203",
     "the wheels of a release have the same native libraries",
     Severity.WARNING,
-    why="A library that one side lacks is a feature that it lacks, or a build option that was off. Maths libraries "
-    "made for one CPU architecture (NVPL, Arm Compute Library, MKL) are expected there and say nothing.",
-    example="libtorch_nvshmem.so in the wheel for x86_64 alone",
-    fix="Switch the option on in both builds, or say in the release notes what is missing where.",
+    why="A library that is missing on one side is a missing feature, or a build option that was off. Maths libraries "
+    "for one CPU architecture (NVPL, Arm Compute Library, MKL) are expected there and are not reported.",
+    example="libtorch_nvshmem.so only in the wheel for x86_64",
+    fix="Enable the option in both builds, or state in the release notes what is missing where.",
 )
 def library_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     """No library is on one side alone, but those made for that architecture."""
     side_a, side_b = _alike_pair(pair)
     files = need(pair.members)[Kind.NATIVE]
-    fix = Fix("Switch the option on in both builds, or say in the release notes what is missing.")
+    fix = Fix("Enable the option in both builds, or state in the release notes what is missing.")
     lone_a = [name for name in files.only_a if not expected_library(name, pair.a, pair.b)]
     lone_b = [name for name in files.only_b if not expected_library(name, pair.b, pair.a)]
     for side, other, lone in ((side_a, side_b, lone_a), (side_b, side_a, lone_b)):
@@ -148,9 +148,9 @@ def library_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     "REL204",
     "the wheels of a release state the same requirements",
     Severity.WARNING,
-    why="Resolvers read the METADATA of one wheel and take it for that of the release: a lock made on x86_64 then "
-    "lacks what only the aarch64 wheel demands. What is to differ belongs under a marker, in all of them.",
-    example="`Requires-Dist: nvidia-nccl-cu13==2.28.9` in the wheel for x86_64, and nothing like it for aarch64",
+    why="Resolvers read the METADATA of one wheel and apply it to the whole release: a lock made on x86_64 then lacks "
+    "what only the aarch64 wheel requires. Requirements that differ need a marker, in all wheels.",
+    example="`Requires-Dist: nvidia-nccl-cu13==2.28.9` in the wheel for x86_64, but not in the one for aarch64",
     fix="Write the union of the requirements into every wheel, with `platform_machine` and `python_version` markers.",
 )
 def requirement_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
@@ -164,7 +164,7 @@ def requirement_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
             )
             for item in found[:_SHOWN]
         )
-        fix = Fix("Write the same requirements into both, with markers for what differs.")
+        fix = Fix("Write the same requirements into both, with markers for the differences.")
         yield Finding(
             f"{plural(len(found), 'requirement')} differ{'s' * (len(found) == 1)} without a marker", evidence, fix
         )
@@ -172,21 +172,21 @@ def requirement_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
 
 @pair_rule(
     "REL205",
-    "a library with GPU code on one side has some on the other",
+    "a library with GPU code on one side also has GPU code on the other",
     Severity.WARNING,
-    why="A kernel that was not compiled is missed only when it is called: at run time, on a GPU, by a user.",
+    why="A kernel that was not compiled is noticed only when it is called: at run time, on a GPU, by a user.",
     example="libtorch_cuda_linalg.so of torch 2.11.0: five targets for x86_64, no GPU code for aarch64",
-    fix="Look for the build option that leaves the kernels out on this architecture.",
+    fix="Find the build option that excludes the kernels on this architecture.",
 )
 def gpu_code_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     """No library has GPU code for one architecture of the CPU, and none at all for another."""
     side_a, side_b = _alike_pair(pair)
-    fix = Fix("Look for the build option that leaves the kernels out on this architecture.")
+    fix = Fix("Find the build option that excludes the kernels on this architecture.")
     found = []
     for code in need(pair.gpu_code).differences:
         if not code.a or not code.b:
             has, lacks, labels = (side_a, side_b, code.a) if code.a else (side_b, side_a, code.b)
-            message = f"{code.name} has no GPU code for {lacks}, and for {has} {plural(len(labels), 'target')}"
+            message = f"{code.name} has no GPU code for {lacks}, but code for {plural(len(labels), 'target')} for {has}"
             found.append(Finding(message, (Evidence(has, " ".join(labels), f"GPU code, {code.certainty}"),), fix))
     return found or _nothing(pair.gpu_code_unread, "GPU code")
 
@@ -195,10 +195,10 @@ def gpu_code_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     "REL206",
     "the wheels of a release and their libraries are of similar size",
     Severity.WARNING,
-    why="A library of a fraction of the size lacks code, and one of twice the size holds debug symbols or code for "
-    "twice the GPUs.",
+    why="A library of a fraction of the size lacks code, and one of twice the size contains debug symbols or code for "
+    "twice as many GPUs.",
     example="libtorch_cuda_linalg.so of torch 2.11.0: 53.5 MB for x86_64, 0.8 MB for aarch64",
-    fix="Compare the build options, and strip what is not needed.",
+    fix="Compare the build options, and strip unneeded symbols and code.",
 )
 def size_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     """No size differs by a factor of two and a mebibyte or more."""
@@ -209,17 +209,17 @@ def size_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
             larger, smaller = (side_a, side_b) if a > b else (side_b, side_a)
             message = f"{name} is {max(a, b) / max(1, min(a, b)):,.1f} times as large for {larger} as for {smaller}"
             evidence = (Evidence(side_a, f"{a:,} bytes"), Evidence(side_b, f"{b:,} bytes"))
-            yield Finding(message, evidence, Fix("Compare the build options, and strip what is not needed."))
+            yield Finding(message, evidence, Fix("Compare the build options, and strip unneeded symbols and code."))
 
 
 @pair_rule(
     "REL207",
-    "the libraries of a release need the same libraries",
+    "the libraries of a release need the same libraries on both sides",
     Severity.WARNING,
-    why="A library that is needed on one side alone is one more that must be there, or one that should have been "
-    "loaded and is not. The loader, libraries of the system, and maths libraries made for one CPU say nothing.",
-    example="libtorch_global_deps.so of torch 2.11.0, which loads libgomp.so.1 first for x86_64 and not for aarch64",
-    fix="Link both with the same libraries, and the same --as-needed.",
+    why="A library that only one side needs is an additional requirement, or one that the other side fails to load. "
+    "The loader, system libraries and maths libraries for one CPU are not reported.",
+    example="libtorch_global_deps.so of torch 2.11.0, which loads libgomp.so.1 first for x86_64 but not for aarch64",
+    fix="Link both with the same libraries, and with the same --as-needed setting.",
 )
 def needed_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     """What is needed for certain on one side alone is the system's, or made for that architecture."""
@@ -239,8 +239,8 @@ def needed_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     if not evidence:
         return _nothing(unsure, "dynamic section")
     libraries = f"{needing:,} libraries need" if needing > 1 else "one library needs"
-    message = f"{libraries} what the other side's does not: {', '.join(list(sonames)[:_SHOWN])}"
-    fix = Fix("Link both with the same libraries, and the same --as-needed.")
+    message = f"{libraries} different libraries on the two sides: {', '.join(list(sonames)[:_SHOWN])}"
+    fix = Fix("Link both with the same libraries, and with the same --as-needed setting.")
     return [Finding(message, tuple(evidence[:_SHOWN]), fix)]
 
 
@@ -256,17 +256,17 @@ def _nothing(unread: Sequence[str], what: str) -> Iterable[Finding]:
     """No finding; the check is skipped when there are files of which that is not known."""
     if unread:
         files = summarised(unread, 1)
-        need(Unavailable(f"no difference in what was read, but the {what} of {files} was not", "--depth full"))
+        need(Unavailable(f"no difference in what was read, but the {what} of {files} was not read", "--depth full"))
     return ()
 
 
 @comparison_rule(
     "REL208",
-    "every wheel has its counterpart in the other set",
+    "every wheel has a counterpart in the other set",
     Severity.WARNING,
     why="A Python or an architecture that only one set has was not compared, and may not have been built.",
     example="wheels of 3.10 to 3.14 for x86_64, and of 3.10 to 3.13 for aarch64",
-    fix="Build the missing wheels, or compare what both sets have with --python and --platform.",
+    fix="Build the missing wheels, or compare only what both sets have with --python and --platform.",
 )
 def counterparts(pairing: Pairing, _: Expectations) -> Iterable[Finding]:
     """No wheel stands alone."""

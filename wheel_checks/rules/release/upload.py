@@ -25,7 +25,7 @@ TABLE = "wheel_checks/data/upload_rules.toml"
 rule = rules_of(KIND, Audience.PUBLISHER)
 _ENTRY_POINT = re.compile(r"[\w.-]+")  # entry points specification, data model
 _SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
-_REBUILD = Fix("Build the wheel again with a current build backend instead of renaming it.")
+_REBUILD = Fix("Rebuild the wheel with a current build backend instead of renaming it.")
 
 
 def refused(
@@ -35,7 +35,9 @@ def refused(
     row = load("upload_rules")["since"][key]
     uploaded = _uploaded(wheel)
     severity = Severity.WARNING if uploaded and (not row["day"] or uploaded < row["day"]) else None
-    began = Evidence("refused since", row["day"] or "a standard demands it, the index does not check it", row["source"])
+    began = Evidence(
+        "refused since", row["day"] or "a standard requires it; the index does not check it", row["source"]
+    )
     uploads = (Evidence("uploaded", uploaded, "index"),) if uploaded else ()
     place = Location(member) if member else None
     return Finding(message, (*evidence, began, *uploads), fix, place, severity)
@@ -45,7 +47,7 @@ def unproven(wheel: WheelFacts, reason: str, fix: Fix) -> Iterator[Finding]:
     """What leaves it open whether the index takes the file; it is skipped where the index has it."""
     if _uploaded(wheel):
         need(Unavailable(f"the index has the file; {reason}"))
-    yield Finding(f"not proven that the index takes the file: {reason}", fix=fix, undecided=True)
+    yield Finding(f"not proven that the index accepts the file: {reason}", fix=fix, undecided=True)
 
 
 def _uploaded(wheel: WheelFacts) -> str:
@@ -55,11 +57,11 @@ def _uploaded(wheel: WheelFacts) -> str:
 
 @rule(
     "REL301",
-    "the index takes the platform tags",
-    why="An index takes only tags that a specification defines: linux_x86_64 says nothing of the C library, and runs "
-    "on the machine where it was built.",
+    "the index accepts the platform tags",
+    why="An index accepts only tags that a specification defines: linux_x86_64 says nothing about the C library, and "
+    "such a wheel runs only on systems like the one that built it.",
     example="`demo-1.0-cp312-cp312-linux_x86_64.whl`, which auditwheel did not repair",
-    fix="Repair the wheel: auditwheel for Linux, delocate for macOS; these write the tag.",
+    fix="Repair the wheel, which writes the tag: auditwheel for Linux, delocate for macOS.",
 )
 def platform_tags(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Each platform of the file name's tags is in the table."""
@@ -67,22 +69,22 @@ def platform_tags(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     for platform in sorted({tag.platform for tag in need(wheel.name).tags}):
         if any(re.fullmatch(row["pattern"], platform) for row in table["platform"]):
             continue
-        fix = Fix("Repair the wheel (auditwheel, delocate, delvewheel), which writes a tag that says what it needs.")
+        fix = Fix("Repair the wheel (auditwheel, delocate, delvewheel), which writes a tag for what it needs.")
         if any(re.fullmatch(row["pattern"], platform) for row in table["later"]):
             yield from unproven(wheel, f"{platform} is newer than the table of {table['collected']}", fix)
         else:
             evidence = (Evidence("file name", wheel.file_name),)
-            message = f"the index refuses the platform tag {platform}"
+            message = f"the index rejects the platform tag {platform}"
             yield refused(wheel, "platform-tag", message, fix=fix, evidence=evidence)
 
 
 @rule(
     "REL302",
-    "the file and its dist-info folder have the normalised name",
-    why="The index compares the file name with the normalised name of the project, and reads WHEEL and METADATA from "
-    "the folder that the file name gives.",
+    "the file and its dist-info folder have the normalized name",
+    why="The index compares the file name with the normalized name of the project, and reads WHEEL and METADATA from "
+    "the folder that follows from the file name.",
     example="`Demo.Pkg-1.0-py3-none-any.whl`; `demo_pkg-1.0-py3-none-any.whl` is right",
-    fix="Build with a current build backend, which writes the normalised name.",
+    fix="Build with a current build backend, which writes the normalized name.",
 )
 def normalised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """The name as PEP 427 and PEP 503 write it; a version that is not normalised, or a variant, is a warning."""
@@ -91,45 +93,48 @@ def normalised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     wanted = project.replace("-", "_")
     evidence = (Evidence("file name", wheel.file_name),)
     if name.distribution != wanted:
-        message = f"the file name begins with {name.distribution}, the index expects {wanted}"
+        message = f"the file name starts with {name.distribution}; the index expects {wanted}"
         yield refused(wheel, "file-name", message, fix=_REBUILD, evidence=evidence)
     folder = f"{name.distribution}-{name.version}.dist-info"
     if wheel.dist_infos and folder not in wheel.dist_infos:
         found = (Evidence("dist-info", ", ".join(wheel.dist_infos[:3])),)
         yield refused(wheel, "dist-info", f"the wheel has no folder {folder}", fix=_REBUILD, evidence=found)
     if name.version != str(name.parsed_version):
-        message = f"the version {name.version} in the file name is not normalised: {name.parsed_version}"
+        message = f"the version {name.version} in the file name is not normalized; expected {name.parsed_version}"
         yield Finding(message, evidence, _REBUILD, severity=Severity.WARNING)
     if name.variant:
-        fix = Fix("Ask the index; variants are a proposal (PEP 825).")
-        message = f"the public index took no wheel variants in {load('upload_rules')['collected']}"
+        fix = Fix("Ask the index's maintainers; variants are a proposal (PEP 825).")
+        message = f"the public index accepted no wheel variants in {load('upload_rules')['collected']}"
         yield Finding(message, evidence, fix, severity=Severity.WARNING)
 
 
 @rule(
     "REL303",
     "the version has no local part",
-    why="Local versions are for builds that someone made of another's release; a public index refuses them.",
+    why="Local versions are for builds of another project's release; a public index rejects them.",
     example="`torch-2.11.0+cu130-cp312-cp312-manylinux_2_28_x86_64.whl`",
-    fix='Publish the public version, or use an index that takes local versions and say `upload-rules = "none"`.',
+    fix='Publish the public version, or use an index that accepts local versions and set `upload-rules = "none"`.',
 )
 def local_version(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Neither the file name nor METADATA has one."""
     name = need(wheel.name)
     stated = "" if isinstance(wheel.metadata, Unavailable) else wheel.metadata.version
     if name.parsed_version.local or "+" in stated:
-        fix = Fix('Publish the public version, or say `upload-rules = "none"` for an index that takes local versions.')
+        fix = Fix(
+            'Publish the public version, or set `upload-rules = "none"` for an index that accepts local versions.'
+        )
         evidence = (Evidence("file name", wheel.file_name),)
-        message = f"the index refuses the local version {stated or name.parsed_version}"
+        message = f"the index rejects the local version {stated or name.parsed_version}"
         yield refused(wheel, "local-version", message, fix=fix, evidence=evidence)
 
 
 @rule(
     "REL311",
-    "the file is within the limits of the index",
-    why="An upload that is too large is refused at its very end, when the other files of the release are published.",
-    example="a wheel of 400 MB, and no `max-size` that says what the project was granted",
-    fix="Ask for a larger limit before the release, and write it down as `max-size`.",
+    "the file is within the size limits of the index",
+    why="A file that is too large is rejected at the very end of its upload, when the other files of the release are "
+    "already public.",
+    example="a wheel of 400 MB, and no `max-size` that states the project's limit",
+    fix="Request a larger limit before the release, and state it as `max-size`.",
 )
 def size(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """At most the granted size, which `max-size` states above the default; no absurd compression ratio."""
@@ -138,43 +143,43 @@ def size(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     evidence = (Evidence("size", f"{wheel.size:,} bytes"),)
     fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to separate packages.")
     if wheel.size > granted:
-        message = f"the file is larger than {granted:,} bytes, the most that the index grants a project"
+        message = f"the file is larger than {granted:,} bytes, the highest limit that the index grants a project"
         yield refused(wheel, "size", message, fix=fix, evidence=evidence)
     elif wheel.size > usual["bytes"] and expectations.max_size is None:
-        reason = f"it has {wheel.size:,} bytes, the usual limit is {usual['bytes']:,}, and no max-size is stated"
-        yield from unproven(wheel, reason, Fix("State the limit that the project was granted as max-size."))
+        reason = f"it has {wheel.size:,} bytes; the usual limit is {usual['bytes']:,}, and max-size is not set"
+        yield from unproven(wheel, reason, Fix("Set max-size to the limit that the project was granted."))
     total = sum(member.size for member in need(wheel.archive).members)
     if total > unpacked["bytes"] and total > unpacked["ratio"] * wheel.size:
-        message = f"the content is more than {unpacked['ratio']} times as large as the file"
+        message = f"the unpacked contents are more than {unpacked['ratio']} times as large as the file"
         found = (*evidence, Evidence("content", f"{total:,} bytes"))
-        yield refused(wheel, "compression", message, fix=Fix("Leave out what is empty or repeated."), evidence=found)
+        yield refused(wheel, "compression", message, fix=Fix("Remove empty or repeated contents."), evidence=found)
 
 
 @rule(
     "REL312",
-    "the index takes the entry points",
-    why="The index reads entry_points.txt as installers do, and refuses names that are paths.",
+    "the index accepts the entry points",
+    why="The index reads entry_points.txt as installers do, and rejects names that are paths.",
     example="`../demo = demo:main` in console_scripts",
     fix="Name the scripts with letters, digits, dots, underscores and dashes.",
 )
 def entry_points(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """The file parses, no name stands twice in a group, and names of scripts are plain."""
     found = need(need(wheel.startup).entry_points)
-    file, fix = "entry_points.txt", Fix("Correct the entry points in pyproject.toml, and build the wheel again.")
+    file, fix = "entry_points.txt", Fix("Correct the entry points in pyproject.toml, and rebuild the wheel.")
     for _line, fault in found.faults[:3]:
         yield refused(wheel, "entry-points", f"{file}: {fault}", fix=fix, member=file)
     for (group, name), count in Counter((point.group, point.name) for point in found.entries).items():
         if count > 1:
-            message = f"{file} has {name} of {group} {count} times"
+            message = f"{file} contains {name} of {group} {count} times"
             yield refused(wheel, "entry-points", message, fix=fix, member=file)
         if group in _SCRIPT_GROUPS and not _ENTRY_POINT.fullmatch(name):
-            yield refused(wheel, "entry-points", f"the index refuses the script name {name!r}", fix=fix, member=file)
+            yield refused(wheel, "entry-points", f"the index rejects the script name {name!r}", fix=fix, member=file)
 
 
 @rules_of("release-file", Audience.PUBLISHER)(
     "REL314",
-    "the source archive has the name that the index takes",
-    why="PEP 625: the index takes one name for the source archive of a release, and no other form than .tar.gz.",
+    "the source archive has the name that the index accepts",
+    why="PEP 625: the index accepts one name for a release's source archive, and only the format .tar.gz.",
     example="`Demo.Pkg-1.0.tar.gz` or `demo_pkg-1.0.zip`; `demo_pkg-1.0.tar.gz` is right",
     fix="Build it with a current build backend.",
 )
@@ -182,13 +187,13 @@ def source_archive(subject: FileInRelease, _: Expectations) -> Iterable[Finding]
     """The normalised name and version, and .tar.gz."""
     file, expected = subject.file, subject.release.expectation
     if file.is_wheel or file.version is None or not is_file_of(file.file_name, expected.project):
-        need(Unavailable("the file is no source archive of the project"))
+        need(Unavailable("the file is not a source archive of the project"))
     if expected.upload_rules is UploadRules.NONE:
         need(Unavailable('the expectation has upload-rules = "none"'))
     wanted = f"{canonicalize_name(expected.project).replace('-', '_')}-{file.version}.tar.gz"
     if file.file_name != wanted:
         row = load("upload_rules")["since"]["file-name"]
         evidence = (Evidence("expected", wanted), Evidence("refused since", row["day"], row["source"]))
-        message = f"the index refuses the name {file.file_name}"
+        message = f"the index rejects the name {file.file_name}"
         severity = Severity.WARNING if file.listed else None
         yield Finding(message, evidence, Fix("Build it with a current build backend."), severity=severity)

@@ -25,7 +25,7 @@ from wheel_checks.registry import rules_of
 from wheel_checks.rules.release.upload import KIND, refused, unproven
 
 rule = rules_of(KIND, Audience.PUBLISHER)
-_CORRECT = Fix("Correct the project's metadata (pyproject.toml), and build the wheel again.")
+_CORRECT = Fix("Correct the project's metadata (pyproject.toml), and rebuild the wheel.")
 _ADDRESS = re.compile(r"https?:", re.IGNORECASE)  # the index looks at the scheme, not at the characters that follow
 _PLACEHOLDER = "UNKNOWN"  # setuptools wrote it up to 2021, and twine left it out up to version 5
 _LIBRARY = re.compile(r"(?:^|/)[^/]+\.(?:so(?:\.[\w.]+)?|dll|dylib)$")
@@ -42,8 +42,8 @@ def _fields(wheel: WheelFacts) -> MetadataFields:
 
 @rule(
     "REL304",
-    "the index knows the classifiers",
-    why="The index takes the classifiers of its list and no others. `Private ::` is there to keep a package off it.",
+    "the index accepts the classifiers",
+    why="The index accepts only the classifiers of its list. `Private ::` exists to keep a package off the index.",
     example="`Classifier: Private :: Do Not Upload`, or `Programming Language :: Python :: 3.99`",
     fix="Use the classifiers of the list (trove-classifiers).",
 )
@@ -52,7 +52,7 @@ def classifiers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     stated = [abbreviated(text, _LONGEST) for text in _fields(wheel).of("classifier")]
     private = [text for text in stated if text.lower().startswith("private ::")]
     for text in private:
-        fix = Fix("Leave it off the index, or remove the classifier.")
+        fix = Fix("Do not upload it to the index, or remove the classifier.")
         yield refused(wheel, "classifier", f"the classifier {text!r} keeps the wheel off the index", fix=fix)
     found = need(wheel.upload).classifiers
     if isinstance(found, Unavailable):
@@ -62,7 +62,7 @@ def classifiers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     listed = (Evidence("list", f"trove-classifiers {found.version}"),)
     for text in (abbreviated(text, _LONGEST) for text in found.unknown):
         if text not in private:
-            fix = Fix("Use a classifier of the list; a newer trove-classifiers may have it.")
+            fix = Fix("Use a classifier of the list; a newer trove-classifiers may include it.")
             yield refused(wheel, "classifier", f"the index has no classifier {text!r}", fix=fix, evidence=listed)
     for text, instead in found.deprecated:
         message = f"the classifier {text!r} is deprecated" + (f": use {joined(list(instead))}" if instead else "")
@@ -72,23 +72,25 @@ def classifiers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "REL305",
     "the licence is stated once, and its files are in the wheel",
-    why="PEP 639: License-Expression takes the place of License and of licence classifiers, and the files that "
-    "License-File names are in `.dist-info/licenses`.",
+    why="PEP 639: License-Expression replaces License and the licence classifiers, and the files listed as "
+    "License-File are in `.dist-info/licenses`.",
     example="`License-File: LICENSE` in a wheel without `demo-1.0.dist-info/licenses/LICENSE`",
-    fix="Build with a backend that knows PEP 639, and remove the licence classifiers.",
+    fix="Build with a backend that supports PEP 639, and remove the licence classifiers.",
 )
 def licence(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """License and licence classifiers are not given with License-Expression; from 2.4 on each License-File exists."""
     fields, name = _fields(wheel), need(wheel.name)
     expression = fields.first("license-expression")
     if expression and fields.first("license"):
-        message = "METADATA has License and License-Expression; the index takes one of them"
+        message = "METADATA has License and License-Expression; the index accepts only one of them"
         yield refused(
             wheel, "license", message, fix=_CORRECT, evidence=(Evidence("License-Expression", abbreviated(expression)),)
         )
     stated = [text for text in fields.of("classifier") if text.startswith("License ::")]
     if expression and stated:
-        message = f"METADATA has the classifier {abbreviated(stated[0], _LONGEST)!r} and License-Expression (PEP 639)"
+        message = (
+            f"METADATA has the classifier {abbreviated(stated[0], _LONGEST)!r} as well as License-Expression (PEP 639)"
+        )
         evidence = (Evidence("License-Expression", abbreviated(expression)),)
         yield refused(
             wheel, "license-classifier", message, fix=Fix("Remove the licence classifiers."), evidence=evidence
@@ -99,17 +101,17 @@ def licence(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         for file in fields.of("license-file"):
             if f"{folder}/{file}" not in members:
                 fix, shown = (
-                    Fix("Build with a backend that knows PEP 639, which puts the files there."),
+                    Fix("Build with a backend that supports PEP 639, which puts the files there."),
                     abbreviated(file),
                 )
-                yield refused(wheel, "license", f"License-File {shown} is not in the wheel, at {folder}/", fix=fix)
+                yield refused(wheel, "license", f"License-File {shown} is not in the wheel, in {folder}/", fix=fix)
 
 
 @rule(
     "REL306",
-    "fields of METADATA that stand once are given once",
-    why="Installers take the first of two values, the index refuses the upload.",
-    example="two lines `Summary:`",
+    "METADATA contains single-use fields only once",
+    why="Installers use the first of two values; the index rejects the upload.",
+    example="two `Summary:` lines",
     fix="Build with a current build backend.",
 )
 def repeated(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
@@ -118,28 +120,28 @@ def repeated(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if field in SINGLE_USE and len(values) > 1:
             shown = [abbreviated(value) for value in values[: _SHOWN + 1]]
             evidence = (Evidence(field.title(), summarised(shown, _SHOWN), "METADATA"),)
-            message = f"METADATA has {field.title()} {len(values)} times, the index takes it once"
+            message = f"METADATA has {field.title()} {len(values)} times; the index accepts it once"
             yield refused(wheel, "repeated-field", message, fix=_CORRECT, evidence=evidence)
 
 
 @rule(
     "REL307",
-    "the description renders, and the index knows the version of the metadata",
-    why="The index renders the description at upload, and refuses what does not: without Description-Content-Type it "
-    "is taken for reStructuredText.",
+    "the description renders, and the index supports the metadata version",
+    why="The index renders the description at upload, and rejects one that fails: without Description-Content-Type it "
+    "is treated as reStructuredText.",
     example="a table of reStructuredText with a column that is too narrow",
-    fix="State the type (`readme` in pyproject.toml does), and try `twine check`.",
+    fix="Set the content type (`readme` in pyproject.toml does), and run `twine check`.",
 )
 def description(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """readme_renderer renders it; Metadata-Version is one that the index takes."""
     fields, table = _fields(wheel), load("upload_rules")["metadata"]
     version = fields.first("metadata-version")
     if version in METADATA_VERSIONS and version not in table["versions"]:
-        reason = f"it took Metadata-Version up to {table['versions'][-1]} in {load('upload_rules')['collected']}"
-        yield from unproven(wheel, f"{reason}, this is {version}", Fix("Build with an older metadata version."))
+        reason = f"it accepted Metadata-Version up to {table['versions'][-1]} in {load('upload_rules')['collected']}"
+        yield from unproven(wheel, f"{reason}, but this is {version}", Fix("Build with an older metadata version."))
     fault = need(wheel.upload).render_fault
     if isinstance(fault, Unavailable):
-        yield from unproven(wheel, fault.reason, Fix(fault.hint or "Try `twine check` on the wheel."))
+        yield from unproven(wheel, fault.reason, Fix(fault.hint or "Run `twine check` on the wheel."))
     elif fault:
         kind = fields.first("description-content-type") or "reStructuredText, the default"
         message = f"the description does not render as {kind}: {fault}"
@@ -149,16 +151,16 @@ def description(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "REL308",
     "no requirement is a URL",
-    why="A public index refuses direct references: what they lead to can change or go away.",
+    why="A public index rejects direct references: their targets can change or disappear.",
     example="`Requires-Dist: torch @ https://example.org/torch-2.11.0-...whl`",
-    fix="Require the name and a version, and say in the documentation which index has it.",
+    fix="Require the name and a version, and document which index has it.",
 )
 def direct_references(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Neither in Requires-Dist nor in Provides-Dist and Obsoletes-Dist, which must parse, too."""
     for requirement in need(wheel.metadata).requirements:
         if requirement.url:
             evidence = (Evidence("Requires-Dist", str(requirement), "METADATA"),)
-            message = f"the index refuses the direct reference to {requirement.name}"
+            message = f"the index rejects the direct reference to {requirement.name}"
             yield refused(wheel, "requirement-url", message, fix=_CORRECT, evidence=evidence)
     for field in ("Provides-Dist", "Obsoletes-Dist"):
         for text in _fields(wheel).of(field):
@@ -172,10 +174,10 @@ def direct_references(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "REL309",
-    "links and addresses have the form that the index takes",
-    why="Project-URL is a label of at most 32 characters, a comma, and an http or https address.",
+    "URLs and e-mail addresses have the form that the index accepts",
+    why="Project-URL is a label of at most 32 characters, a comma, and an http or https URL.",
     example="`Project-URL: https://example.org`, which has no label",
-    fix="Write [project.urls] as label = address.",
+    fix="Write [project.urls] as label = URL.",
 )
 def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Project-URL, Home-Page, Download-URL, and the e-mail addresses of author and maintainer."""
@@ -188,7 +190,7 @@ def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         local, sign, domain = address.rpartition("@")
         if address and not (local and sign and "." in domain.strip(".") and not re.search(r"[\s<>]", address)):
             key = "placeholder" if address == _PLACEHOLDER else "email"
-            yield refused(wheel, key, f"{field}: {abbreviated(address)!r} is no e-mail address", fix=_CORRECT)
+            yield refused(wheel, key, f"{field}: {abbreviated(address)!r} is not an e-mail address", fix=_CORRECT)
 
 
 def _link_faults(fields: MetadataFields) -> Iterator[str]:
@@ -203,18 +205,18 @@ def _link_faults(fields: MetadataFields) -> Iterator[str]:
         elif label in labels:
             yield f"two Project-URLs have the label {label!r}"
         elif not _ADDRESS.match(address):
-            yield f"the address {address[:200]!r} of a Project-URL is no http or https address"
+            yield f"the address {address[:200]!r} of a Project-URL is not an http or https URL"
         labels.add(label)
     for field in ("Home-Page", "Download-URL"):
         address = fields.first(field)
         if address and not _ADDRESS.match(address):
-            yield f"{field} {address[:200]!r} is no http or https address"
+            yield f"{field} {address[:200]!r} is not an http or https URL"
 
 
 @rule(
     "REL310",
-    "the summary is within the limit",
-    why="The index takes one line of at most 512 characters; the rest belongs into the description.",
+    "the summary is within the length limit",
+    why="The index accepts one line of at most 512 characters; the rest belongs in the description.",
     example="a whole README as `description` in pyproject.toml",
     fix="Write one sentence.",
 )
@@ -229,10 +231,10 @@ def summary(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "REL313",
-    "SBOM documents can be read and fit the files that they name",
-    why="PEP 770: scanners read `.dist-info/sboms` to say which bundled libraries have known vulnerabilities. One that "
-    "is no JSON, or is of another build, says so of the wrong files.",
-    example="`demo-1.0.dist-info/sboms/demo.cdx.json` with another sha256 of `demo.libs/libz.so.1` than RECORD",
+    "SBOM documents can be read and match the files that they describe",
+    why="PEP 770: scanners read `.dist-info/sboms` to report which bundled libraries have known vulnerabilities. A "
+    "document that is not JSON, or describes another build, makes them report on the wrong files.",
+    example="`demo-1.0.dist-info/sboms/demo.cdx.json` whose sha256 of `demo.libs/libz.so.1` differs from RECORD",
     fix="Write the documents after the libraries have been repaired; auditwheel writes one itself.",
 )
 def sboms(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
@@ -241,7 +243,7 @@ def sboms(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     documents = [(member, document) for member, document in found if isinstance(document, SbomDocument)]
     faults = [(member, document.reason) for member, document in found if isinstance(document, Unavailable)]
     faults += [(member, "it is neither CycloneDX nor SPDX") for member, document in documents if not document.form]
-    fix = Fix("Write the SBOM document again, after the last change to the files.")
+    fix = Fix("Rewrite the SBOM document after the last change to the files.")
     for member, fault in faults:
         yield refused(wheel, "sbom", f"{member.rpartition('/')[2]}: {fault}", fix=fix, member=member)
     yield from _unfit(wheel, documents, fix)
@@ -254,8 +256,8 @@ def _unfit(wheel: WheelFacts, documents: list[tuple[str, SbomDocument]], fix: Fi
     if not stated:
         return
     if isinstance(wheel.record, Unavailable):
-        reason = f"the hashes of an SBOM document were not compared: {wheel.record.reason}"
-        yield Finding(reason, fix=Fix("Judge it at --depth full."), undecided=True)
+        reason = f"the hashes in an SBOM document were not compared: {wheel.record.reason}"
+        yield Finding(reason, fix=Fix("Run with --depth full."), undecided=True)
         return
     record = {(row.path, row.algorithm): row.digest for row in wheel.record.rows}
     for member, file in stated:
@@ -263,7 +265,7 @@ def _unfit(wheel: WheelFacts, documents: list[tuple[str, SbomDocument]], fix: Fi
             listed = record.get((file.path, algorithm))
             if listed and digest != _hex(listed):
                 evidence = (Evidence(algorithm, digest, member), Evidence(algorithm, _hex(listed), "RECORD"))
-                message = f"{member.rpartition('/')[2]} states another {algorithm} of {file.path} than RECORD"
+                message = f"{member.rpartition('/')[2]} and RECORD state different {algorithm} hashes of {file.path}"
                 yield refused(wheel, "sbom", message, fix=fix, evidence=evidence, member=member)
 
 
@@ -280,7 +282,7 @@ def _unnamed(wheel: WheelFacts, documents: list[SbomDocument]) -> Iterator[Findi
     missing = [library for library in bundled[:_MOST_BUNDLED] if _stem(library) not in names]
     if missing:
         evidence = (Evidence("libraries", summarised([name.rpartition("/")[2] for name in missing], _SHOWN)),)
-        message = f"no SBOM document names {len(missing)} bundled {'library' if len(missing) == 1 else 'libraries'}"
+        message = f"no SBOM document lists {len(missing)} bundled {'library' if len(missing) == 1 else 'libraries'}"
         fix = Fix("Repair the wheel with an auditwheel that writes SBOM documents.")
         yield Finding(message, evidence, fix, Location(missing[0]), Severity.NOTE)
 

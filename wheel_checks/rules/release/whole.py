@@ -33,11 +33,11 @@ T = TypeVar("T")
 
 @rule(
     "REL101",
-    "every expected file is there",
-    why="For the one Python and platform that lacks a wheel, installers silently take an older release, or build from "
-    "source for hours.",
-    example="no wheel for 3.13t on aarch64, while every other cell of the matrix is filled",
-    fix="Build and add the file, or take the cell out of the expectation.",
+    "every expected file exists",
+    why="For a Python and platform without a wheel, installers silently select an older release, or build from source "
+    "for hours.",
+    example="no wheel for 3.13t on aarch64, while every other Python and platform has one",
+    fix="Build and add the file, or remove it from the expectation.",
 )
 def missing(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """Every cell of the matrix is filled, the source archive is there when expected, and so is all that has a hash."""
@@ -46,35 +46,35 @@ def missing(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
         cells = [cell for cell in release.filled if cell.platform == platform.name]
         empty = [cell.python for cell in cells if not release.filled[cell]]
         if empty:
-            count = "no file at all" if len(empty) == len(cells) else "no file"
+            count = "no files" if len(empty) == len(cells) else "no file"
             evidence = (
                 Evidence("expected tags", ", ".join(platform.tags), platform.name),
                 Evidence("missing", summarised([f"cp{python.replace('.', '')}" for python in empty], _SHOWN)),
             )
             yield Finding(
-                f"{platform.name} has {count} for Python {joined(empty)}", evidence, Fix("Build what is missing.")
+                f"{platform.name} has {count} for Python {joined(empty)}", evidence, Fix("Build the missing files.")
             )
     if expected.sdist and all(file.is_wheel for file in release.own_files):
-        yield Finding("there is no source archive", fix=Fix("Add it, or expect none (sdist = false)."))
+        yield Finding("the source archive is missing", fix=Fix("Add it, or set sdist = false."))
     names = {file.file_name for file in release.files}
     if absent := [name for name in expected.hashes if name not in names]:
         shown = Evidence("missing", summarised(absent, _SHOWN))
-        yield Finding(f"files of the list of hashes are missing: {len(absent)}", (shown,), Fix("Add them."))
+        yield Finding(f"{len(absent)} files of the list of hashes are missing", (shown,), Fix("Add them."))
 
 
 @rule(
     "REL107",
-    "METADATA is the same in all wheels",
-    why="Resolvers (uv, Poetry) read the METADATA of one wheel and take it for that of all: on every other platform "
-    "they then install what that one requires.",
+    "METADATA is the same in all wheels of the release",
+    why="Resolvers (uv, Poetry) read the METADATA of one wheel and apply it to all: on every other platform they then "
+    "install that wheel's requirements.",
     example="`Requires-Dist: triton==3.6.0` on x86_64 only, without a marker",
-    fix="Write one list of requirements, and say by markers (`platform_machine`) what differs.",
+    fix="Write one list of requirements, with markers (`platform_machine`) for the differences.",
 )
 def metadata(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """The same Requires-Dist, Requires-Python and Provides-Extra, in all files or (as expected) on each platform."""
     scope = release.expectation.metadata
     if scope is Agreement.NONE:
-        need(Unavailable('the expectation lets it differ (same-metadata = "none")'))
+        need(Unavailable('the expectation allows differences (same-metadata = "none")'))
     wheels = [file for file in release.own_files if isinstance(file.metadata, CoreMetadata)]
     if scope is Agreement.ALL:
         yield from _differing_metadata(wheels, "")
@@ -98,7 +98,7 @@ def _differing_metadata(wheels: Sequence[ReleaseFile], where: str) -> Iterator[F
             Evidence("only in the others", summarised(sorted(there - here), _SHOWN) or "nothing", usual[0].file_name),
         )
         count = f"{len(group)} of {len(wheels)} wheels" if len(group) > 1 else group[0].file_name
-        fix = Fix("Build all wheels with one list of requirements, and markers for what differs.")
+        fix = Fix("Build all wheels with one list of requirements, and markers for the differences.")
         yield Finding(f"METADATA{where} differs in {count}", evidence, fix)
 
 
@@ -122,11 +122,11 @@ def _normalised(requirement: Requirement) -> str:
 
 @rule(
     "REL108",
-    "files for one cell have distinct build tags",
-    why="Of two files with the same tags and build number an installer takes either: the order of a page decides, and "
-    "which one users run cannot be said.",
+    "files for the same Python and platform have different build tags",
+    why="Of two files with the same tags and build number an installer may select either: the order on the page "
+    "decides, and it is unknown which one users run.",
     example="`torch-2.11.0-...manylinux_2_28_x86_64.whl` and `torch-2.11-...manylinux_2_28_x86_64.whl`",
-    fix="Remove one, or give the newer a build tag.",
+    fix="Remove one, or give the newer file a build tag.",
 )
 def ambiguous(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """No two files of a cell have the same interpreter and ABI tags and build tag, and a platform tag in common."""
@@ -161,11 +161,11 @@ def _rank(file: ReleaseFile) -> tuple[object, ...]:
 
 @rule(
     "REL109",
-    "all files have one version",
-    why="A file of another version, or with another local version, is another release: its cell of this one stays "
-    "empty, or it ships untested.",
+    "all files have the same version",
+    why="A file of another version, or with another local version, belongs to another release: this release lacks the "
+    "file, or ships one that was not tested.",
     example="`torch-2.11.0+cpu-...whl` among the wheels of 2.11.0+cu130",
-    fix="Remove the file, or name one version (torch==2.11.0).",
+    fix="Remove the file, or check one version (torch==2.11.0).",
 )
 def versions(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """The version of most files is that of all, local part included."""
@@ -173,17 +173,16 @@ def versions(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     for group in _groups(others, lambda file: file.version):
         evidence = (Evidence(str(group[0].version), summarised([file.file_name for file in group], _SHOWN)),)
         count = f"{len(group)} files are" if len(group) > 1 else f"{group[0].file_name} is"
-        message = f"{count} of version {group[0].version}, the release is {release.version}"
-        yield Finding(message, evidence, Fix("Take them out of the release."))
+        message = f"{count} of version {group[0].version}, but the release is {release.version}"
+        yield Finding(message, evidence, Fix("Remove them from the release."))
 
 
 @rule(
     "REL110",
-    "platforms that must offer the same do",
-    why="Users of one architecture expect of a release what users of the other get: the same Pythons, the same "
-    "accelerator of the same version.",
+    "platforms in one [[parity]] entry offer the same Pythons and accelerator, in similar sizes",
+    why="Users of one architecture expect the same Pythons and the same accelerator version as users of the other.",
     example="torch 2.10.0: CUDA 12.8 on x86_64, CPU on aarch64",
-    fix="Build the platform that falls behind like the other.",
+    fix="Build the missing files, or the accelerator that the other platform has.",
 )
 def parity(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """Pairs of platforms agree in Pythons, accelerators, and (a warning) median sizes, as each [[parity]] demands."""
@@ -231,7 +230,9 @@ def _same_accelerators(
     alike = all(served(a) == served(b) and not contradict(a.version, b.version) for a in known for b in known)
     message = " while ".join(f"{item.label} is {item.value}" for item in evidence)
     if unread:
-        yield Finding(f"not proven that {first[0]} and {other[0]} are alike: {unread}", evidence, undecided=True)
+        yield Finding(
+            f"not proven that {first[0]} and {other[0]} have the same accelerator: {unread}", evidence, undecided=True
+        )
     elif not alike:
         yield Finding(message, evidence, Fix(f"Build {other[0]} with the accelerator of {first[0]}."))
 
@@ -248,26 +249,26 @@ def _accelerators(files: Iterable[ReleaseFile]) -> list[AcceleratorFacts | Unava
     "REL111",
     "no exemption has expired",
     Severity.WARNING,
-    why="A finding that is ignored for a while must not be ignored for ever: past its date it counts again.",
+    why="A finding that is ignored temporarily must not be ignored forever: after its date it counts again.",
     example="`[[ignore]]` with `until = 2026-06-30`, on the first of July",
-    fix="Remove the entry when its cause is gone, or decide again and set a new date.",
+    fix="Remove the entry if its cause is gone; otherwise decide again and set a new date.",
 )
 def expired(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """Every [[ignore]] is within its date."""
     for exemption in release.expectation.exemptions:
         if exemption.until < release.today:
             evidence = (Evidence("reason", exemption.reason), Evidence("files", exemption.files))
-            message = f"the exemption from {joined(exemption.rules)} has expired on {exemption.until}"
+            message = f"the exemption from {joined(exemption.rules)} expired on {exemption.until}"
             yield Finding(message, evidence, Fix("Remove the entry, or set a new date."))
 
 
 @rule(
     "REL112",
-    "every machine that the release claims to serve gets a variant for it",
-    why="A machine that no variant for its GPU supports gets the one for CPUs or for everybody, without a word. What "
-    "the release notes promise is then false for its users.",
+    "every machine that the release promises to support gets a matching variant",
+    why="A machine whose GPU no variant supports silently gets the variant for CPUs or the plain wheel. The promise of "
+    "the release notes is then false for its users.",
     example='`[[machine]]` with `gpus = ["T4"]`, and variants for sm_80 and newer',
-    fix="Build a variant for that machine, or do not promise it.",
+    fix="Build a variant for that machine, or remove the promise.",
 )
 def machines_served(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """Each machine gets the variant that is expected, else one for its GPU, and it claims code that runs there."""
@@ -284,8 +285,8 @@ def _unserved(made: MachineChoice, wanted: str) -> Finding | None:
     if wanted and made.label != wanted:
         got = f"the variant {made.label}" if made.label else "no variant"
         unread = made.metadata.reason if isinstance(made.metadata, Unavailable) else ""
-        why = unread or made.passed_over.get(wanted, "the release does not list it, or prefers another")
-        return Finding(f"{machine} gets {got}, expected {wanted}", (Evidence(wanted, why, "variants.json"),))
+        why = unread or made.passed_over.get(wanted, "the release does not list it, or prefers another one")
+        return Finding(f"{machine} gets {got}; expected {wanted}", (Evidence(wanted, why, "variants.json"),))
     if wanted:
         return runs_nowhere(made)
     if made.machine.gpu and made.release is None:
@@ -293,16 +294,17 @@ def _unserved(made: MachineChoice, wanted: str) -> Finding | None:
     if finding := falls_through(made) or runs_nowhere(made):
         return finding
     if made.machine.gpu and not is_for_gpu(made.variant):
-        return Finding(f"{machine} gets {taken(made)}: the release has none for a GPU")
+        return Finding(f"{machine} gets {taken(made)}: the release has no variants for GPUs")
     return None if made.choice.chosen else Finding(f"{machine} gets {taken(made)}")
 
 
 @rule(
     "REL113",
-    "what the wheels require can be installed on every promised platform and Python",
-    why="A release whose requirements no index fulfils cannot be installed, and resolvers silently take an older one.",
-    example="vllm 0.33.0, which demanded a certifi that did not exist",
-    fix="Change the requirement that the finding names, or publish first what it asks for.",
+    "the wheels' requirements can be installed on every promised platform and Python",
+    why="A release whose requirements no index satisfies cannot be installed, and resolvers silently select an older "
+    "one.",
+    example="vllm 0.33.0, which required a certifi that did not exist",
+    fix="Change the requirement that the finding names, or first publish what it requires.",
 )
 def installable(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """The requirements of each cell's file resolve, to wheels or source archives. Nothing is built.
@@ -312,8 +314,8 @@ def installable(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """
     found = need(release.installations)
     fix = Fix(
-        "Change the requirement, or publish first what it asks for. --extra-index-url names another index that has it, "
-        "--find-links what is not out yet; `resolve = false` in the expectation leaves this out."
+        "Change the requirement, or first publish what it requires. --extra-index-url adds an index that has it, "
+        "--find-links adds unpublished files; `resolve = false` in the expectation skips this check."
     )
     for group in _groups(found, lambda one: (one.extra, one.conflict, one.missing, one.unproven)):
         first, evidence = group[0], (Evidence("cells", summarised([" ".join(one.cell) for one in group], _SHOWN)),)
@@ -321,10 +323,10 @@ def installable(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
         what = f"extra {first.extra} of the release" if first.extra else "release"
         severity = Severity.WARNING if first.extra else None
         if first.conflict:
-            message = f"{where} no versions fulfil what the {what} requires: {first.conflict}"
+            message = f"{where} no versions satisfy the requirements of the {what}: {first.conflict}"
             yield Finding(message, evidence, fix, severity=severity)
         elif first.missing:
-            message = f"{where} there is no file of {joined(first.missing)}, which the {what} requires"
+            message = f"{where} {joined(first.missing)} has no file, but the {what} requires it"
             yield Finding(message, evidence, fix, severity=severity)
         elif first.unproven:
             message = f"not proven that the {what} can be installed {where}: {first.unproven}"

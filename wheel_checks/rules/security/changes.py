@@ -17,13 +17,13 @@ _LONGEST = 160  # characters of a line
 
 @rule(
     "SEC012",
-    "the release runs nothing new when Python starts",
+    "the release adds no code that runs whenever Python starts",
     Severity.WARNING,
     kind="pair",
-    why="Code that a release adds to the start of every process was reviewed with no earlier one. Taken-over projects "
-    "have been used this way. What is known of the project counts here, too.",
-    example="demo 1.1 has demo-init.pth, demo 1.0 has none",
-    fix="Read the code before the release is taken, or published.",
+    why="Code that a release adds to the start of every process was not reviewed with any earlier release. Projects "
+    "that were taken over have been used this way. Start-up code known to be normal for the project counts here, too.",
+    example="demo 1.1 has demo-init.pth, but demo 1.0 does not",
+    fix="Read the code before you install, or publish, the release.",
 )
 def newly_runs(pair: Difference, _: Expectations) -> Iterable[Finding]:
     """Of two versions the newer one, of two wheels of one release neither, starts code that the other does not."""
@@ -37,7 +37,7 @@ def newly_runs(pair: Difference, _: Expectations) -> Iterable[Finding]:
         shown = tuple(Evidence("runs", shortened(line, _LONGEST)) for line in lines[:_SHOWN])
         does = "alone runs" if older is None else "newly runs"
         message = f"{side} {does} {plural(len(lines), 'line')} of code whenever Python starts"
-        yield Finding(message, shown, Fix("Read the code before the release is taken, or published."))
+        yield Finding(message, shown, Fix("Read the code before you install, or publish, the release."))
 
 
 def _older(pair: Difference) -> int | None:

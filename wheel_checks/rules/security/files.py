@@ -24,16 +24,16 @@ _STANDARD_LIBRARY = re.compile(
 _OF_ENVIRONMENT = re.compile(
     r"(?:(?:.*/)?(?:pyvenv\.cfg|python\d*\._pth)|etc/(?:pip\.conf|xdg/.*|ld\.so\..*|profile.*)|pip\.(?:conf|ini)|conda-meta/.*)"
 )
-_REBUILD = Fix("Find out where the wheel comes from before it is installed; build it with its own packages alone.")
+_REBUILD = Fix("Find out where the wheel comes from before you install it; build it with only its own packages.")
 
 
 @rule(
     "SEC005",
-    "the wheel writes into no package of another project",
-    why="Installers write the files of a wheel over those that are there, without a question, and remove them with "
-    "either project. A torch/__init__.py in another wheel is what `import torch` then runs.",
+    "the wheel installs no files into a package of another project",
+    why="Installers silently overwrite existing files with a wheel's files, and delete them with either project. If "
+    "another wheel contains torch/__init__.py, `import torch` runs that file.",
     example="`torch/_tensor.py` in demo-1.0-py3-none-any.whl",
-    fix="Install into a package of the project's name; extend others by their entry points.",
+    fix="Install into a package named after the project; extend others through their entry points.",
 )
 def foreign_packages(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No member lies in a regular package that is known to be another project's (``data/import_names.toml``)."""
@@ -54,7 +54,7 @@ def foreign_packages(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             found[top].append(member.name)
     for top, names in sorted(found.items()):
         owners = owners_of(top)
-        message = f"the wheel writes {plural(len(names), 'file')} into {top}, which is a package of {owners[0]}"
+        message = f"the wheel installs {plural(len(names), 'file')} into {top}, which is a package of {owners[0]}"
         source = "wheel_checks/data/import_names.toml"
         evidence = (
             Evidence("members", summarised(names, _SHOWN, grouping=""), "central directory"),
@@ -65,12 +65,12 @@ def foreign_packages(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "SEC006",
-    "no file goes past site-packages into Python itself",
-    why="The data scheme of a wheel unpacks into the root of the environment: over the standard library, over "
-    "pyvenv.cfg, over the configuration of pip. Files for site-packages that come this way are missed by tools that "
-    "read RECORD by its schemes, and are a warning for who publishes the wheel, a note for who installs it.",
+    "no file of the wheel is installed outside site-packages into Python itself",
+    why="The data scheme of a wheel unpacks into the root of the environment: over the standard library, pyvenv.cfg, "
+    "or pip's configuration. Files that reach site-packages this way are missed by tools that read RECORD by its "
+    "schemes; that is a warning for the wheel's publisher and a note for its users.",
     example="`demo-1.0.data/data/lib/python3.12/json/__init__.py`",
-    fix="Install modules by the wheel's own root, and data below share/.",
+    fix="Install modules from the wheel's root, and data below share/.",
 )
 def environment_files(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Nothing of the data scheme lies in the standard library, in site-packages, or among configuration."""
@@ -79,14 +79,14 @@ def environment_files(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             continue
         place = place_of(member.name)
         if place.by_data and place.area == "site":
-            message = f"{member.name} reaches site-packages by the folder of the environment"
+            message = f"{member.name} is installed into site-packages through the root of the environment"
             by_reader = (Audience.INSTALLER, Severity.NOTE)
             place_in_wheel = Location(member.name)
             yield Finding(
                 message, fix=_REBUILD, location=place_in_wheel, severity=Severity.WARNING, by_reader=by_reader
             )
         elif place.area == "data" and _STANDARD_LIBRARY.match(place.path):
-            message = f"{member.name} writes into Python's standard library"
+            message = f"{member.name} is installed into Python's standard library"
             yield Finding(message, fix=_REBUILD, location=Location(member.name))
         elif place.area in ("data", "scripts") and _OF_ENVIRONMENT.fullmatch(place.path):
             message = f"{member.name} replaces {posixpath.basename(place.path)} of the environment"
@@ -95,18 +95,18 @@ def environment_files(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "SEC007",
-    "the project is not named like another one",
+    "the project's name does not resemble that of a known project",
     Severity.WARNING,
-    why="A name that is one slip of the keyboard from a known one is installed by mistake: that is what such names are "
-    "registered for. Who publishes the project gets a note.",
+    why="A name one typing error away from a known one is installed by mistake, which is why such names are "
+    "registered. The project's publisher gets a note.",
     example="`torchvison-0.26.0-py3-none-any.whl`",
-    fix="Compare the name with the one in the documentation of the project that you mean.",
+    fix="Compare the name with the documentation of the project that you want.",
 )
 def look_alike(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No known project's name is one letter away, or looks the same."""
     project = project_of(wheel)
     if other := resembled(project):
         evidence = (Evidence("known project", other, "wheel_checks/data/import_names.toml"),)
-        fix = Fix(f"If you mean {other}, install that; compare the name with the project's documentation.")
-        message = f"the project is called {project}, which looks like {other}"
+        fix = Fix(f"If you want {other}, install that; compare the name with the project's documentation.")
+        message = f"the project is named {project}, which resembles {other}"
         yield Finding(message, evidence, fix, by_reader=(Audience.PUBLISHER, Severity.NOTE))

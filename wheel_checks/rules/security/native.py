@@ -22,11 +22,11 @@ _CLIMBING = re.compile(r"\$(?:ORIGIN|\{ORIGIN\})(?:/+\.\.){5,}(/.*)")  # to the 
 
 @rule(
     "SEC010",
-    "no native code lies under the name of data",
-    why="A program or library that is called .txt, .png or .dat passes those who look at names: reviewers, scanners, "
-    "and auditwheel. Python opens it by its path all the same.",
-    example="`demo/data/logo.png`, which begins with an ELF header",
-    fix="Call libraries .so, .pyd, .dll or .dylib, and programs .exe, or without a suffix.",
+    "no native code has the file name of data",
+    why="A program or library named .txt, .png or .dat is not noticed by reviewers, scanners, and auditwheel, which go "
+    "by file names. Python can still open it by its path.",
+    example="`demo/data/logo.png`, which starts with an ELF header",
+    fix="Name libraries .so, .pyd, .dll or .dylib, and programs .exe or without a suffix.",
 )
 def disguised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """What begins as ELF, PE or Mach-O for a processor has a name of such files; from afar seen at depth full alone."""
@@ -35,21 +35,21 @@ def disguised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             yield Finding(kind)
             continue
         if not kind:
-            what = f"not proven that {name} is data: its first bytes do not show it, --depth full reads all of it"
+            what = f"not proven that {name} is data: its first bytes are not enough; --depth full reads the whole file"
             yield Finding(what, location=Location(name), undecided=True)
             continue
-        fix = Fix("Find out what opens the file; give it the name of what it is.")
+        fix = Fix("Find out what opens the file; rename it after its real type.")
         article = "an" if kind == "ELF" else "a"
-        yield Finding(f"{name} is {article} {kind} file under the name of data", fix=fix, location=Location(name))
+        yield Finding(f"{name} is {article} {kind} file with the name of data", fix=fix, location=Location(name))
 
 
 @rule(
     "SEC011",
-    "no library is searched for where every user may write",
+    "no library search path is writable by every user",
     Severity.WARNING,
-    why="The loader takes the first library of the right name. Where RPATH or RUNPATH leads to /tmp, or to whatever "
-    "folder a process was started in, each user of the machine decides what the others load. A world-writable folder "
-    "is an error for who publishes the wheel.",
+    why="The loader uses the first library with the right name. If RPATH or RUNPATH contains /tmp, or a path relative "
+    "to the working directory, any user of the host can decide what others load. A world-writable folder is an error "
+    "for the wheel's publisher.",
     example="RUNPATH /tmp/build/lib in libdemo.so",
     fix="Remove it: patchelf --set-rpath '$ORIGIN' FILE",
 )
@@ -70,7 +70,7 @@ def writable_search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Findin
             entry if entry.startswith(("/", "$")) else f"{entry or 'an empty entry'}, relative to the working directory"
         )
         fix = Fix(
-            "Set the search path relative to the library.",
+            "Make the search path relative to the library.",
             (run("patchelf", "--set-rpath", "$ORIGIN", member_word(names[0])),),
         )
         verb = "looks" if len(names) == 1 else "look"

@@ -34,10 +34,10 @@ def _scripts(wheel: WheelFacts) -> Iterator[tuple[str, Location]]:
 
 @rule(
     "SEC008",
-    "no script takes the name of an interpreter, an installer or a program of the system",
-    why="Programs of an environment come first on PATH. A script called python3, pip or sudo is what people, shebangs "
-    "and build scripts start from then on. Compilers and cluster tools that known projects install are meant; others "
-    "of these are a warning.",
+    "no script has the name of an interpreter, an installer or a system program",
+    why="Programs of an environment come first on PATH. A script named python3, pip or sudo is then what people, "
+    "shebangs and build scripts start. Compilers and cluster tools installed by known projects are intended; other "
+    "scripts with such names are a warning.",
     example="`pip = demo:main` in console_scripts",
     fix="Name the script after the project.",
 )
@@ -53,15 +53,15 @@ def shadowing(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         severity = Severity.WARNING if kind == "tool" else None
         evidence = (Evidence("belongs to", ", ".join(owners) or "the system", "wheel_checks/data/startup_code.toml"),)
         article = "an" if kind[0] in "aeiou" else "a"
-        message = f"the script {name} takes the name of {article} {kind}"
+        message = f"the script {name} has the name of {article} {kind}"
         yield Finding(message, evidence, Fix("Name the script after the project."), place, severity)
 
 
 @rule(
     "SEC009",
-    "entry points are names of objects, and stay in their folder",
-    why="Installers write the value of a script's entry point into Python source, and its name into a path: uv and pip "
-    "refuse some of what is no name, and older ones do not.",
+    "entry points are plain file names that refer to objects",
+    why="Installers write a script's entry point into Python source, and its name into a path: uv and pip reject some "
+    "invalid names, older versions do not.",
     example="`../../evil = demo:main`, or `tool = os:system('id')`",
     fix="Write `name = package.module:object`.",
 )
@@ -74,14 +74,14 @@ def entry_points(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         fix = Fix("Write it as name = package.module:object.")
         scripts = point.group in _SCRIPT_GROUPS
         if scripts and (re.search(r"[/\\\x00-\x1f]", point.name) or point.name in (".", "..")):
-            yield Finding(f"the script {point.name!a} is no plain file name", fix=fix, location=place)
+            yield Finding(f"the script name {point.name!a} is not a plain file name", fix=fix, location=place)
         if not _REFERENCE.fullmatch(point.value):
             shown = ascii(shortened(point.value, _LONGEST))
             holds_code = bool(re.search(r"[()=;\n`$]|import\s", point.value))
             if holds_code:
-                yield Finding(f"the entry point {point.name} holds code: {shown}", fix=fix, location=place)
+                yield Finding(f"the entry point {point.name} contains code: {shown}", fix=fix, location=place)
             else:
-                message = f"the entry point {point.name} names no object: {shown}"
+                message = f"the entry point {point.name} does not refer to an object: {shown}"
                 severity = None if scripts else Severity.WARNING
                 by_reader = None if scripts else (Audience.INSTALLER, Severity.NOTE)
                 yield Finding(message, fix=fix, location=place, severity=severity, by_reader=by_reader)

@@ -19,9 +19,9 @@ WORLD_WRITABLE = re.compile(r"/(?:tmp|var/tmp|dev/shm|private/tmp|usr/tmp)(?:/|$
 """Folders in which every user of a machine may create files (hier(7), FHS 3.0)."""
 
 _LONGEST = 160  # characters of a line that a message shows
-_LOOK = Fix("Read the code before anything is started in an environment with this wheel.")
+_LOOK = Fix("Read the code before you start anything in an environment with this wheel.")
 
-_EDITABLE = Fix("Publish a wheel that is not made by an editable install: its code stays on the machine of its author.")
+_EDITABLE = Fix("Publish a wheel that was not made by an editable install: its code is only on its author's host.")
 
 
 def project_of(wheel: WheelFacts) -> str:
@@ -33,7 +33,7 @@ def unknown_entry_points(wheel: WheelFacts) -> Iterable[Finding]:
     """That they are not known, where they cannot be read."""
     points = need(wheel.startup).entry_points
     if isinstance(points, Unavailable):
-        yield Finding(f"which entry points the wheel has is not known: {points.reason}", undecided=True)
+        yield Finding(f"the entry points of the wheel are unknown: {points.reason}", undecided=True)
 
 
 @rule(
@@ -42,11 +42,11 @@ def unknown_entry_points(wheel: WheelFacts) -> Iterable[Finding]:
     Severity.WARNING,
     why="Python executes the lines of a .pth file that begin with `import`, and since 3.15 the entry points of a "
     ".start file, in every process of the environment, whether or not the package is imported: also in pip, in builds, "
-    "in each worker of a training job. What setuptools, coverage and others do there is known. Code that unpacks, "
-    "fetches or runs other code is an error. The finder of an editable install is a note where a local file is judged, "
-    "and a warning in what an index offers.",
+    "and in each worker of a training job. The start-up code of setuptools, coverage and others is known. Code that "
+    "unpacks, downloads or runs other code is an error. The finder of an editable install is a note in a local file, "
+    "and a warning in a file of an index.",
     example="`import os, base64; exec(base64.b64decode('...'))` in demo-init.pth",
-    fix="Run the code when the package is imported; declare a path in a .pth file without code.",
+    fix="Run the code when the package is imported; use .pth files only for paths.",
 )
 def startup_code(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No line of a .pth or .start file runs code, but those that the table knows of this project."""
@@ -66,37 +66,37 @@ def startup_code(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             name = posixpath.basename(file.member)
             if line.suspect:
                 evidence += (Evidence("suspect", ", ".join(line.suspect)),)
-                message = f"{name} runs code whenever Python starts, with {', '.join(line.suspect[:3])}"
+                message = f"{name} runs code whenever Python starts, using {', '.join(line.suspect[:3])}"
                 yield Finding(message, evidence, _LOOK, where, Severity.ERROR)
             else:
                 yield Finding(f"{name} runs code whenever Python starts", evidence, _LOOK, where)
     for member, reason in facts.unread:
-        yield Finding(f"whether {member} runs code is not known: {reason}", location=Location(member), undecided=True)
+        yield Finding(f"not known whether {member} runs code: {reason}", location=Location(member), undecided=True)
 
 
 @rule(
     "SEC002",
-    "no module takes the place of sitecustomize or usercustomize",
-    why="Python imports both by their names whenever it starts. They belong to the administrator of the machine and to "
-    "its user: Debian and Ubuntu install a sitecustomize, and one of two is never run.",
-    example="`sitecustomize.py` at the top of a wheel",
+    "no module replaces sitecustomize or usercustomize",
+    why="Python imports both by name whenever it starts. They belong to the host's administrator and its user: Debian "
+    "and Ubuntu install a sitecustomize, and only the first one found is run.",
+    example="`sitecustomize.py` at the top level of a wheel",
     fix="Run the code when the package is imported.",
 )
 def customize(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Neither is installed into site-packages, as module or as package, in source or compiled."""
     for member in need(wheel.startup).customize:
-        message = f"{member} runs whenever Python starts, in the place of the machine's own"
+        message = f"{member} runs whenever Python starts, instead of the host's own"
         yield Finding(message, fix=_LOOK, location=Location(member))
 
 
 @rule(
     "SEC003",
     "no .pth file adds folders outside the environment",
-    why="A path in a .pth file goes to the search path of every process. One outside the environment belongs to "
-    "another machine: such a wheel must not be published, and who installs it gets a warning. From one that every user "
-    "may write to, anybody's modules are imported: that is an error for both.",
+    why="A path in a .pth file is added to the search path of every process. A path outside the environment belongs to "
+    "another host: such a wheel must not be published, and its users get a warning. From a world-writable path, any "
+    "user's modules are imported: that is an error for both.",
     example="`/tmp/build/src` in demo.pth",
-    fix="Install the modules; leave editable installs on the machine where they were made.",
+    fix="Install the modules; keep editable installs on the host where they were made.",
 )
 def added_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Paths are relative, and do not climb out of site-packages."""
@@ -109,8 +109,8 @@ def added_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             message = f"{posixpath.basename(file.member)} adds {shortened(path, _LONGEST)} to the search path"
             writable = WORLD_WRITABLE.match(posixpath.normpath(path))
             if writable:
-                message += ", where every user of the machine may write"
-            fix = Fix("Build the wheel again, not as an editable one, and look at what is in it.")
+                message += ", which every user of the host can write to"
+            fix = Fix("Rebuild the wheel without an editable install, and check its contents.")
             place = Location(file.member, line=line.number)
             by_reader = None if writable else (Audience.INSTALLER, Severity.WARNING)
             yield Finding(message, fix=fix, location=place, by_reader=by_reader)
@@ -118,12 +118,12 @@ def added_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "SEC004",
-    "no entry point is run by the import of another project",
+    "no entry point runs when another project is imported",
     Severity.NOTE,
     why="Some programs load what other packages register: `import torch` runs every entry point of the group "
-    "torch.backends. That is how backends for other accelerators work, and it is code that no program names.",
+    "torch.backends. Backends for other accelerators work this way, but no program refers to the code.",
     example="`torch_demo = torch_demo:_autoload` in the group torch.backends",
-    fix="TORCH_DEVICE_BACKEND_AUTOLOAD=0 keeps torch from it.",
+    fix="Set TORCH_DEVICE_BACKEND_AUTOLOAD=0 to stop torch from loading it.",
 )
 def plugins(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """None of the groups of the table is used."""

@@ -14,12 +14,12 @@ change_rule = rules_of("stack-change", Audience.INSTALLER)
 
 @change_rule(
     "STK123",
-    "no package of the stack gets worse",
+    "no package of the stack becomes worse",
     Severity.WARNING,
-    why="A change of a lock or of requirements is reviewed on one architecture, and on the other torch becomes a CPU "
-    "build or has no file. It is an error with --fail-on-change.",
-    example="a lock in which torch on aarch64 was 2.11.0 for CUDA 13.0, and becomes 2.9.1, which is CPU only there",
-    fix="Keep the release or the index that has the build, or change the requirement for this platform by a marker.",
+    why="A changed lock or requirements file is reviewed on one architecture, while on the other torch becomes a CPU "
+    "build or has no file. With --fail-on-change it is an error.",
+    example="a lock in which torch on aarch64 changes from 2.11.0 for CUDA 13.0 to 2.9.1, which is CPU-only there",
+    fix="Keep the release or the index with the build, or change this platform's requirement with a marker.",
 )
 def no_worse(changes: StackChanges, _: Expectations) -> Iterable[Finding]:
     """Nothing loses its accelerator or its file, and nothing fails that did not fail before."""

@@ -25,20 +25,20 @@ stack_rule = rules_of("stack", Audience.INSTALLER)
 _COMPANIONS = ("torchvision", "torchaudio")  # built against the libraries of one torch, and for its accelerator
 _FOR_ONE_CUDA = re.compile(r"(.+)-cu(\d{2})")
 _SHOWN = 6
-_BRING_CUDA = Fix("Ask about the package with the extra that brings CUDA.")
+_BRING_CUDA = Fix("Check the package with the extra that adds CUDA.")
 
 
 @stack_rule(
     "STK104",
-    "what is built for CUDA finds its major version in the stack",
-    why="A library for CUDA 12 does not load where the stack has only CUDA 13, and an extension next to a torch for "
-    "another major version works with two runtimes and two sets of handles in one process. Runtimes of two major "
-    "versions may be installed together, each for its own packages; but cuDNN, NCCL and others for both have the same "
-    "files. Where a package requires the same library for several CUDAs, and its build for the stack's CUDA is there, "
-    "the others are a warning. A package with libraries for several CUDAs, and none for the stack's, may go on without "
-    "one: bitsandbytes does, on the CPU.",
+    "packages built for CUDA find their major version in the stack",
+    why="A library for CUDA 12 does not load in a stack with only CUDA 13, and an extension for another major version "
+    "than torch's leads to two runtimes and two sets of handles in one process. Runtimes of two major versions may be "
+    "installed together, each for its own packages; but cuDNN, NCCL and others for both install the same files. Where "
+    "a package requires the same library for several CUDA versions, including the stack's, the others are a warning. A "
+    "package with libraries for several CUDA versions, but none for the stack's, may continue without one: "
+    "bitsandbytes does, on the CPU.",
     example="torch built for CUDA 13.0 with an extension that needs libcudart.so.12",
-    fix="Take builds for one major version of CUDA, from one index.",
+    fix="Use builds for one major version of CUDA, from one index.",
 )
 def one_cuda_major(stack: StackFacts, expectations: Expectations) -> Iterable[Finding]:
     """Packages on torch agree with it, others find what they need, and no two runtime packages have the same files.
@@ -46,7 +46,7 @@ def one_cuda_major(stack: StackFacts, expectations: Expectations) -> Iterable[Fi
     Where a GPU is asked about and the stack brings no CUDA at all, what needs it is undecided: only the system can
     bring it, and without it such a package works on the CPU and says nothing (onnxruntime-gpu).
     """
-    fix = Fix("Take builds for one major version of CUDA, and look who demands the other one.")
+    fix = Fix("Use builds for one major version of CUDA, and find out what requires the other one.")
     yield from _overwriting(stack, fix)
     there = _cuda_majors(stack)
     if not there:
@@ -70,20 +70,20 @@ def one_cuda_major(stack: StackFacts, expectations: Expectations) -> Iterable[Fi
         of_torch = _cuda(torch).partition(".")[0] if torch else ""
         differs = bool(built and of_torch) and of_torch not in (needed or built)
         if differs and len(needed) > 1 and needed.isdisjoint(there):
-            message = f"{package.label} {what}, of which it takes one; the stack is for CUDA {joined(list(there))}"
-            message += ", and whether it goes on without one is not known"
+            message = f"{package.label} {what}, of which it uses one; the stack is for CUDA {joined(list(there))}"
+            message += ", and it is unknown whether it works without one"
             yield Finding(message, evidence, fix, package.place, undecided=True)
         elif differs and (not needed or needed.isdisjoint(there)):
             message = f"{package.label} {what}; the stack is for CUDA {joined(list(there))}"
             severity = None
             if twin := _twin_for(package, stack, of_torch):
-                message, severity = f"{message}, for which it has {twin.label}", Severity.WARNING
+                message, severity = f"{message}, which {twin.label} supports", Severity.WARNING
             yield Finding(message, evidence, fix, package.place, severity)
         elif differs:
             message = f"not proven that {package.label}, which {what}, works with torch for CUDA {of_torch}"
             yield Finding(message, evidence, fix, package.place, undecided=True)
         elif needed and needed.isdisjoint(there):
-            message = f"{package.label} {what}, which no package of the stack brings: only the system can"
+            message = f"{package.label} {what}, which no package of the stack contains: only the system can provide it"
             yield Finding(message, evidence, fix, package.place, undecided=True)
 
 
@@ -92,7 +92,7 @@ def _overwriting(stack: StackFacts, fix: Fix) -> Iterator[Finding]:
     for twins in _twins(stack):
         names = joined([package.label for package in twins])
         evidence = tuple(item for package in twins for item in demands(package)[:1])
-        message = f"{names} install files of the same paths: one overwrites the other"
+        message = f"{names} install files with the same paths: one overwrites the other"
         yield Finding(message, evidence, fix, twins[0].place)
 
 
@@ -105,10 +105,10 @@ def _without_cuda(stack: StackFacts, expectations: Expectations) -> Iterator[Fin
             continue
         if not needs and not package.cuda_extras:
             continue
-        what = f"needs {needs[0].what}" if needs else f"takes CUDA from its extra {joined(package.cuda_extras)}"
+        what = f"needs {needs[0].what}" if needs else f"gets CUDA from its extra {joined(package.cuda_extras)}"
         evidence = [Evidence("needed", str(item), package.file_name) for item in needs[:_SHOWN]]
         evidence += [Evidence("extra that brings it", extra, "METADATA") for extra in package.cuda_extras]
-        message = f"{package.label} {what}, and no package of the stack brings CUDA: only the system can"
+        message = f"{package.label} {what}, but no package of the stack contains CUDA: only the system can provide it"
         yield Finding(message, tuple(evidence), _BRING_CUDA, package.place, undecided=True)
 
 
@@ -184,10 +184,10 @@ def _cuda(package: StackPackage) -> str:
 
 @stack_rule(
     "STK122",
-    "torch is built for the accelerator that is expected",
-    why="A requirement takes the build that its index has for the platform: CUDA 12 or 13, ROCm, or the CPU.",
+    "torch is built for the expected accelerator",
+    why="A requirement resolves to the build that its index has for the platform: CUDA 12 or 13, ROCm, or the CPU.",
     example="`--expect cuda==13.0` with a lock that has torch 2.9.1 for CUDA 12.8",
-    fix="Take torch from an index, or in a release, that has the build that is wanted.",
+    fix="Install torch from an index, or in a release, that has the expected build.",
 )
 def expected_torch(stack: StackFacts, expectations: Expectations) -> Iterable[Finding]:
     """What --expect says, where it was given. A torch for the CPU where a GPU is expected is STK101's."""
@@ -199,7 +199,7 @@ def expected_torch(stack: StackFacts, expectations: Expectations) -> Iterable[Fi
         return
     torch = stack.package("torch")
     if torch is None:
-        yield Finding(f"--expect {wanted} is about torch, and the stack has none", undecided=True)
+        yield Finding(f"--expect {wanted} applies to torch, but the stack does not contain torch", undecided=True)
         return
     facts = torch.known_accelerator
     if facts is None or (facts.accelerator not in GPU and not facts.lacks_gpu):
@@ -210,19 +210,19 @@ def expected_torch(stack: StackFacts, expectations: Expectations) -> Iterable[Fi
     accepted = facts.accelerator == wanted.accelerator and wanted.accepts_version(facts.version)
     if accepted is not True:
         evidence = (Evidence(torch.label, facts.local_version or facts.label, torch.file_name), *demands(torch))
-        fix = Fix("Take torch from an index, or in a release, that has the build that is wanted.")
-        message = f"{torch.label} is built for {facts.label}, and {wanted} is expected"
+        fix = Fix("Install torch from an index, or in a release, that has the expected build.")
+        message = f"{torch.label} is built for {facts.label}; expected {wanted}"
         yield Finding(message, evidence, fix, torch.place, undecided=accepted is None)
 
 
 @stack_rule(
     "STK106",
-    "torchvision and torchaudio are built for the accelerator of the torch of the stack",
-    why="They are compiled for one accelerator and one major version of it: next to a torch for another, operators are "
-    "missing or the import fails. Which releases of torch they run with is what their own requirements say. Minor "
-    "versions of CUDA are compatible, but torchaudio compares them when it is imported, and raises RuntimeError.",
+    "torchvision and torchaudio are built for the same accelerator as torch",
+    why="They are compiled for one accelerator and one major version of it: with a torch for another, operators are "
+    "missing or the import fails. Which releases of torch they support is stated by their requirements. Minor versions "
+    "of CUDA are compatible, but torchaudio compares them at import, and raises RuntimeError.",
     example="torch 2.11.0+cu130 with torchvision 0.26.0+cpu",
-    fix="Take torch and its companions from one index, in releases made for each other.",
+    fix="Use one index for torch and its companions, in releases made for each other.",
 )
 def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
     """The same accelerator, and the same major version of it; the same minor version where the import compares it."""
@@ -237,14 +237,14 @@ def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
         differs = other and facts.accelerator != base.accelerator and base.accelerator not in facts.others
         refuses = _refuses_minor(name, facts, base)
         if refuses or differs or (facts.accelerator == base.accelerator and contradict(_major(facts), _major(base))):
-            message = f"{companion.label} is built for {facts.label}, torch {torch.version} for {base.label}"
+            message = f"{companion.label} is built for {facts.label}, but torch {torch.version} for {base.label}"
             message += "; its import compares the two and raises RuntimeError" if refuses else ""
             evidence = (
                 Evidence(companion.label, facts.local_version or facts.label, companion.file_name),
                 Evidence(torch.label, base.local_version or base.label, torch.file_name),
                 *demands(companion),
             )
-            fix = Fix("Take both from one index, in releases made for each other.")
+            fix = Fix("Use one index for both, in releases made for each other.")
             yield Finding(message, evidence, fix, companion.place)
 
 

@@ -14,26 +14,26 @@ stack_rule = rules_of("stack", Audience.INSTALLER)
 
 @stack_rule(
     "STK120",
-    "a requirements file with hashes pins every line to a version and has a hash for it",
-    why="pip requires hashes of all lines as soon as one line has some, and refuses the whole file otherwise.",
-    example="a file that pip-compile wrote with --generate-hashes, to which someone added `torch` by hand",
-    fix="Write the file again with hashes: uv pip compile --generate-hashes, or pip-compile --generate-hashes.",
+    "a requirements file with hashes pins every line to a version and hashes it",
+    why="If one line has hashes, pip requires them for all lines and rejects the whole file otherwise.",
+    example="a file written by pip-compile --generate-hashes, to which `torch` was added by hand",
+    fix="Regenerate the file with hashes: uv pip compile --generate-hashes, or pip-compile --generate-hashes.",
 )
 def every_line_hashed(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
     """Every line whose marker holds on the target has `==` and a hash."""
-    fix = Fix("Add it to the file that this one is compiled from, and compile again with --generate-hashes.")
+    fix = Fix("Add it to the source of this file, and compile again with --generate-hashes.")
     for line in stack.unhashed:
-        message = f"{line.text} {line.reason}, and other lines have: pip refuses the file"
+        message = f"{line.text} {line.reason}, but other lines have hashes: pip rejects the file"
         yield Finding(message, fix=fix, location=line.place)
 
 
 @stack_rule(
     "STK121",
-    "a requirements file with hashes lists all that its packages require",
-    why="pip refuses a requirement without a hash, unless it is installed already or --no-deps is given; what is "
-    "then installed depends on the environment. A file that was compiled for another platform or another Python "
-    "lacks what is required on this one alone.",
-    example="a file that was compiled on x86_64 for Python 3.11, installed with Python 3.12: torch requires setuptools",
+    "a requirements file with hashes lists all requirements of its packages",
+    why="pip rejects a requirement without a hash, unless it is already installed or --no-deps is given; the result "
+    "then depends on the environment. A file compiled for another platform or another Python lacks the requirements "
+    "specific to this one.",
+    example="a file compiled on x86_64 for Python 3.11, installed with Python 3.12: torch requires setuptools",
     fix="Compile the file for this platform and this Python, or for all (uv pip compile --universal).",
 )
 def every_requirement_listed(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
@@ -42,9 +42,7 @@ def every_requirement_listed(stack: StackFacts, _: Expectations) -> Iterable[Fin
     labels = {package.label: package for package in stack.packages}
     for demand in stack.unlisted:
         by = labels.get(demand.by)
-        what = (
-            f"{demand}, which the file with hashes does not list: pip installs it only where that is installed already"
-        )
+        what = f"{demand}, which the file with hashes does not list: pip rejects it unless it is already installed"
         evidence = (
             (Evidence("marker", str(demand.requirement.marker), "METADATA"),) if demand.requirement.marker else ()
         )

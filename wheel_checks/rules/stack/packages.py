@@ -34,12 +34,12 @@ _SHOWN = 6
 
 @package_rule(
     "STK101",
-    "no package is a CPU build where a GPU is wanted",
-    why="The same requirements give CUDA builds on x86_64 and CPU builds on aarch64: everything installs, and no GPU "
-    "is found when it runs. Where neither --gpu nor --expect says that a GPU is wanted, it is a note; and nothing "
-    "where an index, an extra, a group or a version names the CPU (`cpu`, `+cpu`).",
-    example="`vllm==0.19.0` on aarch64: it pins torch 2.10.0, whose aarch64 wheel on the index is CPU only",
-    fix="Take a release whose pins lead to a build for this architecture, or an index that has one.",
+    "no package is a CPU build where a GPU is requested",
+    why="The same requirements select CUDA builds on x86_64 and CPU builds on aarch64: everything installs, but no GPU "
+    "is found at run time. If neither --gpu nor --expect requests a GPU, it is a note; it is not reported if an index, "
+    "an extra, a group or a version requests the CPU (`cpu`, `+cpu`).",
+    example="`vllm==0.19.0` on aarch64: it pins torch 2.10.0, whose aarch64 wheel on the index is CPU-only",
+    fix="Use a release whose pins allow a build for this architecture, or an index that has one.",
 )
 def cpu_build(package: StackPackage, expectations: Expectations) -> Iterable[Finding]:
     """A torch without an accelerator, or a package whose release has GPU builds for another machine, fails.
@@ -65,7 +65,7 @@ def cpu_build(package: StackPackage, expectations: Expectations) -> Iterable[Fin
         yield Finding(f"not proven that {package.label} is for a GPU: {facts.unread}", shown, undecided=True)
     elif facts.lacks_gpu and (better or package.name == "torch"):
         built = f" ({facts.local_version})" if facts.local_version else ""
-        message = f"{package.label} is a CPU build{built} on {package.target.machine}, though {package.gpu_reason}"
+        message = f"{package.label} is a CPU build{built} on {package.target.machine}, although {package.gpu_reason}"
         if pin := _pin(package):
             message += f"; {pin}"
         is_wanted = package.name == "torch" or expectations.gpus or expectations.of_torch
@@ -81,7 +81,9 @@ def _unasked(package: StackPackage, expectations: Expectations) -> Iterator[Find
     if package.name != "torch" or facts is None or not facts.lacks_gpu or package.cpu_reason or expectations.of_torch:
         return
     built = f" ({facts.local_version})" if facts.local_version else ""
-    message = f"{package.label} is a CPU build{built} on {package.target.machine}, and nothing asks for one by its name"
+    message = (
+        f"{package.label} is a CPU build{built} on {package.target.machine}, although nothing requests a CPU build"
+    )
     if pin := _pin(package):
         message += f"; {pin}"
     yield Finding(message, (*demands(package), *signals_shown(facts)), _gpu_fix(package), severity=Severity.NOTE)
@@ -99,7 +101,7 @@ def _gpu_fix(package: StackPackage) -> Fix:
     root = package.chain[0].requirement.name if package.chain else package.name
     if package.name != "torch":
         return Fix(
-            f"Take a release of {package.name} or an index that has a GPU build for {machine}.",
+            f"Use a release of {package.name}, or an index, with a GPU build for {machine}.",
             (look_at_index(package.name, machine),),
         )
     version, table = Version(package.version), load("torch_builds")
@@ -116,10 +118,10 @@ def _gpu_fix(package: StackPackage) -> Fix:
     commands: list[Step] = []
     if later is not None:
         told.append(f"torch {later} is the next release whose {machine} wheel on the index is a CUDA build")
-        told.append(f"take a release of {root} that allows it" if root != "torch" else "take it")
+        told.append(f"use a release of {root} that allows it" if root != "torch" else "use it")
         commands.append(run("wheelproof", "stack", requirement(root), option("--platform", machine)))
     if backends:
-        told.append(f"or stay, with the CUDA build of {version.public} that PyTorch's own index has")
+        told.append(f"or keep {version.public}, and use the CUDA build in PyTorch's own index")
         asked = package.chain[0].text if package.chain else f"torch=={version.public}"
         commands.append(run("uv", "pip", "install", requirement(asked), f"--torch-backend={backends[-1]}"))
     return Fix("; ".join(told) + "." if told else f"No CUDA build of torch for {machine} is known.", tuple(commands))
@@ -130,10 +132,10 @@ def _gpu_fix(package: StackPackage) -> Fix:
     "every package has a wheel for the target",
     Severity.WARNING,
     why="A source archive is compiled at install: it needs compilers and often the CUDA toolkit, takes up to hours, "
-    "and what comes out, the GPU code too, is known only then. wheelproof builds nothing and executes no code of an "
-    "archive: it resolves with what the archive says of its requirements, and its verdict stays undecided.",
-    example="`flash-attn`, of which the index has a source archive only, and whose requirements a build computes",
-    fix="Build the wheel once, and give its folder with --find-links; or take a release that has one.",
+    "and its result, including GPU code, is known only then. wheelproof builds nothing and runs no code of an archive: "
+    "it resolves with the requirements that the archive states, and its verdict remains undecided.",
+    example="`flash-attn`, of which the index has only a source archive, whose requirements a build computes",
+    fix="Build the wheel once, and pass its folder with --find-links; or use a release with a wheel.",
 )
 def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     """Nothing would be built on the target."""
@@ -150,12 +152,12 @@ def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     message = _why(package, "only a source archive")
     evidence: list[Evidence] = []
     if archive is not None:
-        message = f"{package.label} would be built there: {_in_words(archive)}"
+        message = f"{package.label} would be built on the target: {_in_words(archive)}"
         evidence.append(Evidence("source archive", archive.file_name, "index"))
         evidence += _of_archive(archive)
     python = f"{package.target.python[0]}.{package.target.python[1]}"
     fix = Fix(
-        f"Build on {package.target.machine} with Python {python} once, and judge the stack with the wheels:",
+        f"Build on {package.target.machine} with Python {python} once, and check the stack with the wheels:",
         (_build(package), Options(("wheelproof", "stack"), ("--find-links", "wheels"))),
     )
     yield Finding(message, (*evidence, *demands(package)), fix, undecided=True, cause="would be built there")
@@ -199,9 +201,9 @@ def _of_archive(archive: SourceArchive) -> Iterator[Evidence]:
 @package_rule(
     "STK103",
     "every package has a file for the target",
-    why="The install fails there, although it succeeds on another architecture.",
-    example="a package with wheels for x86_64 alone and no source archive, on aarch64",
-    fix="Leave the package out on this architecture by a marker, or take a release or an index that has a file.",
+    why="Without a file the install fails on the target, although it succeeds on another architecture.",
+    example="a package with only x86_64 wheels and no source archive, on aarch64",
+    fix="Exclude the package on this architecture with a marker, or use a release or an index that has a file.",
 )
 def no_file(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     """The index lists a wheel or a source archive that fits the target."""

@@ -35,7 +35,7 @@ from wheel_checks.targets.variant_machine import NVIDIA
 rule = rules_of("variant")
 
 _SHOWN = 5  # libraries in evidence
-_RELABEL = Fix("Make the variant with the properties that its content has, or put the right build into it.")
+_RELABEL = Fix("Make the variant with the properties of its contents, or put the right build into it.")
 
 
 def _claimed(wheel: WheelFacts) -> Variant:
@@ -49,11 +49,11 @@ def _location(wheel: WheelFacts) -> Location:
 
 @rule(
     "WHL821",
-    "the content is for the CUDA that the variant claims",
-    why="An installer gives the variant to every machine whose driver is within the claimed bounds. When the libraries "
-    "are for another CUDA, or for none, it fails there at import, or computes on the CPU without a word.",
+    "the libraries match the CUDA version that the variant claims",
+    why="An installer selects the variant on every machine whose driver is within the claimed bounds. If the libraries "
+    "are for another CUDA, or for none, the import fails there, or the package silently computes on the CPU.",
     example="a variant for CUDA 13 whose extension needs libcudart.so.12",
-    fix="Claim the CUDA that the wheel was built with, or build it again with the one that it claims.",
+    fix="Claim the CUDA version that the wheel was built with, or rebuild it with the claimed one.",
 )
 def cuda_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """The CUDA of version.py, members, requirements and needed libraries belongs to the claimed bounds."""
@@ -64,18 +64,18 @@ def cuda_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield from _unclaimed(wheel, variant, accelerator)
         return
     for each in claim.malformed:
-        yield Finding(f"{each} names no version of CUDA", fix=_RELABEL, location=_location(wheel))
+        yield Finding(f"{each} is not a CUDA version", fix=_RELABEL, location=_location(wheel))
     if not str(claim):
         return
     if accelerator.accelerator not in (NONE, CUDA) and CUDA not in accelerator.others:
         evidence = tuple(Evidence(s.name, s.detail, s.source) for s in accelerator.signals if s.accelerators)
-        message = f"the variant claims {claim}, and the wheel is {accelerator.label}"
+        message = f"the variant claims {claim}, but the wheel is {accelerator.label}"
         yield Finding(message, evidence, _RELABEL, _location(wheel))
         return
     told = [*_of_libraries(wheel), *_of_signals(accelerator)]
     if not told:
         need(wheel.elfs)  # at a greater depth the needed libraries show it
-        need(Unavailable(f"nothing in the wheel shows its CUDA: that it serves {claim} cannot be seen"))
+        need(Unavailable(f"nothing in the wheel shows its CUDA version, so the claim {claim} cannot be checked"))
     if refused := [item for item in told if claim.refuses(item[0])]:
         yield _refused(claim, refused, told, _location(wheel))
 
@@ -83,11 +83,11 @@ def cuda_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def _unclaimed(wheel: WheelFacts, variant: Variant, accelerator: AcceleratorFacts) -> Iterator[Finding]:
     """A wheel for CUDA that any machine gets."""
     if variant.values(NVIDIA, SM_ARCH):
-        need(Unavailable("the variant claims GPUs, and no version of CUDA"))
+        need(Unavailable("the variant claims GPUs, but no CUDA version"))
     if accelerator.accelerator == CUDA:
         evidence = tuple(Evidence(s.name, s.detail, s.source) for s in accelerator.signals if CUDA in s.accelerators)
         message = (
-            f"the wheel is {accelerator.label}, and claims nothing of {NVIDIA}: machines without a GPU get it, too"
+            f"the wheel is {accelerator.label}, but claims no property of {NVIDIA}: machines without a GPU get it, too"
         )
         yield Finding(message, evidence, _RELABEL, _location(wheel), Severity.WARNING)
 
@@ -126,23 +126,26 @@ def _refused(claim: CudaClaim, refused: Sequence[Told], told: Sequence[Told], lo
     evidence = tuple(item for _, item in (*refused[:_SHOWN], *agreeing[:_SHOWN]))
     what = refused[0][1]
     where = f"{what.source} needs {what.value.rpartition(' ')[2]}" if what.label == "needed library" else what.label
-    message = f"the variant claims {claim}, and holds CUDA {versions} ({where})"
+    message = f"the variant claims {claim}, but contains CUDA {versions} ({where})"
     return Finding(message, evidence, _RELABEL, location)
 
 
 @rule(
     "WHL822",
-    "there is GPU code for every GPU that the variant claims",
-    why="The claim brings the wheel to a GPU. Without code for that the wheel installs and imports, and its first "
-    "kernel fails with `no kernel image is available for execution on the device`.",
+    "the wheel has GPU code for every GPU that the variant claims",
+    why="Installers select a wheel for the GPUs that it claims. Without code for such a GPU the wheel installs and "
+    "imports, and its first kernel fails with `no kernel image is available for execution on the device`.",
     example="`nvidia :: sm_arch :: 100_real` in a wheel whose libraries stop at sm_90",
-    fix="Build with the architectures that the variant claims (TORCH_CUDA_ARCH_LIST, CMAKE_CUDA_ARCHITECTURES).",
+    fix="Build for the architectures that the variant claims (TORCH_CUDA_ARCH_LIST, CMAKE_CUDA_ARCHITECTURES).",
 )
 def gpu_code_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Claimed GPUs run machine code (real) or can compile PTX (virtual); code for others is noted."""
     claims, malformed = sm_claims(_claimed(wheel))
     for value in malformed:
-        message = f"{VariantProperty(NVIDIA, SM_ARCH, value)} names no GPU; expected for example 90_real or 90_virtual"
+        message = (
+            f"{VariantProperty(NVIDIA, SM_ARCH, value)} is not a GPU architecture; expected for example 90_real or "
+            "90_virtual"
+        )
         yield Finding(message, fix=_RELABEL, location=_location(wheel))
     if not claims:
         return
@@ -150,7 +153,7 @@ def gpu_code_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     verdict = need(facts.verdict)
     if verdict is None:
         names = ", ".join(claim.value for claim in claims)
-        message = f"the variant claims {names}, and holds no GPU code"  # it may compile its own, as Triton does
+        message = f"the variant claims {names}, but contains no GPU code"  # it may compile its own, as Triton does
         yield Finding(message, fix=_RELABEL, location=_location(wheel), severity=Severity.WARNING)
         return
     member, code = verdict
@@ -158,15 +161,20 @@ def gpu_code_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     source = f"{where} ({code.certainty})"
     lacking = [claim for claim in claims if not _serves(code, claim)]
     if lacking:
-        message = f"the variant claims {', '.join(claim.value for claim in lacking)}, {where} has {labels_of(code)}"
+        message = f"the variant claims {', '.join(claim.value for claim in lacking)}, but {where} has {labels_of(code)}"
         evidence = tuple(
             Evidence(claim.value, runs_on(_loaded(code, claim), claim.product).why, source) for claim in lacking
         )
         architectures = ";".join(dict.fromkeys(claim.product.capability for claim in claims))
-        fix = Fix(f"Build with TORCH_CUDA_ARCH_LIST='{architectures}', or claim only the GPUs that there is code for.")
+        fix = Fix(
+            f"Build with TORCH_CUDA_ARCH_LIST='{architectures}', or claim only the GPUs that the wheel has code for."
+        )
         yield Finding(message, evidence, fix, Location(member) if member else _location(wheel))
     if idle := [label for label in code.sass if not any(_uses(label, claim) for claim in claims)]:
-        message = f"there is code for {', '.join(idle)}, which the variant does not claim: those GPUs do not get it"
+        message = (
+            f"the wheel has code for {', '.join(idle)}, which the variant does not claim: installers do not select it "
+            "for those GPUs"
+        )
         yield Finding(message, (Evidence("code", labels_of(code), source),), severity=Severity.NOTE)
 
 
@@ -185,9 +193,10 @@ def _uses(label: str, claim: SmClaim) -> bool:
 
 @rule(
     "WHL823",
-    "the libraries are for the CPU that the variant claims",
-    why="A namespace of one CPU in a wheel for the other is never supported where the wheel could run: no one gets it. "
-    "A library that is marked to need a higher level than is claimed is refused by the loader of the lower CPUs.",
+    "the libraries match the CPU that the variant claims",
+    why="A namespace of one CPU in a wheel for the other is never supported where the wheel could run: no installer "
+    "selects it. If a library is marked as needing a higher level than the claimed one, the loader of the lower CPUs "
+    "rejects it.",
     example="`x86_64 :: level :: v3` in a wheel for aarch64; a library linked with `-z x86-64-v3` under `v2`",
     fix="Claim the CPU and the level that the wheel is built for.",
 )
@@ -197,7 +206,7 @@ def cpu_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     used = {each.namespace for each in variant.properties}
     claimed = {row["machine"]: name for name, row in known_namespaces().items() if "machine" in row and name in used}
     if len(claimed) > 1:
-        message = f"the variant claims properties of {' and '.join(claimed)} at once: no machine has both"
+        message = f"the variant claims properties of {' and '.join(claimed)} together: no machine has both"
         yield Finding(message, fix=_RELABEL, location=_location(wheel))
         return
     found = [finding for machine, namespace in claimed.items() for finding in _other_machine(wheel, machine, namespace)]
@@ -212,7 +221,7 @@ def _other_machine(wheel: WheelFacts, machine: str, namespace: str) -> Iterator[
     platform = _platform(wheel)
     if platform is not None and platform.machine != machine:
         told = (Evidence("platform", ", ".join(sorted({tag.platform for tag in _tags(wheel)})), wheel.file_name),)
-        message = f"the variant claims properties of {namespace}, and the wheel is for {platform.machine}"
+        message = f"the variant claims properties of {namespace}, but the wheel is for {platform.machine}"
         yield Finding(message, told, _RELABEL, _location(wheel))
     others = [
         Evidence(facts.header.machine, member, "ELF header")
@@ -220,7 +229,7 @@ def _other_machine(wheel: WheelFacts, machine: str, namespace: str) -> Iterator[
         if facts.header.machine != machine
     ]
     if others:
-        message = f"the variant claims properties of {namespace}, and {others[0].value} is for {others[0].label}"
+        message = f"the variant claims properties of {namespace}, but {others[0].value} is for {others[0].label}"
         yield Finding(message, tuple(others[:_SHOWN]), _RELABEL, Location(others[0].value))
 
 
@@ -238,7 +247,7 @@ def _higher_level(wheel: WheelFacts, claimed: int) -> Iterator[Finding]:
     higher = [(member, level) for member, level in _levels(wheel) if level > claimed]
     if higher:
         member, level = higher[0]
-        message = f"the variant is for x86-64-v{claimed} and above, and {member} needs x86-64-v{level}"
+        message = f"the variant is for x86-64-v{claimed} and above, but {member} needs x86-64-v{level}"
         told = tuple(
             Evidence(f"x86-64-v{level}", member, "NT_GNU_PROPERTY_TYPE_0") for member, level in higher[:_SHOWN]
         )
@@ -261,13 +270,13 @@ def _levels(wheel: WheelFacts) -> Iterator[tuple[str, int]]:
 
 @rule(
     "WHL824",
-    "every property of the variant can be held against its content",
+    "every property of the variant can be checked against its contents",
     Severity.NOTE,
     audience=Audience.PUBLISHER,
-    why="A claim that nothing shows is a promise of who built the wheel. It is said here, so that a pass of the other "
-    "checks is not taken for a proof of it.",
-    example="`x86_64 :: level :: v3`: which instructions a library uses is not read",
-    fix="Test such a variant on the slowest machine that it claims to serve.",
+    why="A claim that nothing in the wheel shows relies on its builder. It is reported so that a pass of the other "
+    "checks is not mistaken for a proof of it.",
+    example="`x86_64 :: level :: v3`: the instructions that a library uses are not read",
+    fix="Test such a variant on the slowest machine that it claims to support.",
 )
 def provable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Namespaces that are known, and of these the features that content shows."""
@@ -282,8 +291,8 @@ def provable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             unseen.append(each)
     if unknown:
         named = ", ".join(dict.fromkeys(each.namespace for each in unknown))
-        message = f"the namespace {named} is not known here: no one but its provider can say what its properties mean"
+        message = f"the namespace {named} is unknown: only its provider can interpret its properties"
         yield Finding(message, (Evidence("properties", listed_properties(unknown)),), location=_location(wheel))
     if unseen:
-        message = f"nothing in the wheel shows {listed_properties(unseen)}: machine code is not taken apart"
+        message = f"nothing in the wheel shows {listed_properties(unseen)}: machine code is not disassembled"
         yield Finding(message, location=_location(wheel))

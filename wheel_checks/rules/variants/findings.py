@@ -13,7 +13,7 @@ from wheel_checks.targets.selection import Reason
 from wheel_checks.targets.variant_choice import MachineChoice
 from wheel_checks.targets.variant_machine import NVIDIA
 
-REINDEX = Fix("Write the document again from the wheels, as `variantlib generate-index-json -d FOLDER` does.")
+REINDEX = Fix("Regenerate the document from the wheels, for example with `variantlib generate-index-json -d FOLDER`.")
 """What to do about a ``variants.json`` that is missing, cannot be read or contradicts the wheels."""
 
 _SHOWN = 8  # labels in one finding
@@ -65,10 +65,10 @@ def _missed(made: MachineChoice) -> Finding | None:
     open_ones = {label: found for label, found in remedies.items() if all(each.unknown for each in found)}
     if open_ones and metadata.revision is not None:
         could = ", ".join(list(open_ones)[:_SHOWN])
-        message = f"{made.machine.label} gets {taken(made)}: whether it could take {could} is not known"
+        message = f"{made.machine.label} gets {taken(made)}: it is unknown whether it supports {could}"
         return Finding(message, tuple(evidence), fix_for(metadata, open_ones), undecided=True)
     newer = f" of {made.release}" if made.choice.version not in (None, made.release) else ""
-    message = f"{made.machine.label} falls through to {taken(made)}: it can take no variant for a GPU{newer}"
+    message = f"{made.machine.label} gets {taken(made)}: it supports no variant for a GPU{newer}"
     return Finding(message, tuple(evidence), fix_for(metadata, remedies))
 
 
@@ -78,9 +78,9 @@ def _less_preferred(made: MachineChoice, metadata: VariantMetadata, fitting: Seq
     own = {each.namespace for each in made.variant.properties} if made.variant else set()
     before = ", ".join(each for each in order[: order.index(NVIDIA)] if each in own)
     could = ", ".join(fitting[:_SHOWN])
-    message = f"{made.machine.label} gets {taken(made)}, preferred to {could} for its GPU: {before} counts more"
+    message = f"{made.machine.label} gets {taken(made)} instead of {could} for its GPU: {before} has a higher priority"
     evidence = (Evidence("default-priorities.namespace", ", ".join(order[:_SHOWN]), "variants.json"),)
-    return Finding(message, evidence, Fix(f"Name {NVIDIA} before {before} in default-priorities.namespace."))
+    return Finding(message, evidence, Fix(f"Put {NVIDIA} before {before} in default-priorities.namespace."))
 
 
 def runs_nowhere(made: MachineChoice) -> Finding | None:
@@ -94,6 +94,9 @@ def runs_nowhere(made: MachineChoice) -> Finding | None:
     if how.how != "none":
         return None
     told = ", ".join(claim.value for claim in claims[:_SHOWN])
-    message = f"{machine.label} gets the variant {variant.label}, which claims code for {told}: none runs on {product}"
+    message = (
+        f"{machine.label} gets the variant {variant.label}, which claims code for {told}; that code does not run on "
+        f"{product}"
+    )
     fix = Fix(f"Build it for {machine.sm}_real, or with PTX, too.")
     return Finding(message, (Evidence(machine.gpu, how.why, "sm_arch"),), fix)

@@ -30,12 +30,12 @@ LONGEST_FILE_NAME = 255
 
 _SHOWN = 10  # properties or file names in one evidence
 _WARNINGS = frozenset({"order"})  # faults that no tool stumbles over
-_REMAKE = Fix("Make the wheel again with a tool that writes variant metadata, such as `variantlib make-variant`.")
+_REMAKE = Fix("Rebuild the wheel with a tool that writes variant metadata, such as `variantlib make-variant`.")
 
 
 def variant_facts(wheel: WheelFacts) -> VariantFacts:
     """What is known of the variant. Skips the check for a wheel that is not one."""
-    return need(wheel.variant or Unavailable("the wheel is no variant"))
+    return need(wheel.variant or Unavailable("the wheel is not a variant"))
 
 
 def listed_properties(properties: Iterable[VariantProperty]) -> str:
@@ -45,8 +45,8 @@ def listed_properties(properties: Iterable[VariantProperty]) -> str:
 
 @variant_rule(
     "WHL801",
-    "the variant label is well formed",
-    why="Installers pass over a wheel whose name they cannot read: it is on the index, and no one ever gets it.",
+    "the variant label is valid",
+    why="Installers skip a wheel whose file name they cannot parse: it is on the index, but is never installed.",
     example="`demo-1.0-py3-none-any-CUDA_13.whl`: labels are lower case",
     fix="Rename the variant: 0-9, a-z, `.` and `_`, short enough for a file name of 255 bytes.",
 )
@@ -59,25 +59,26 @@ def label_well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     size = len(wheel.file_name.encode())
     if size > LONGEST_FILE_NAME:
         message = (
-            f"the file name has {size} bytes, {len(label)} of them the label; file systems take {LONGEST_FILE_NAME}"
+            f"the file name has {size} bytes, {len(label)} of them in the label; the limit of file systems is "
+            f"{LONGEST_FILE_NAME}"
         )
-        yield Finding(message, fix=Fix("Choose a shorter label: the properties stand in variant.json."))
+        yield Finding(message, fix=Fix("Choose a shorter label: the properties are in variant.json."))
 
 
 @variant_rule(
     "WHL802",
-    "a variant wheel has readable variant metadata of a known revision",
-    why="Without `variant.json` nothing says what the label means. Of a revision that it does not know an installer "
-    "must take the wheel as unsupported.",
-    example="a wheel that was renamed by hand, without variant.json",
-    fix="Make the variant with a tool; rebuild when the revision of the drafts has changed.",
+    "a variant wheel has readable variant metadata of a supported revision",
+    why="Without `variant.json` the label has no meaning. An installer must treat a wheel with an unknown revision as "
+    "unsupported.",
+    example="a wheel renamed by hand, without variant.json",
+    fix="Make the variant with a tool; rebuild it when the draft's revision changes.",
 )
 def metadata_readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """``variant.json`` is there, is JSON, and names a schema of the table; a wheel without label has none."""
     facts = variant_facts(wheel)
     location = Location(facts.member)
     if not facts.label:
-        message = f"the wheel has {facts.member}, and no variant label in its name: installers do not read it"
+        message = f"the wheel has {facts.member}, but no variant label in its name: installers do not read it"
         yield Finding(message, fix=_REMAKE, location=location, severity=Severity.WARNING)
     if isinstance(facts.metadata, Unavailable):
         yield Finding(facts.metadata.reason, fix=_REMAKE, location=location)
@@ -90,11 +91,11 @@ def metadata_readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @variant_rule(
     "WHL803",
-    "label and variant metadata agree",
-    why="The label is only a name; what it stands for is in `variant.json`. When the two disagree, the wheel that was "
-    "published under a label is another one.",
+    "the variant label and the variant metadata agree",
+    why="The label is only a name; its meaning is in `variant.json`. If the two disagree, another wheel was published "
+    "under the label.",
     example="a wheel labelled cu130 whose variant.json describes cu126",
-    fix="Make the variant again; never rename the file.",
+    fix="Make the variant again; do not rename the file.",
 )
 def label_agrees(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """``variant.json`` describes one variant, under the label of the file name."""
@@ -104,20 +105,22 @@ def label_agrees(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         return
     evidence = (Evidence("file name", facts.label), Evidence(VARIANT_MEMBER, shown(", ".join(known)), facts.member))
     if len(known) != 1:
-        message = f"{VARIANT_MEMBER} describes {len(known):,} variants; it must describe the wheel's own alone"
+        message = f"{VARIANT_MEMBER} describes {len(known):,} variants; expected only the wheel's own"
         yield Finding(message, evidence, _REMAKE, Location(facts.member))
     elif facts.label not in known:
-        message = f"the file name says {shown(facts.label)}, {VARIANT_MEMBER} {shown(next(iter(known)))}"
+        message = (
+            f"the label in the file name is {shown(facts.label)}, but {VARIANT_MEMBER} has {shown(next(iter(known)))}"
+        )
         yield Finding(message, evidence, _REMAKE, Location(facts.member))
 
 
 @variant_rule(
     "WHL804",
-    "the variant metadata is well formed",
-    why="Tools refuse metadata with malformed names, unknown keys or lists of the wrong kind, and disagree about keys "
-    "that stand twice; the wheel is then passed over, or read in two ways.",
-    example='`"sm_arch": ["90-real"]`: a value has no dash',
-    fix="Correct the properties where the variant is made, and make it again.",
+    "the variant metadata is valid",
+    why="Tools reject metadata with malformed names, unknown keys or lists of the wrong type, and disagree about "
+    "duplicate keys; the wheel is then skipped, or read in two ways.",
+    example='`"sm_arch": ["90-real"]`: a value must not contain a dash',
+    fix="Correct the properties where the variant is built, and build it again.",
 )
 def metadata_well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No fault of shape or names in ``variant.json``; lists of values that are not sorted are a warning."""
@@ -129,9 +132,9 @@ def metadata_well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding
     "WHL805",
     "every namespace has a priority and a provider",
     why="An installer asks a namespace's provider what the system supports, and orders variants by the namespaces' "
-    "priorities. Without them it cannot judge the wheel, and passes over it.",
-    example="properties of `nvidia`, and no `nvidia` in default-priorities",
-    fix="Name every namespace in `[variant.default-priorities]` and `[variant.providers]` of pyproject.toml.",
+    "priorities. Without them it cannot evaluate the wheel, and skips it.",
+    example="properties of `nvidia`, but no `nvidia` in default-priorities",
+    fix="List every namespace in `[variant.default-priorities]` and `[variant.providers]` of pyproject.toml.",
 )
 def namespaces_provided(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No fault of priorities and providers in ``variant.json``."""
@@ -149,11 +152,11 @@ def _faults(metadata: VariantMetadata, kinds: Iterable[str], member: str) -> Ite
 
 @variant_rule(
     "WHL806",
-    "the index says of the variant what the wheel says",
-    why="Installers choose by the index's `variants.json` and never open wheels that they do not take. A label that it "
-    "lacks is never chosen; one with other properties is chosen on the wrong machines.",
-    example="variants.json says sm_arch 90_real and 100_real, the wheel 90_real alone",
-    fix="Write variants.json again from the wheels whenever one is added.",
+    "the index and the wheel state the same properties of the variant",
+    why="Installers select by the index's `variants.json` and do not open wheels that they do not select. A label "
+    "missing from it is never selected; one with other properties is selected on the wrong machines.",
+    example="variants.json lists sm_arch 90_real and 100_real, but the wheel only 90_real",
+    fix="Regenerate variants.json from the wheels whenever one is added.",
 )
 def index_agrees(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """The index lists the label with the same properties, in the same order of namespaces, with the same providers."""
@@ -162,7 +165,7 @@ def index_agrees(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if isinstance(index.metadata, Unavailable):
         if index.listed:  # WHL811 says why it cannot be read
             need(index.metadata)
-        yield Finding(f"{index.metadata.reason}: installers pass over the variant", fix=REINDEX)
+        yield Finding(f"{index.metadata.reason}: installers skip the variant", fix=REINDEX)
         return
     theirs = index.metadata.variants.get(facts.label)
     if theirs is None:
@@ -205,7 +208,9 @@ def _inconsistent(ours: VariantMetadata, index: VariantIndex) -> Iterable[Findin
                 Evidence("the wheel", _provider_text(a), VARIANT_MEMBER),
                 Evidence("the index", _provider_text(b), index.file_name),
             )
-            yield Finding(f"{index.file_name} and the wheel name other providers of {namespace}", evidence, REINDEX)
+            yield Finding(
+                f"{index.file_name} and the wheel state different providers of {namespace}", evidence, REINDEX
+            )
 
 
 def _provider_text(provider: VariantProvider) -> str:
@@ -227,11 +232,11 @@ def _provider_text(provider: VariantProvider) -> str:
 
 @document_rule(
     "WHL811",
-    "the index's variants.json is readable and well formed",
-    why="Without it installers take every variant wheel of the release as unsupported and install the plain wheel or "
-    "nothing, without a word.",
-    example="a variants.json of 4 GB, or one that a newer revision of the drafts wrote",
-    fix="Write it from the wheels of the release, with a tool.",
+    "the index's variants.json is readable and valid",
+    why="Without it installers silently treat every variant wheel of the release as unsupported, and install the plain "
+    "wheel or nothing.",
+    example="a variants.json of 4 GB, or one in a newer revision of the draft",
+    fix="Generate it from the wheels of the release, with a tool.",
 )
 def index_well_formed(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
     """The document is there, is JSON of a known revision, and has no fault."""
@@ -243,11 +248,11 @@ def index_well_formed(index: VariantIndex, _: Expectations) -> Iterable[Finding]
 
 @document_rule(
     "WHL812",
-    "the index's variants.json and its wheels name the same variants",
-    why="A wheel that variants.json lacks is never chosen. Of a label without a wheel there is nothing to "
-    "install: the users of its machines fall to the next variant.",
+    "the index's variants.json and its wheels list the same variants",
+    why="A wheel missing from variants.json is never selected. A label without a wheel cannot be installed: the users "
+    "of its machines get the next variant.",
     example="variants.json from before the wheel for CUDA 13 was uploaded",
-    fix="Write variants.json again after every upload and every removal.",
+    fix="Regenerate variants.json after every upload and every removal.",
 )
 def index_complete(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
     """Every label of a wheel is listed; every label that is listed has a wheel (else a warning)."""
@@ -255,32 +260,29 @@ def index_complete(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
     wheels = {label: names for label, names in index.wheels.items() if label}
     for label, names in wheels.items():
         if label not in known:
-            message = (
-                f"{index.file_name} does not list {shown(label)}: installers pass over {summarised(names, _SHOWN)}"
-            )
+            message = f"{index.file_name} does not list {shown(label)}: installers skip {summarised(names, _SHOWN)}"
             yield Finding(message, (Evidence("wheels", summarised(names, _SHOWN), index.place),), REINDEX)
     idle = [label for label in known if label not in wheels]
     if idle:
-        message = f"{index.file_name} lists {shown(', '.join(idle))}, of which there is no wheel"
+        message = f"{index.file_name} lists {shown(', '.join(idle))}, but has no wheel for it"
         yield Finding(message, fix=REINDEX, severity=Severity.WARNING)
 
 
 @document_rule(
     "WHL813",
     "no two variants have the same properties",
-    why="Of two labels with one set of properties installers take the one that comes first in the alphabet, whatever "
-    "was meant.",
+    why="Of two labels with the same properties installers select the alphabetically first one, whatever was intended.",
     example="cu13 and cuda13, both for CUDA 13 and sm_100",
-    fix="Withdraw one of them, or distinguish them by a property.",
+    fix="Withdraw one of them, or give them different properties.",
 )
 def distinct(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
     """Every set of properties belongs to one label."""
     for labels in labels_by_properties(need(index.metadata).variants).values():
         if len(labels) > 1:
-            message = f"{index.file_name} gives {shown(', '.join(labels))} the same properties"
+            message = f"{index.file_name} states the same properties for {shown(', '.join(labels))}"
             properties = need(index.metadata).variants[labels[0]].properties
             evidence = (Evidence("properties", listed_properties(properties), index.file_name),)
-            yield Finding(message, evidence, Fix("Withdraw all but one of them, or distinguish them by a property."))
+            yield Finding(message, evidence, Fix("Withdraw all but one of them, or give them different properties."))
 
 
 def labels_by_properties(variants: Mapping[str, Variant]) -> dict[tuple[VariantProperty, ...], list[str]]:

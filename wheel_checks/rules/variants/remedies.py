@@ -36,7 +36,7 @@ class Remedy(NamedTuple):
 def fix_for(metadata: VariantMetadata, remedies: Mapping[str, Sequence[Remedy]]) -> Fix:
     """The easiest way to one of the variants: a driver before a new build, and little before much."""
     if metadata.revision is None:
-        return Fix(f"Write variants.json again in a revision that installers know, such as {revisions()[0].schema}.")
+        return Fix(f"Regenerate variants.json in a revision that installers support, such as {revisions()[0].schema}.")
 
     def effort(found: Sequence[Remedy]) -> tuple[bool, int, int]:
         return not all(each.driver for each in found), len(found), max((each.driver for each in found), default=0)
@@ -69,9 +69,9 @@ def _remedies(
     found += [_of_namespace(lack, made, lack.namespace in listed) for lack in lacks if lack not in of_gpu]
     target = made.choice.target.label
     if Reason.YANKED in reasons and Reason.VARIANT not in reasons:
-        found.append(Remedy(f"Publish a wheel of {variant.label} for {target}: its own is yanked."))
+        found.append(Remedy(f"Publish a wheel of {variant.label} for {target}: the existing one is yanked."))
     elif Reason.VARIANT not in reasons:
-        found.append(Remedy(f"Build {variant.label} for {target}, too."))
+        found.append(Remedy(f"Also build {variant.label} for {target}."))
     return list(dict.fromkeys(found))
 
 
@@ -79,16 +79,16 @@ def _of_namespace(lack: Lack, made: MachineChoice, listed: bool) -> Remedy:
     """What to do about a namespace that is not asked, or a feature of the CPU, or of a list in the metadata."""
     name = lack.namespace
     if lack.why is Why.UNORDERED:
-        return Remedy(f"Name {name} in default-priorities.namespace.")
+        return Remedy(f"List {name} in default-priorities.namespace.")
     if lack.why is Why.UNKNOWN:
-        return Remedy(f"Install on such a machine to see what the provider of {name} says.", unknown=True)
+        return Remedy(f"Install on such a machine to see what the provider of {name} supports.", unknown=True)
     if lack.why is Why.OPTIONAL:
-        return Remedy(f"Take `optional` from the provider of {name}, or ask users to make their installer ask it.")
+        return Remedy(f"Remove `optional` from the provider of {name}, or have users enable it in their installer.")
     if lack.why is Why.DISABLED:
-        return Remedy(f"Correct enable-if of the provider of {name}: it does not hold on {made.choice.target.label}.")
+        return Remedy(f"Correct enable-if of the provider of {name}: it is false on {made.choice.target.label}.")
     if listed:
-        return Remedy(f"Name {lack} in static-properties of the provider of {name}.")
-    return Remedy(f"Build a variant for a GPU next to {made.machine.cpu}: without {lack}.")
+        return Remedy(f"List {lack} in static-properties of the provider of {name}.")
+    return Remedy(f"Build a variant for a GPU with {made.machine.cpu}: without {lack}.")
 
 
 def _of_gpu(variant: Variant, lacks: Sequence[Lack], machine: Machine) -> list[Remedy]:
@@ -128,7 +128,7 @@ def _install(variant: Variant, branches: Sequence[Mapping[str, Any]]) -> Remedy:
         return Remedy("Install NVIDIA's driver: without it no variant for a GPU is supported.", 1)
     first, last = branches[0]["branch"], branches[-1]["branch"]
     newest = last == load("drivers")["branch"][-1]["branch"]
-    which = f"{first} or newer" if newest else f"{first} to {last}" if last > first else str(first)
+    which = f"{first} or later" if newest else f"{first} to {last}" if last > first else str(first)
     return Remedy(f"Install NVIDIA's driver, branch {which}: without it no variant for a GPU is supported.", first)
 
 
@@ -142,8 +142,8 @@ def _update(variant: Variant, branch: Mapping[str, Any], machine: Machine) -> Re
 
 def _claim_less(major: int) -> str:
     return (
-        f"Who builds the wheels can claim {LOWER} {major}.0: a driver runs machine code that any toolkit of its major "
-        "version made."
+        f"The wheels' publisher can claim {LOWER} {major}.0: a driver runs machine code from any toolkit of its major "
+        "version."
     )
 
 
@@ -164,15 +164,17 @@ def _of_feature(lack: Lack, machine: Machine) -> Remedy:
         return Remedy(f"Build a variant for {machine.machine} that claims {code}.")
     versions = [version for value in lack.values if (version := version_or_none(value))]
     if lack.feature not in (LOWER, UPPER) or not versions:
-        return Remedy(f"Build it without {lack}: NVIDIA's provider does not know that.")
+        return Remedy(f"Build it without {lack}, which NVIDIA's provider does not support.")
     if lack.feature == UPPER:
-        return Remedy(f"Build the variant without {UPPER}: a driver runs what older toolkits made.")
+        return Remedy(f"Build the variant without {UPPER}: a driver runs code from older toolkits.")
     own = Version(machine.cuda)
     if min(versions) <= own:
-        return Remedy(f"Claim {LOWER} {own.major}.0: NVIDIA's provider knows MAJOR.MINOR alone, not {lack.values[0]}.")
+        return Remedy(
+            f"Claim {LOWER} {own.major}.0: NVIDIA's provider supports only MAJOR.MINOR, not {lack.values[0]}."
+        )
     if min(versions).major == own.major:
         return Remedy(_claim_less(own.major))
     return Remedy(
-        f"Build a variant with CUDA {own.major} that claims {LOWER} {own.major}.0: no driver for {machine.gpu} that is "
-        f"known supports CUDA {min(versions)}."
+        f"Build a variant with CUDA {own.major} that claims {LOWER} {own.major}.0: no known driver for {machine.gpu} "
+        f"supports CUDA {min(versions)}."
     )
