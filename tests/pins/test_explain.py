@@ -25,7 +25,7 @@ def test_a_requirement_that_replaces_it(wheelproof: Wheelproof) -> None:
     run = wheelproof("pins", "explain", ">2.7.0", "--installed", "2.7.0+cu128")
 
     assert run.status == 1
-    assert "PIN301  torch 2.7.0+cu128 does not survive torch>2.7.0: >2.7.0 excludes every local version" in run.out
+    assert "PIN301  torch 2.7.0+cu128 does not satisfy torch>2.7.0: >2.7.0 excludes every local version" in run.out
 
 
 def test_several_requirements_and_their_facts(wheelproof: Wheelproof) -> None:

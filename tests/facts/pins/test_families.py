@@ -65,7 +65,7 @@ def test_globs_are_over_whole_normalized_names() -> None:
 
 
 def test_an_unknown_family_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="unknown family 'mxnet'"):
+    with pytest.raises(UsageError, match="the family 'mxnet' does not exist"):
         family("mxnet")
 
 

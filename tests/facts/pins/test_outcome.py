@@ -35,14 +35,16 @@ def test_a_library_that_torch_allows_no_other_release_of() -> None:
     found = change(there, [copy("nvidia-cudnn-cu12", "9.10.2.21")])
 
     assert found.fate is Fate.BROKEN
-    assert found.broken == ("it requires nvidia-cudnn-cu12==9.5.1.17, and nvidia-cudnn-cu12 9.10.2.21 would be there",)
+    assert found.broken == (
+        "it requires nvidia-cudnn-cu12==9.5.1.17, but nvidia-cudnn-cu12 9.10.2.21 would be installed",
+    )
     assert found.culprits == ("nvidia-cudnn-cu12",)
 
 
 def test_a_library_that_goes() -> None:
     there = [copy(*TORCH), copy("nvidia-cudnn-cu12", "9.5.1.17"), copy("sympy", "1.13.3")]
 
-    assert change(there, [], gone=("sympy",)).broken == ("it requires sympy>=1.13, and no sympy would be there",)
+    assert change(there, [], gone=("sympy",)).broken == ("it requires sympy>=1.13, but no sympy would be installed",)
 
 
 def test_what_was_broken_before_is_not_blamed_on_the_install() -> None:
@@ -57,7 +59,7 @@ def test_a_requirement_of_a_requirement() -> None:
 
     found = change(there, [copy("mpmath", "1.4.0")])
 
-    assert found.broken == ("sympy 1.13.3 requires mpmath<1.4, and mpmath 1.4.0 would be there",)
+    assert found.broken == ("sympy 1.13.3 requires mpmath<1.4, but mpmath 1.4.0 would be installed",)
 
 
 def test_an_extra_of_another_package_does_not_count() -> None:
@@ -98,9 +100,7 @@ def test_a_torchaudio_that_declares_no_torch() -> None:
     found = change(there, [copy("torchaudio", "2.11.0")], "torchaudio")
 
     assert found.fate is Fate.BROKEN
-    assert found.unfit == (
-        "torchaudio 2.11.0 is incompatible with torch 2.7.0+cu128: torch 2.7.0 takes torchaudio==2.7.0",
-    )
+    assert found.unfit == ("torchaudio 2.11.0 does not match torch 2.7.0+cu128: torch 2.7.0 needs torchaudio==2.7.0",)
 
 
 def test_a_companion_of_which_no_table_says_anything() -> None:
@@ -108,7 +108,10 @@ def test_a_companion_of_which_no_table_says_anything() -> None:
 
     found = change(there, [copy("torchcodec", "0.99")], "torchcodec")
 
-    assert (found.fate, found.open) == (Fate.ADDED, ("whether torchcodec 0.99 fits torch 2.7.0+cu128 is unknown",))
+    assert (found.fate, found.open) == (
+        Fate.ADDED,
+        ("it is unknown whether torchcodec 0.99 matches torch 2.7.0+cu128",),
+    )
 
 
 def test_a_framework_of_which_only_the_version_is_known() -> None:
@@ -117,7 +120,9 @@ def test_a_framework_of_which_only_the_version_is_known() -> None:
     found = change(there, [copy("nvidia-cudnn-cu12", "9.10.2.21")])
 
     assert found.fate is Fate.KEPT
-    assert found.open == ("nvidia-cudnn-cu12 9.10.2.21 would be installed: what torch 2.7.0+cu128 requires is unknown",)
+    assert found.open == (
+        "nvidia-cudnn-cu12 9.10.2.21 would be installed: the requirements of torch 2.7.0+cu128 are unknown",
+    )
 
 
 def test_shared_files() -> None:

@@ -128,7 +128,7 @@ def test_a_guard_makes_the_install_fail_and_nothing_is_lost(
 
     assert (status, fate(report)["fate"]) == (0, "kept")
     (message,) = messages(report)
-    assert message.startswith("the install would fail, and change nothing: ")
+    assert message.startswith("the install would fail and change nothing: ")
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])
@@ -173,7 +173,7 @@ def test_another_platform_gets_the_build_for_the_cpu(wheelproof: Wheelproof) -> 
         status, words = described(wheelproof, server, "aarch64", "torch==2.9.1+cu128")
 
     assert status == 1
-    assert f"{CPU_ON_AARCH64}; demanded by vllm 0.19.0 (torch==2.10.0)" in words
+    assert f"{CPU_ON_AARCH64}; required by vllm 0.19.0 (torch==2.10.0)" in words
 
 
 def test_another_platform_gets_another_build(wheelproof: Wheelproof) -> None:
@@ -205,7 +205,7 @@ def test_a_companion_for_another_torch_than_the_one_that_comes(wheelproof: Wheel
         status, words = described(wheelproof, server, "aarch64", "torchcodec==0.8")
 
     assert status == 1
-    assert "torchcodec 0.8 is incompatible with torch 2.10.0: it takes torch==2.9.*" in words
+    assert "torchcodec 0.8 does not match torch 2.10.0: it needs torch==2.9.*" in words
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_the_story_of_vllm_on_aarch64(wheelproof: Wheelproof) -> None:
     run = wheelproof("pins", "predict", "vllm==0.19.0", *place)
 
     assert run.status == 1
-    assert f"{CPU_ON_AARCH64}; demanded by vllm 0.19.0 (torch==2.10.0)" in run.out
+    assert f"{CPU_ON_AARCH64}; required by vllm 0.19.0 (torch==2.10.0)" in run.out
 
 
 def test_offline_without_a_cache_is_no_verdict(wheelproof: Wheelproof) -> None:

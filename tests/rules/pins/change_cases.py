@@ -43,7 +43,7 @@ CASES = [
         "PIN301",
         "a clause that excludes local versions",
         lambda: survival("torch>2.7.0", "> excludes local versions"),
-        ("torch 2.7.0+cu128 does not survive torch>2.7.0: > excludes local versions",),
+        ("torch 2.7.0+cu128 does not satisfy torch>2.7.0: > excludes local versions",),
     ),
     Case("PIN301", "the public version of what is installed", lambda: survival("torch==2.7.0", "it is satisfied")),
     Case(
@@ -51,8 +51,8 @@ CASES = [
         "a pin of another package, and a CPU build",
         lambda: change("torch", "2.9.1+cu128", "2.10.0", CPU, VLLM),
         (
-            "torch 2.9.1+cu128 would be replaced by 2.10.0, CPU only (2.10.0+cpu) on aarch64; "
-            "demanded by vllm 0.19.0 (torch==2.10.0)",
+            "torch 2.9.1+cu128 would be replaced by 2.10.0, CPU only (2.10.0+cpu) on aarch64; required by vllm "
+            "0.19.0 (torch==2.10.0)",
         ),
         evidence=("you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0",),
     ),
@@ -61,8 +61,8 @@ CASES = [
         "an upgrade to another CUDA build",
         lambda: change("torch", "2.9.1+cu128", "2.15.0", CUDA, upgrade=True),
         (
-            "torch 2.9.1+cu128 would be replaced by 2.15.0, CUDA 13.0 on aarch64; "
-            "no requirement demands it: --upgrade does",
+            "torch 2.9.1+cu128 would be replaced by 2.15.0, CUDA 13.0 on aarch64; no requirement causes it, "
+            "--upgrade does",
         ),
     ),
     Case(
@@ -91,8 +91,8 @@ CASES = [
         "a second copy in front of a torch of the base installation",
         lambda: change("torch", "2.9.1+cu128", "2.10.0", CUDA, fate=Fate.SHADOWED, place="/venv/site-packages"),
         (
-            "torch 2.9.1+cu128 would be shadowed by 2.10.0, CUDA 13.0 on aarch64, in /venv/site-packages; "
-            "uv does not see the one that is there, or may not change it",
+            "torch 2.9.1+cu128 would be shadowed by 2.10.0, CUDA 13.0 on aarch64, in /venv/site-packages; uv does "
+            "not see the installed one, or must not change it",
         ),
     ),
     Case(
@@ -121,7 +121,7 @@ CASES = [
         lambda: PlannedInstall(
             Conflict(("you require torch==2.8.0", "you require torch==2.7.0+cu128"), ("torch==2.8.0",))
         ),
-        ("the install would fail, and change nothing: you require torch==2.8.0; you require torch==2.7.0+cu128",),
+        ("the install would fail and change nothing: you require torch==2.8.0; you require torch==2.7.0+cu128",),
         WARNING,
         evidence=("torch==2.8.0",),
     ),
@@ -130,7 +130,7 @@ CASES = [
         "PIN314",
         "a torchaudio that declares no torch",
         lambda: change("torchaudio", "", "2.11.0", fate=Fate.BROKEN, unfit=("it goes with torch==2.11.0",)),
-        ("torchaudio 2.11.0 would not fit: it goes with torch==2.11.0",),
+        ("torchaudio 2.11.0 would not match: it goes with torch==2.11.0",),
     ),
     Case(
         "PIN314",
@@ -145,11 +145,11 @@ CASES = [
             "2.7.0+cu128",
             "2.7.0+cu128",
             fate=Fate.BROKEN,
-            broken=("it requires nvidia-cudnn-cu12==9.5.1.17, and nvidia-cudnn-cu12 9.10.2.21 would be there",),
+            broken=("it requires nvidia-cudnn-cu12==9.5.1.17, but nvidia-cudnn-cu12 9.10.2.21 would be installed",),
         ),
         (
-            "torch 2.7.0+cu128 is kept, and would be broken: it requires nvidia-cudnn-cu12==9.5.1.17, and "
-            "nvidia-cudnn-cu12 9.10.2.21 would be there",
+            "torch 2.7.0+cu128 is kept, but would be broken: it requires nvidia-cudnn-cu12==9.5.1.17, but "
+            "nvidia-cudnn-cu12 9.10.2.21 would be installed",
         ),
     ),
     Case("PIN315", "a torch that stays whole", lambda: change("torch", "2.7.0", "2.7.0", fate=Fate.KEPT)),

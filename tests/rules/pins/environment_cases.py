@@ -56,10 +56,12 @@ CASES = [
         "PIN212",
         "a guard without its record",
         lambda: replace(facts(guard()), unknown=("torch 2.7.0+cu128",)),
-        ("how torch 2.7.0+cu128 was when it was guarded is unknown: the record of the guard is missing or broken",),
+        ("the guarded state of torch 2.7.0+cu128 is unknown: the guard's record is missing or broken",),
         undecided=True,
     ),
     Case("PIN212", "the torch that is held", lambda: facts(guard())),
-    Case("PIN213", "a guard", lambda: facts(guard(), outside=("another uv",)), ("cannot be closed: another uv",), NOTE),
+    Case(
+        "PIN213", "a guard", lambda: facts(guard(), outside=("another uv",)), ("cannot be blocked: another uv",), NOTE
+    ),
     Case("PIN213", "no guard", lambda: facts(None, outside=("another uv",))),
 ]

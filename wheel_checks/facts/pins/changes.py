@@ -112,9 +112,9 @@ class PackageChange:
         is_new, where = self.before != self.after, f", in {self.place}" if self.place else ""
         return {
             Fate.KEPT: f"{was} is kept",
-            Fate.BROKEN: f"{self.name} {self.after} would not fit: {why}"
+            Fate.BROKEN: f"{self.name} {self.after} would not match: {why}"
             if is_new
-            else f"{was} is kept, and would be broken: {why}",
+            else f"{was} is kept, but would be broken: {why}",
             Fate.REMOVED: f"{was} would be removed",
             Fate.ADDED: f"{self.name} {self.after} would be installed{build}",
             Fate.OVERWRITTEN: f"{was} would be overwritten by {self.by}, which installs the same files",

@@ -59,7 +59,9 @@ def family(name: str) -> Family:
     """The family of that name, or with that anchor. Raises UsageError when no family is known by it."""
     found = next((one for one in families() if name in (one.name, one.anchor)), None)
     if found is None:
-        raise UsageError(f"unknown family {name!r}", expected=f"one of {joined([one.name for one in families()])}")
+        raise UsageError(
+            f"the family {name!r} does not exist", expected=f"one of {joined([one.name for one in families()])}"
+        )
     return found
 
 

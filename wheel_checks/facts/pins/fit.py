@@ -49,11 +49,11 @@ def fit(name: str, version: str, other: str) -> Fit:
     if row.get("same_release"):
         ours, theirs = _NUMBERS.match(str(companion)), _NUMBERS.match(str(base))
         numbers = ours[0] if ours else version
-        return Fit(of, bool(ours and theirs and ours[0] == theirs[0]), f"it takes {of} {numbers}")
+        return Fit(of, bool(ours and theirs and ours[0] == theirs[0]), f"it needs {of} {numbers}")
     known = next((rule for rule in row["rows"] if _is_of(companion, rule["release"])), None)
     if known is None or base.is_prerelease:
         return Fit(of, None)
-    return Fit(of, _allows(known["fits"], base), f"it takes {of}{known['fits']}")
+    return Fit(of, _allows(known["fits"], base), f"it needs {of}{known['fits']}")
 
 
 def _by_releases(name: str, companion: Version, base: Version) -> Fit:
@@ -62,7 +62,7 @@ def _by_releases(name: str, companion: Version, base: Version) -> Fit:
     row = next((row for row in load("torch_releases")["release"] if row["version"] == base.public), None)
     if row is None or not row.get(name):
         return Fit(TORCH, None)
-    return Fit(TORCH, _allows(row[name], companion), f"{TORCH} {base.public} takes {name}{row[name]}")
+    return Fit(TORCH, _allows(row[name], companion), f"{TORCH} {base.public} needs {name}{row[name]}")
 
 
 def _allows(specifier: str, version: Version) -> bool:

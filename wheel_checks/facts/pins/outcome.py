@@ -129,7 +129,7 @@ class _Judging:
         for other, changed in sorted(self.changes.items()):
             may = copy.may_require is None or other in copy.may_require
             if changed.fate is not Fate.KEPT and matches(other, closure) and may:
-                yield f"{changed.sentence}: what {copy.label} requires is unknown"
+                yield f"{changed.sentence}: the requirements of {copy.label} are unknown"
 
 
 def _change(
@@ -231,7 +231,7 @@ def _in_words(holder: Copy, root: str, requirement: Requirement, found: Copy | N
     name = str(canonicalize_name(requirement.name))
     who = "it" if holder.name == root else holder.label
     wanted = str(requirement).partition(";")[0].strip()
-    return f"{who} requires {wanted}, and {f'{name} {found.version}' if found else f'no {name}'} would be there"
+    return f"{who} requires {wanted}, but {f'{name} {found.version}' if found else f'no {name}'} would be installed"
 
 
 def _fits(
@@ -247,8 +247,8 @@ def _fits(
         return (), ()  # it does not fit what is there: the install is not to blame
     judged = fit(name, ours.version, theirs.version)
     if judged.fits is False:
-        return (f"{ours.label} is incompatible with {theirs.label}: {judged.expected}",), ()
+        return (f"{ours.label} does not match {theirs.label}: {judged.expected}",), ()
     is_silent = any(matches(name, one.silent) for one in families())
     if judged.fits is None and is_silent and not (other in changes and changes[other].is_lost):
-        return (), (f"whether {ours.label} fits {theirs.label} is unknown",)
+        return (), (f"it is unknown whether {ours.label} matches {theirs.label}",)
     return (), ()

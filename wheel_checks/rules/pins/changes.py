@@ -19,11 +19,11 @@ _GPU_BUILD = re.compile(r"\+.*(?:cu|rocm|xpu)\d*", re.IGNORECASE)
 
 @rule(
     "PIN301",
-    "the installed version survives the requirement",
+    "the installed version satisfies the requirement",
     kind="requirement-of-installed",
     audience=Audience.INSTALLER,
-    why="pip and uv keep an installed version exactly when it satisfies the requirement (PEP 440); anything else is "
-    "taken from the index, where the same version may be a CPU build.",
+    why="pip and uv keep an installed version exactly when it satisfies the requirement (PEP 440); otherwise they "
+    "install one from the index, where the same version may be a CPU build.",
     example="`torch>2.7.0` with 2.7.0+cu128 installed: `>` excludes local versions of the version it names",
     fix="Loosen the requirement, or guard the environment with `wheelproof pins guard`.",
 )
@@ -31,7 +31,7 @@ def survival(facts: Survival, _: Expectations) -> Iterable[Finding]:
     """A requirement that the installed version does not satisfy fails."""
     if facts.kept:
         return
-    told = f"{facts.name} {facts.installed} does not survive {facts.requirement}: {'; '.join(facts.reasons)}"
+    told = f"{facts.name} {facts.installed} does not satisfy {facts.requirement}: {'; '.join(facts.reasons)}"
     fix = Fix(
         f"Loosen the requirement, or guard {facts.name} before you install.",
         (_guard(facts.name),),
@@ -45,11 +45,11 @@ def survival(facts: Survival, _: Expectations) -> Iterable[Finding]:
     "the install keeps the installed framework",
     kind="planned-change",
     audience=Audience.INSTALLER,
-    why="A package cannot name an index for its dependencies: whatever requires another torch gets the one of the "
-    "default index, and the CUDA build that worked is gone without a word. Where torch lies outside the folder that "
-    "the installer writes into (system site-packages, a .pth file), a second copy in front of it has the same effect.",
+    why="A package cannot specify an index for its dependencies: if it requires another torch, the installer replaces "
+    "the working CUDA build by the default index's build, without a warning. Where torch is outside the folder that "
+    "the installer writes to (system site-packages, a .pth file), a second copy that shadows it has the same effect.",
     example="`vllm==0.19.0` on aarch64 with torch 2.9.1+cu128: replaced by 2.10.0, which is CPU only there",
-    fix="Guard the environment with `wheelproof pins guard`, or take a release that allows the installed torch.",
+    fix="Guard the environment with `wheelproof pins guard`, or use a release that allows the installed torch.",
 )
 def framework_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
     """A torch, jax, tensorflow... that would be replaced, removed, shadowed or overwritten fails."""
@@ -59,14 +59,15 @@ def framework_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "PIN312",
-    "the install keeps the packages that belong to the installed framework",
+    "the install keeps the installed framework's companion packages",
     Severity.WARNING,
     kind="planned-change",
     audience=Audience.INSTALLER,
-    why="torchvision, torchaudio and torchcodec are compiled against one torch; torchcodec and torchao do not even say "
-    "so in their metadata, so no resolver keeps them in step. A build for another accelerator does not work with it.",
-    example="`torchvision` 0.22.0+cu128 replaced by 0.22.1, which is CPU only on aarch64, while torch itself stays",
-    fix="Guard them as well, or install the releases that belong to the installed torch.",
+    why="torchvision, torchaudio and torchcodec are compiled against one torch; torchcodec and torchao do not "
+    "declare this in their metadata, so no resolver keeps them matching. A build for another accelerator does not "
+    "work with it.",
+    example="`torchvision` 0.22.0+cu128 replaced by 0.22.1, which is CPU only on aarch64, while torch itself is kept",
+    fix="Guard them as well, or install the releases that match the installed torch.",
 )
 def companions_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
     """A companion that would be replaced, removed, shadowed or overwritten fails: an error where it worked on a GPU and
@@ -84,14 +85,14 @@ def companions_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]
 
 @rule(
     "PIN313",
-    "the install can be carried out",
+    "the install can succeed",
     Severity.WARNING,
     kind="planned-install",
     audience=Audience.INSTALLER,
-    why="Requirements that contradict each other, or a guard that does its work, make the installer stop: nothing is "
-    "installed and nothing is lost.",
+    why="Contradictory requirements, or an active guard, make the installer stop: nothing is installed and nothing is "
+    "lost.",
     example="`torch==2.8.0` under the constraint `torch==2.7.0+cu128`",
-    fix="Take a release whose requirements allow the installed torch.",
+    fix="Use a release whose requirements allow the installed torch.",
 )
 def can_be_done(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
     """An install that the installer refuses fails."""
@@ -99,18 +100,18 @@ def can_be_done(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
     if conflict is not None:
         evidence = tuple(Evidence("demand", demand) for demand in conflict.demands)
         told = "; ".join(conflict.sentences)
-        yield Finding(f"the install would fail, and change nothing: {told}", evidence)
+        yield Finding(f"the install would fail and change nothing: {told}", evidence)
 
 
 @rule(
     "PIN314",
-    "the packages that belong to a framework fit the one that is there after the install",
+    "the framework's companion packages match the framework after the install",
     kind="planned-change",
     audience=Audience.INSTALLER,
-    why="torchaudio from 2.11 on declares no torch at all, torchcodec and JAX's plug-ins no release of theirs: an "
-    "installer takes the newest, which does not load with an older framework, or is not used.",
+    why="torchaudio from 2.11 on declares no torch at all, and torchcodec and JAX's plug-ins do not declare a release: "
+    "an installer selects the newest, which does not load with an older framework, or is not used.",
     example="`torchaudio` 2.11.0 with torch 2.7.0+cu128, which it does not require",
-    fix="Name the release that belongs to the installed framework.",
+    fix="Specify the release that matches the installed framework.",
 )
 def companions_fit(change: PackageChange, _: Expectations) -> Iterable[Finding]:
     """A companion that does not fit fails; one of which no table says so is undecided."""
@@ -119,19 +120,19 @@ def companions_fit(change: PackageChange, _: Expectations) -> Iterable[Finding]:
     if change.unfit or (change.broken and change.fate is Fate.BROKEN):
         yield Finding(_message(change), _evidence(change))
     for sentence in change.open:
-        yield Finding(f"{sentence}; its own documentation, or an import of it, would decide it", undecided=True)
+        yield Finding(f"{sentence}; its documentation or an import of it would decide this", undecided=True)
 
 
 @rule(
     "PIN315",
-    "the install leaves the framework the libraries that it requires",
+    "the install keeps the libraries that the framework requires",
     kind="planned-change",
     audience=Audience.INSTALLER,
-    why="Installers replace what others require without asking the installed framework: two frameworks that share "
-    "nvidia-cudnn-cu12, nvidia-nccl-cu12 or triton get the release of whoever came last. The framework stays, and "
-    "fails when it loads the library, or computes something else.",
-    example="`jax[cuda12]` replaces the nvidia-cudnn-cu12 that torch requires by its exact version",
-    fix="Install the other framework into a separate environment, or guard the libraries with torch.",
+    why="Installers replace another package's requirements without checking the installed framework: two frameworks "
+    "that share nvidia-cudnn-cu12, nvidia-nccl-cu12 or triton get the version that was installed last. The framework "
+    "remains installed, and fails when it loads the library, or computes different results.",
+    example="`jax[cuda12]` replaces the nvidia-cudnn-cu12 that torch requires in an exact version",
+    fix="Install the other framework into a separate environment, or guard the libraries together with torch.",
 )
 def framework_whole(change: PackageChange, _: Expectations) -> Iterable[Finding]:
     """A framework that stays without something that it requires fails; undecided where its requirements are unknown."""
@@ -140,18 +141,18 @@ def framework_whole(change: PackageChange, _: Expectations) -> Iterable[Finding]
     if change.fate is Fate.BROKEN:
         yield Finding(_message(change), _evidence(change), _fix(change))
     for sentence in change.open:
-        yield Finding(f"{sentence}; asking in the environment itself would decide it (--python)", undecided=True)
+        yield Finding(f"{sentence}; the environment itself would decide this (--python)", undecided=True)
 
 
 @rule(
     "PIN316",
-    "what the installer would do is known",
+    "the installer's changes are known",
     kind="planned-install",
     audience=Audience.INSTALLER,
-    why="A source archive may compute what it requires when it is built, and a build runs its code. Until then it is "
-    "not known whether it demands another torch.",
+    why="A source archive may compute its requirements when it is built, and a build runs its code. Until then it is "
+    "unknown whether it requires another torch.",
     example="a package without wheels whose PKG-INFO says `Dynamic: Requires-Dist`",
-    fix="Let the installer build it with `--build` where you trust it, or take a release that has a wheel.",
+    fix="Let the installer build it with `--build` if you trust it, or use a release that has a wheel.",
 )
 def plan_known(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
     """What is not known of the plan is undecided."""
@@ -163,10 +164,10 @@ def _message(change: PackageChange) -> str:
     told = change.sentence
     if change.chain:
         last = change.chain[-1]
-        return f"{told}; demanded by {last.by or 'you'} ({last.text})"
+        return f"{told}; required by {last.by or 'you'} ({last.text})"
     if change.fate is Fate.SHADOWED:
-        return f"{told}; {change.installer} does not see the one that is there, or may not change it"
-    return f"{told}; no requirement demands it: --upgrade does" if change.upgrade else told
+        return f"{told}; {change.installer} does not see the installed one, or must not change it"
+    return f"{told}; no requirement causes it, --upgrade does" if change.upgrade else told
 
 
 def _evidence(change: PackageChange) -> tuple[Evidence, ...]:

@@ -21,9 +21,9 @@ def _install(facts: EnvironmentGuard, summary: str = "Install the guard.") -> Fi
 
 @rule(
     "PIN210",
-    "no way to replace what is held is open that could be closed",
-    why="Variables hold in one shell, and not for `uv sync`, `uv run`, `-c` or `--isolated`: a script, a Makefile or "
-    "another shell meets an unguarded pip. An installed guard is met by every caller.",
+    "every command that can replace a guarded package is blocked, where that is possible",
+    why="Environment variables apply to one shell, and not to `uv sync`, `uv run`, `-c` or `--isolated`: a script, a "
+    "Makefile or another shell uses an unguarded pip. An installed guard applies to every caller.",
     example="UV_CONSTRAINT and PIP_CONSTRAINT are set, and `uv sync` installs the torch of the lock file",
     fix="Install the guard: `wheelproof pins guard --install`.",
 )
@@ -35,11 +35,11 @@ def closed(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "PIN211",
-    "the files of the guard are those that it wrote",
-    why="An installer that is upgraded around the guard puts its own program in the place of the front program, and "
+    "the files of the installed guard are unchanged",
+    why="An installer that is upgraded without the guard writes its own program over the guard's front program, and "
     "nothing is guarded from then on.",
     example="`bin/pip` after an upgrade of pip by another uv",
-    fix="Install the guard again.",
+    fix="Reinstall the guard.",
 )
 def whole(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
     """A file that is missing or holds something else fails, and so does a receipt that cannot be read."""
@@ -50,45 +50,51 @@ def whole(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
     for file in facts.guard.files:
         if file.state is not FileState.INTACT:
             what = "is missing" if file.state is FileState.MISSING else "is not what the guard wrote"
-            fix = _install(facts, "Install the guard again.")
+            fix = _install(facts, "Reinstall the guard.")
             yield Finding(f"{file.path} {what}", fix=fix, location=Location(path=file.path))
 
 
 @rule(
     "PIN212",
-    "what is held is as it was when it was guarded",
-    why="Ways that cannot be closed lead around the guard. What they replaced, removed or wrote over is found by "
-    "RECORD and by the files.",
-    example="torch 2.8.0 where the guard holds 2.7.0+cu128, after an absolute `uv --no-config pip install`",
-    fix="Put back the version that is held, or install the guard again to hold what is there now.",
+    "the guarded packages are unchanged since the guard was installed",
+    why="Some commands bypass the guard. The packages that they replaced, removed or overwrote are found through "
+    "RECORD and the files themselves.",
+    example="torch 2.8.0 where 2.7.0+cu128 is guarded, after an absolute `uv --no-config pip install`",
+    fix="Restore the guarded version, or reinstall the guard to guard the current one.",
 )
 def undamaged(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
     """A held package that was replaced, removed, hidden or changed fails; one that was not recorded is undecided."""
     for held in facts.unknown:
-        what = f"how {held} was when it was guarded is not known: the record of the guard is missing or broken"
-        yield Finding(what, fix=_install(facts, "Look at it, and install the guard again."), undecided=True)
+        what = f"the guarded state of {held} is unknown: the guard's record is missing or broken"
+        yield Finding(what, fix=_install(facts, "Check the package, and reinstall the guard."), undecided=True)
     versions = dict(facts.versions)
     for name, what in facts.damages:
         reinstall = ("-m", "pip", "install", "--no-deps", "--force-reinstall", package(name, versions.get(name, "")))
         back = run("env", "WHEELPROOF_GUARD=off", path(facts.python), *reinstall, note="from the index of its build")
         accept = run(
-            "wheelproof", "pins", "guard", "--install", "--python", path(facts.python), note="holds what is there"
+            "wheelproof",
+            "pins",
+            "guard",
+            "--install",
+            "--python",
+            path(facts.python),
+            note="guards the current version",
         )
         evidence = (Evidence("held", versions.get(name, "unknown"), "the receipt of the guard"),)
-        yield Finding(what, evidence, Fix("Put it back, or hold what is there now.", (back, accept)))
+        yield Finding(what, evidence, Fix("Restore it, or guard the current version.", (back, accept)))
 
 
 @rule(
     "PIN213",
-    "ways around the guard are known",
+    "no command can bypass the guard",
     Severity.NOTE,
-    why="Nothing in an environment reaches a program outside that writes into it. Such a way is no fault of the setup: "
-    "what it does is found at the next check.",
+    why="Nothing in an environment can stop a program outside from writing into it. Such a command is not a fault of "
+    "the setup: its effects are found by the next check.",
     example="an absolute path of a uv outside the environment, with --no-config",
-    fix="Call the pip and uv of the environment.",
+    fix="Use the pip and uv of the environment.",
 )
 def around(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
     """Each way that cannot be closed is a note, where a guard is installed."""
     if isinstance(facts.guard, InstalledGuard):
         for way in facts.outside:
-            yield Finding(f"cannot be closed: {way}")
+            yield Finding(f"cannot be blocked: {way}")

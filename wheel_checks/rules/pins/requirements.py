@@ -15,14 +15,14 @@ rule = rules_of(KIND, Audience.INSTALLER)
 _COMPANIONS = ("torchvision", "torchaudio")  # each release requires one release of torch
 
 
-_BY_HAND = Fix("Take it out of the command, or guard the environment before it (`wheelproof pins guard`).")
+_BY_HAND = Fix("Remove it from the command, or guard the environment first (`wheelproof pins guard`).")
 
 
 def _fix(file: RequirementFile, found: PinnedRequirement) -> Fix:
     """A rewriting, which leaves commands as they are."""
     if found.role == COMMAND:
         return _BY_HAND
-    return Fix("Take it out, and install torch first.", (run("wheelproof", "pins", "rewrite", path(file.path)),))
+    return Fix("Remove it, and install torch first.", (run("wheelproof", "pins", "rewrite", path(file.path)),))
 
 
 def _evidence(found: PinnedRequirement) -> tuple[Evidence, ...]:
@@ -35,10 +35,10 @@ def _evidence(found: PinnedRequirement) -> tuple[Evidence, ...]:
 @rule(
     "PIN101",
     "no requirement replaces the installed torch",
-    why="A package cannot name an index for its dependencies: when the installed build does not satisfy a requirement, "
-    "the installer takes another from the default index, which may be a CPU build, and says nothing.",
-    example="`torch==2.8.0` in requirements.txt, with 2.7.0+cu128 installed",
-    fix="`wheelproof pins rewrite` takes it out; `wheelproof pins guard` keeps torch in spite of it.",
+    why="A package cannot specify an index for its dependencies: if the installed build does not satisfy a "
+    "requirement, the installer silently selects another one from the default index, which may be a CPU build.",
+    example="`torch==2.8.0` in requirements.txt, while 2.7.0+cu128 is installed",
+    fix="`wheelproof pins rewrite` removes it; `wheelproof pins guard` keeps torch in spite of it.",
 )
 def replaces(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """Every requirement that an install heeds keeps the installed version; without one, any version will do."""
@@ -51,36 +51,36 @@ def replaces(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "PIN102",
-    "no build takes its own torch",
+    "no isolated build installs its own torch",
     Severity.WARNING,
-    why="A build environment is filled from the index: what compiles in it is linked against that torch, and fails to "
-    "load with the installed one.",
+    why="A build environment is filled from the index: extensions compiled in it are linked against that torch, and "
+    "fail to load with the installed one.",
     example='`requires = ["setuptools", "torch"]` in build-system',
-    fix="Take it out and install with `--no-build-isolation`.",
+    fix="Remove torch from requires, and install with `--no-build-isolation`.",
 )
 def builds(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """No requirement of a build environment is on torch."""
     for found in file.requirements:
         if found.role == BUILD:
-            message = f"{found.text} is installed again for every build, whatever is there"
+            message = f"{found.text} is installed again for every build, whatever is installed"
             yield Finding(message, _evidence(found), _fix(file, found), found.location)
 
 
 @rule(
     "PIN103",
-    "no companion drags in another torch",
+    "no companion package installs another torch",
     Severity.WARNING,
-    why="Each release of torchvision and torchaudio requires one release of torch. Where none is installed, the newest "
-    "is taken, and its torch with it.",
+    why="Each release of torchvision and torchaudio requires one release of torch. If the package is not installed, "
+    "the newest release is selected, with the torch that it requires.",
     example="a bare `torchvision` with torch 2.10.0+cu128: 0.29.2 needs torch 2.14 or newer",
-    fix="Take it out, or pin the release that belongs to the installed torch (`pins rewrite --mode pin-installed`).",
+    fix="Remove it, or pin the release that matches the installed torch (`pins rewrite --mode pin-installed`).",
 )
 def companions(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """A requirement on a companion that any version satisfies is held against an installed one."""
     for found in file.requirements:
         free = found.role not in (BUILD, CONDA, LOCK) and found.kept and not found.installed
         if found.name in _COMPANIONS and free:
-            message = f"{found.text} takes the newest release, and the torch that it requires"
+            message = f"{found.text} selects the newest release, and the torch that it requires"
             yield Finding(message, _evidence(found), _fix(file, found), found.location)
 
 
@@ -88,10 +88,10 @@ def companions(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN104",
     "no script installs torch by name",
     Severity.WARNING,
-    why="A `pip install` in a Dockerfile, a workflow or a script is heeded as any requirement is, and no rewriting "
-    "reaches it. Where torch is missing, it takes the build of the default index.",
+    why="A `pip install` in a Dockerfile, a workflow or a script counts like any requirement, but rewriting does not "
+    "change it. If torch is not installed, it installs the default index's build.",
     example="`RUN pip install torch` in a Dockerfile whose base image has a torch",
-    fix="Take the name out of the command, or guard the environment before it.",
+    fix="Remove the name from the command, or guard the environment first.",
 )
 def commands(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """No install command names torch."""
@@ -103,12 +103,12 @@ def commands(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "PIN105",
-    "no lock file holds another torch",
+    "no lock file contains another torch",
     Severity.WARNING,
-    why="A lock file is installed as it is: `uv sync` replaces a build with a local version by the one that is locked, "
-    "also where both have the same public version.",
-    example="`torch` 2.7.0 in uv.lock, and 2.7.0+cu128 in the environment",
-    fix="Lock again after the rewriting, and sync with `--inexact`.",
+    why="A lock file is installed as it is: `uv sync` replaces a build with a local version by the locked one, even if "
+    "both have the same public version.",
+    example="`torch` 2.7.0 in uv.lock, but 2.7.0+cu128 in the environment",
+    fix="Lock again after rewriting, and run `uv sync --inexact`.",
 )
 def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """A lock file holds what is installed, to the local version; where that is not known, it does not name torch."""
@@ -116,7 +116,7 @@ def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     for found in file.requirements:
         if found.role == LOCK and found.installed and not found.kept:
             message = (
-                f"{found.text} is locked, and {found.installed} is installed: an install of the lock file replaces it"
+                f"{found.text} is locked, but {found.installed} is installed: an install of the lock file replaces it"
             )
             there = (Evidence("installed", f"{found.name} {found.installed}"),)
             yield Finding(message, there, location=found.location, severity=Severity.ERROR)
@@ -127,10 +127,10 @@ def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "PIN106",
-    "all requirements can be read",
+    "every requirement can be read",
     Severity.WARNING,
-    why="What a setup.py or a script computes is not known without running it: a pin may hide there, and nothing is "
-    "proven.",
+    why="Requirements computed by a setup.py or a script are unknown without running it: one of them may be a pin of "
+    "torch, so nothing is proven.",
     example="`install_requires=read_requirements()` in setup.py",
     fix="Write the requirements as literals, or in pyproject.toml.",
 )
@@ -144,11 +144,11 @@ def dynamic(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "PIN107",
-    "conda does not bring its own torch",
+    "no conda environment file installs its own torch",
     Severity.NOTE,
-    why="conda makes the environment again, with its own build of torch: nothing that was installed survives.",
+    why="conda recreates the environment with its own build of torch: no installed package is kept.",
     example="`pytorch-gpu >=2.7` in environment.yml",
-    fix="`wheelproof pins rewrite --conda` takes it out, where torch is to come from elsewhere.",
+    fix="`wheelproof pins rewrite --conda` removes it, if torch is to come from another source.",
 )
 def conda(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """No package of conda is a torch."""
@@ -159,10 +159,10 @@ def conda(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "PIN108",
-    "nothing else leads to another torch",
+    "no extra, wheel or setting selects another torch",
     Severity.NOTE,
     why="An extra may require torch, a wheel may be built for one torch, and settings of uv may name it: none of these "
-    "is a pin, and each has undone a rewriting.",
+    "is a pin, but each has undone a rewrite.",
     example="`transformers[torch]`, or a flash-attn wheel whose name says torch2.10",
     fix="Guard the environment: `wheelproof pins guard`.",
 )
@@ -174,11 +174,11 @@ def others(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "PIN109",
-    "every package that is asked for is required somewhere",
+    "every requested package occurs in a requirement",
     Severity.NOTE,
-    why="A name that is misspelled, or a glob that matches nothing, judges nothing: no finding then says little.",
-    example="`--package nvidia-cudn*` in a tree whose requirements name nvidia-cudnn-cu12",
-    fix="Name the package as its requirements do, or a glob such as `nvidia-*`.",
+    why="A misspelled name, or a glob that matches nothing, checks nothing: the absence of findings then means little.",
+    example="`--package nvidia-cudn*` in a project whose requirements name nvidia-cudnn-cu12",
+    fix="Use the package's name as in its requirements, or a glob such as `nvidia-*`.",
 )
 def asked(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """Every --package matches a requirement."""
