@@ -19,7 +19,7 @@ from wheelproof.testing.facts import judged
 def test_without_rates_of_three_hosts_nothing_is_judged(fleet: FleetFacts) -> None:
     (result,) = judged("MTX207", fleet)
     assert result.outcome is Outcome.SKIP
-    assert result.message.startswith("no rate was measured on 3 hosts, or 6 GPUs, of one kind (")
+    assert result.message.startswith("no rate was measured on 3 hosts, or 6 GPUs, of the same kind (")
 
 
 HEALTHY = {"copy": (4.25e12, 4.27e12), "bf16": (745e12, 806e12), "fp8": (1405e12, 1553e12)}

@@ -121,7 +121,7 @@ def test_a_wheel_without_modules_has_proven_nothing(world: MatrixWorld) -> None:
     WheelBuilder("mine", "1.0", "py3-none-any").write(world.folder / "dist")
     world.write(cpu("wheel = 'dist/*.whl'"))
     assert messages(world.run(status=3)) == [
-        ("MTX107", "error", "the wheel under test has no module, so that nothing was imported")
+        ("MTX107", "error", "the wheel under test has no module, so nothing was imported")
     ]
 
 
@@ -191,7 +191,7 @@ def test_the_tests_of_the_user_are_part_of_the_report(world: MatrixWorld) -> Non
 
     world.write(cpu(*keys).replace("exit 1", "rm -r out"))
     report = world.run(status=3)
-    assert messages(report) == [("MTX108", "error", "the command succeeded, and wrote no out/*.xml")]
+    assert messages(report) == [("MTX108", "error", "the command succeeded, but did not write out/*.xml")]
     assert not Path(tests["path"]).exists()  # it was of another run
 
 
@@ -203,13 +203,13 @@ def test_the_tests_of_the_user_are_part_of_the_report(world: MatrixWorld) -> Non
         ("head -c 9000000 /dev/zero > r.xml", "r.xml cannot be read: it is larger than 8 MiB"),
         (
             "echo '<!DOCTYPE x><testsuite/>' > r.xml",
-            "r.xml cannot be read: it has a document type, which no JUnit report needs",
+            "r.xml cannot be read: it has a document type, which a JUnit report does not need",
         ),
     ],
 )
 def test_a_report_that_is_none_proves_nothing(world: MatrixWorld, command: str, says: str) -> None:
     world.write(cpu(f'command = """{command}"""', "junit = 'r.xml'"))
-    assert messages(world.run(status=3)) == [("MTX108", "error", f"the command succeeded, and {says}")]
+    assert messages(world.run(status=3)) == [("MTX108", "error", f"the command succeeded, but {says}")]
 
 
 def test_the_reports_of_a_cell_travel_with_its_record(world: MatrixWorld) -> None:

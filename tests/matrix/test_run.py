@@ -81,7 +81,7 @@ def test_a_cpu_build_where_cuda_is_wanted_fails(index: RangeServer, world: Matri
     world.write()
 
     assert messages(world.run(status=1)) == [
-        ("MTX101", "fail", "torch 2.11.0 is CPU only (2.11.0+cpu), and the cell wants cuda")
+        ("MTX101", "fail", "torch 2.11.0 is CPU only (2.11.0+cpu); the cell expects cuda")
     ]
 
 
@@ -143,8 +143,8 @@ def test_another_build_than_the_wheel_shows_is_found_by_the_import(index: RangeS
     world.write(CPU)
 
     assert messages(world.run(status=1)) == [
-        ("MTX103", "fail", "accelerator: the cell is for cuda 13.0, and the import says cpu"),
-        ("MTX103", "fail", "torch: the cell is for 2.11.0+cu130, and the import says 2.11.0+cpu"),
+        ("MTX103", "fail", "accelerator: the cell expects cuda 13.0, but the import reports cpu"),
+        ("MTX103", "fail", "torch: the cell expects 2.11.0+cu130, but the import reports 2.11.0+cpu"),
     ]
 
 

@@ -48,9 +48,7 @@ def test_when_nothing_is_known_it_says_so() -> None:
 def test_for_other_packages_it_shows_how_to_look() -> None:
     fix = fix_for(WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64"), "rocm")
 
-    assert fix.summary == (
-        "Take a release or an index that has demo for rocm on aarch64; this lists what the index has:"
-    )
+    assert fix.summary == ("Use a release or an index with demo for rocm on aarch64; this lists what the index has:")
     assert fix.lines == ("wheelproof verify 'demo>=0' --platform aarch64 --all-files",)
 
 
@@ -69,18 +67,21 @@ def test_wheels_for_another_python_are_shown() -> None:
         "demo-4.0-cp312-cp312-manylinux_2_28_x86_64.whl",
     )
 
-    assert fix.summary == "2.0 has wheels for aarch64 (cp311-cp311): take that release, or such a Python:"
+    assert fix.summary == "2.0 has wheels for aarch64 (cp311-cp311): use that release, or such a Python:"
     assert fix.lines == ("wheelproof verify demo==2.0 --platform aarch64 --all-files",)
 
 
 def test_where_no_release_has_a_wheel_it_says_how_to_build_one() -> None:
     fix = fix_of_choice("demo-2.0.tar.gz", "demo-2.0-cp312-cp312-manylinux_2_28_x86_64.whl")
 
-    assert fix.summary == "No release has a wheel for aarch64. Build one there, and name its folder with --find-links:"
+    assert (
+        fix.summary
+        == "No release has a wheel for aarch64. Build one on such a machine, and pass its folder with --find-links:"
+    )
     assert fix.lines == ("pip wheel --no-deps --wheel-dir wheels demo==2.0",)
 
 
 def test_where_nothing_helps_there_is_no_command() -> None:
     fix = fix_of_choice("demo-2.0-cp312-cp312-manylinux_2_28_x86_64.whl")
 
-    assert fix == Fix("No release has a wheel for aarch64. Leave it out there by a marker, or name another index.")
+    assert fix == Fix("No release has a wheel for aarch64. Exclude it there with a marker, or add another index.")

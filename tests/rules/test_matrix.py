@@ -32,13 +32,13 @@ def test_what_there_was_nothing_of_is_skipped_with_its_reason() -> None:
     other_gpus = beside(("mm", "aa"), there=made(("mm", "aa"), targets=("sm_103", "sm_90")))
     told = [
         ("MTX101", nothing, "not read"),
-        ("MTX102", cell(), "the matrix knows nothing special of this cell"),
+        ("MTX102", cell(), "the matrix declares no deviation for this cell"),
         ("MTX103", nothing, "not imported"),
         ("MTX104", cell(CPU), "torch is CPU only (2.11.0+cpu)"),
         ("MTX104", cell(targets=("gfx942",)), "the cell names no NVIDIA GPU"),
-        ("MTX105", cell(), "the cell asks for no smoke test, or it was not reached"),
-        ("MTX107", cell(), "not requested by the cell, or not reached"),
-        ("MTX108", cell(), "not requested by the cell, or not reached"),
+        ("MTX105", cell(), "the cell requests no smoke test, or did not reach it"),
+        ("MTX107", cell(), "the cell requests none, or did not reach it"),
+        ("MTX108", cell(), "the cell requests none, or did not reach it"),
         ("MTX106", cell(), "no kernels were compiled"),
         ("MTX106", cell(smoke={"compile": made(("mm", "aa"))}), "no other cell compiles the same kernels"),
         ("MTX106", other_gpus, "x86_64-cell compiles for other GPUs: sm_103, sm_90"),
@@ -66,4 +66,4 @@ def test_code_is_compared_function_by_function_whatever_the_order() -> None:
 def test_what_was_not_compiled_has_no_machine_code() -> None:
     nothing: SmokeDocument = made()
 
-    assert machine_code(nothing) == Unavailable("the smoke test produced no machine code")
+    assert machine_code(nothing) == Unavailable("the smoke test generated no machine code")

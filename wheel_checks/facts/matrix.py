@@ -14,7 +14,7 @@ from wheel_checks.model import Unavailable
 _NOT_RESOLVED = Unavailable("the requirements were not resolved")
 _NOT_READ = Unavailable("the wheel was not read")
 _NOT_IMPORTED = Unavailable("torch was not imported")
-_NOT_ASKED = Unavailable("not requested by the cell, or not reached")
+_NOT_ASKED = Unavailable("the cell requests none, or did not reach it")
 _ALONE = Unavailable("no other cell compiles the same kernels")
 
 Function = tuple[str, str, str, str]
@@ -190,7 +190,7 @@ def machine_code(document: SmokeDocument | None) -> MachineCode | Unavailable:
             key = (compilation.target, compilation.kernel, compilation.case, compilation.function)
             digests[key] = tuple(sorted((*digests.get(key, ()), compilation.sha256)))
     if not digests:
-        return Unavailable("the smoke test produced no machine code")
+        return Unavailable("the smoke test generated no machine code")
     targets = frozenset(compilation.target for compilation in document.compiled)
     return MachineCode(document.environment.machine, document.environment.triton, digests, targets)
 

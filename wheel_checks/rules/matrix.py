@@ -22,11 +22,11 @@ _GOOD = (Ending.PASS, Ending.SKIP)
 
 @rule(
     "MTX001",
-    "the cell went the whole way",
-    why="A cell that was not resolved, installed, imported or tried has proven nothing, and must not look like one "
+    "every step of the cell completed",
+    why="A cell that was not resolved, installed, imported or tested has proven nothing, and must not look like one "
     "that passed.",
     example="a cell for aarch64 on an x86_64 machine without emulation",
-    fix="Do what the message says, and run the same command again: what was done is kept.",
+    fix="Follow the message, and run the same command again: completed steps are kept.",
 )
 def went_the_whole_way(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     """Each step was carried out; what it found is another matter."""
@@ -39,52 +39,54 @@ def went_the_whole_way(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "MTX101",
-    "torch is the build that the cell wants",
-    why="`pip install torch` takes whatever the index has for the platform, and a CPU build installs and imports as "
-    "well as a CUDA build does.",
+    "torch is the build that the cell expects",
+    why="`pip install torch` installs whatever the index has for the platform, and a CPU build installs and imports as "
+    "well as a CUDA build.",
     example="torch 2.10.0 for aarch64, which is a CPU build",
-    fix="Take a release that is built so for the platform; or say in the matrix that this one is known not to be: "
-    "`expect`.",
+    fix="Use a release with that build for the platform; or declare the deviation in the matrix: `expect`.",
 )
 def wanted_build(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     """Torch is what is wanted; where it is known not to be, that is a note."""
     build = need(cell.build)
     if not build.meets(cell.wanted):
-        told = f"torch {cell.torch} is {build.label}, and the cell wants {cell.wanted}"
+        told = f"torch {cell.torch} is {build.label}; the cell expects {cell.wanted}"
         if cell.known is not None and build.meets(cell.known):
-            yield Finding(f"{told}, as {cell.source} knows: {cell.reason}", severity=Severity.NOTE)
+            yield Finding(f"{told}, as declared in {cell.source}: {cell.reason}", severity=Severity.NOTE)
         else:
             yield Finding(told, _seen(cell), _verify(cell))
 
 
 @rule(
     "MTX102",
-    "the world is as the matrix says",
-    why="An expectation that was right when it was written hides the day on which things get better, or worse in "
-    "another way. When the world changes, someone has to look.",
-    example="the matrix says that torch for aarch64 is a CPU build, and the index has a CUDA build now",
-    fix="Look at what is there now, and change `expect` in the matrix, or take it out.",
+    "the declared deviations (`expect`) of the matrix are still true",
+    why="An expectation that was correct when written hides the day when a build becomes better, or worse in another "
+    "way. Such a change needs a decision.",
+    example="the matrix declares torch for aarch64 a CPU build, but the index now has a CUDA build",
+    fix="Check the current build, then change or remove `expect` in the matrix.",
 )
 def world_unchanged(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     """Where the matrix knows that torch is not what is wanted, it still is not, and in the same way."""
-    known = need(cell.known or Unavailable("the matrix knows nothing special of this cell"))
+    known = need(cell.known or Unavailable("the matrix declares no deviation for this cell"))
     build = need(cell.build)
     if not build.meets(known):
         better = build.meets(cell.wanted)
         advice = (
-            "Take `expect` out of the matrix: the cell is what it wants." if better else "Look why, and correct it."
+            "Remove `expect` from the matrix: torch is the build that the cell expects."
+            if better
+            else "Find the reason, and correct it."
         )
-        message = f"the world changed: torch {cell.torch} is {build.label}, and {cell.source} expects {known}"
+        message = f"`expect` is out of date: torch {cell.torch} is {build.label}, but {cell.source} expects {known}"
         yield Finding(message, (Evidence("reason then", cell.reason), *_seen(cell)), Fix(advice))
 
 
 @rule(
     "MTX103",
-    "torch is imported, and is what its wheel showed",
-    why="The wheel is judged on the index, without running anything. The import, on the platform itself, proves that "
-    "judgement: another machine, version or CUDA means that something else was installed, or that we read it wrongly.",
-    example="the wheel says CUDA 13.0, and torch.version.cuda is None",
-    fix="See what else is on the path of imports of the cell; if nothing is, please report it.",
+    "torch can be imported, and is the build that its wheel shows",
+    why="The wheel is examined on the index, without running anything. The import, on the platform itself, confirms "
+    "the result: another machine, version or CUDA means that something else was installed, or that wheelproof read the "
+    "wheel wrongly.",
+    example="the wheel says CUDA 13.0, but torch.version.cuda is None",
+    fix="Check what else is on the cell's import path; if nothing is, please report it.",
 )
 def import_agrees(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     """The import works; machine, Python, version and accelerator agree."""
@@ -98,15 +100,16 @@ def import_agrees(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
         told.append(("torch", wheel.version or cell.torch, proof.build.version))
     for name, expected, found in told:
         if expected != found:
-            yield Finding(f"{name}: the cell is for {expected}, and the import says {found}", _seen(cell))
+            yield Finding(f"{name}: the cell expects {expected}, but the import reports {found}", _seen(cell))
 
 
 @rule(
     "MTX104",
     "the imported torch has GPU code for the GPUs of the cell",
-    why="Without code for a GPU torch imports, and its first kernel fails there with `no kernel image is available`.",
+    why="A torch without code for a GPU can be imported, but its first kernel fails with `no kernel image is "
+    "available`.",
     example="a cell with gpu = ['GB200'], and a torch with code up to sm_90",
-    fix="Take a build of torch for these GPUs.",
+    fix="Use a build of torch for these GPUs.",
 )
 def gpu_code(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     """The architectures that torch was built for run on each target."""
@@ -124,16 +127,16 @@ def gpu_code(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "MTX105",
-    "the kernels of the cell are right, and compile",
-    why="torch and Triton that import are not yet torch and Triton that work: the smoke test runs real kernels, or "
-    "compiles them with the compiler and the assembler of the cell's own platform.",
-    example="the ptxas of an aarch64 wheel that does not know sm_103",
-    fix="See the rule of `wheelproof smoke` that the message names, and the log.",
+    "the kernels of the cell compile and give correct results",
+    why="torch and Triton may be importable but broken: the smoke test runs real kernels, or compiles them with the "
+    "compiler and the assembler of the cell's platform.",
+    example="the ptxas of an aarch64 wheel that does not support sm_103",
+    fix="Read the rule of `wheelproof smoke` that the message names, and the log.",
 )
 def kernels_pass(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     """Every probe, case, timed run and compilation of every smoke test passed."""
     if not cell.smoke:
-        need(Unavailable("the cell asks for no smoke test, or it was not reached"))
+        need(Unavailable("the cell requests no smoke test, or did not reach it"))
     for kind, document in cell.smoke.items():
         yield from _bad_records(kind, document)
         if document.verdict == "undecided":
@@ -143,9 +146,9 @@ def kernels_pass(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "MTX106",
     "both architectures compile the kernels to the same machine code",
-    why="The compiler for a GPU must not depend on the CPU that it runs on: the same release of Triton makes the same "
-    "bytes on x86_64 and on aarch64. A difference means another compiler, another ptxas, or a defect in one of them.",
-    example="the aarch64 wheel of Triton carries another ptxas than the x86_64 wheel",
+    why="A GPU compiler's output must not depend on the CPU that it runs on: the same release of Triton generates the "
+    "same bytes on x86_64 and on aarch64. A difference means another compiler, another ptxas, or a bug in one of them.",
+    example="the aarch64 wheel of Triton contains another ptxas than the x86_64 wheel",
     fix="Compare the versions of triton and of its ptxas in both cells.",
 )
 def same_machine_code(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
@@ -166,16 +169,17 @@ def same_machine_code(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
         yield Finding(f"{message}: {_listed(compared.different)}", evidence)
     for functions, where in ((compared.here_only, "here"), (compared.there_only, f"in {cell.reference}")):
         if functions:
-            yield Finding(f"{len(functions)} functions were compiled {where} only: {_listed(functions)}")
+            yield Finding(f"{len(functions)} functions were compiled only {where}: {_listed(functions)}")
 
 
 @rule(
     "MTX107",
     "the modules of the library under test can be imported in the cell",
-    why="A library that installs is not yet one that imports: a missing library, a compiled extension for another "
-    "torch, or its own error shows with the first import, on the platform itself.",
+    why="A library that installs may still fail to import: a missing library, an extension compiled for another torch, "
+    "or its own error shows only at the first import, on the platform itself.",
     example="`import mine` raises ImportError: libcudart.so.12 in the aarch64 cell",
-    fix="Read the end of the output and the log of the step; import the module there, against the same versions.",
+    fix="Read the end of the output and the log of the step; import the module on that platform, against the same "
+    "versions.",
 )
 def modules_import(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     """The modules that the key `import` names, else those of the wheel under test, are imported without an error."""
@@ -183,17 +187,17 @@ def modules_import(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     if tried.error:
         yield Finding(f"a module cannot be imported: {tried.error}", _log_of(cell, "import-modules"))
     elif not tried.what:
-        fix = Fix("Name the modules that must import, by the key `import` of the cell.")
-        yield Finding("the wheel under test has no module, so that nothing was imported", fix=fix, undecided=True)
+        fix = Fix("List the modules to import in the cell's key `import`.")
+        yield Finding("the wheel under test has no module, so nothing was imported", fix=fix, undecided=True)
 
 
 @rule(
     "MTX108",
     "the command of the cell succeeds",
-    why="Only the tests of a library know what it must do; the cell runs them against what was installed there.",
+    why="Only a library's own tests know what it must do; the cell runs them against the installed packages.",
     example="`python -m pytest {project}/tests` fails in the aarch64 cell",
-    fix="Read which tests failed, the end of the output and the log of the step; run the command there, against the "
-    "same versions.",
+    fix="Read which tests failed, the end of the output and the log of the step; run the command on that platform, "
+    "against the same versions.",
 )
 def command_succeeds(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     """The key `command` ends with status 0, and the reports that `junit` names show tests that ran, and no failure."""
@@ -202,7 +206,7 @@ def command_succeeds(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     if count := len(failed) + sum(report.unnamed for report in cell.tests):
         total = count - len(failed) + sum(len(report.cases) for report in cell.tests)
         named = f": {summarised(failed, MOST_SHOWN)}" if failed else ""
-        message = f"{count} of {plural(total, 'test')} failed{named}; {tried.error or 'it ended with status 0'}"
+        message = f"{count} of {plural(total, 'test')} failed{named}; {tried.error or 'its exit code is 0'}"
         yield Finding(f"the command failed: {message}", (*_failures(cell), *_log_of(cell, "command")))
     elif tried.error:
         yield Finding(f"the command failed: {tried.error}", _log_of(cell, "command"))
@@ -221,18 +225,18 @@ def _failures(cell: CellFacts) -> Iterator[Evidence]:
 def _unproven_tests(cell: CellFacts) -> Iterator[Finding]:
     """A command that succeeds has proven nothing by tests of which nothing is known, or none of which ran."""
     faulty = [report for report in cell.tests if report.fault]
-    fix = Fix("Let the command write the report there, and name it by the key `junit`.")
+    fix = Fix("Have the command write the report there, and set the key `junit` to it.")
     if not cell.tests:
-        yield Finding(f"the command succeeded, and wrote no {cell.junit}", fix=fix, undecided=True)
+        yield Finding(f"the command succeeded, but did not write {cell.junit}", fix=fix, undecided=True)
     for report in faulty:
         evidence = tuple(Evidence("JUnit report", path) for path in [report.path] if path)
         yield Finding(
-            f"the command succeeded, and {report.file} cannot be read: {report.fault}", evidence, undecided=True
+            f"the command succeeded, but {report.file} cannot be read: {report.fault}", evidence, undecided=True
         )
     if cell.tests and not faulty and not any(report.ran for report in cell.tests):
         count = sum(len(report.cases) for report in cell.tests)
         what = f"all of {plural(count, 'test')} were skipped" if count else "no test was run"
-        yield Finding(f"the command succeeded, and {what}", _log_of(cell, "command"), undecided=True)
+        yield Finding(f"the command succeeded, but {what}", _log_of(cell, "command"), undecided=True)
 
 
 def _log_of(cell: CellFacts, step: str) -> tuple[Evidence, ...]:
@@ -264,9 +268,7 @@ def _seen(cell: CellFacts) -> tuple[Evidence, ...]:
 def _verify(cell: CellFacts) -> Fix:
     where = (option("--platform", cell.platform), option("--python", cell.python))
     command = run("wheelproof", "verify", package("torch", cell.torch), *where, option("--expect", str(cell.wanted)))
-    return Fix(
-        "Take a release, or an index, that has such a build for the platform. What this one has, and why:", (command,)
-    )
+    return Fix("Use a release, or an index, that has such a build for the platform. This one has, and why:", (command,))
 
 
 def _of(proof: ImportProof) -> str:

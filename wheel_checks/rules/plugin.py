@@ -11,12 +11,12 @@ from wheel_checks.registry import rule
 
 @rule(
     "PLG001",
-    "every plug-in that is installed can be used",
-    why="A plug-in that is installed is expected to judge. One that cannot be imported, hangs, or has a rule, format "
-    "or probe with a name that is taken would otherwise be left out in silence, and a pass would promise what it did "
-    "not check.",
-    example="acme-rules 1.0 registers the rule ACME001 and needs a package that is not installed",
-    fix="Repair or remove the distribution that is named, or leave all plug-ins out with `--no-plugins`.",
+    "every installed plug-in can be used",
+    why="An installed plug-in is expected to run. One that cannot be imported, hangs, or registers a rule, format or "
+    "probe under a name already in use would otherwise be skipped silently, and a pass would claim checks that were "
+    "not made.",
+    example="acme-rules 1.0 registers the rule ACME001 but needs a package that is not installed",
+    fix="Repair or remove the distribution that the finding names, or disable all plug-ins with `--no-plugins`.",
     kind="plug-in",
 )
 def usable(fault: PluginFault, _: object) -> Iterable[Finding]:

@@ -281,9 +281,8 @@ CASES = [
             rates={"bandwidth": 1.88e12},
         ),
         (
-            "1.88 TB/s, 44 % of what an H200 reaches (4.25); its clocks are held down: software power cap; "
-            "a cap on power at 279 of 700 W does not explain it; "
-            "it was in use before this run: process 4242 (python) with 12.0 GiB",
+            "1.88 TB/s, 44 % of the rate of an H200 (4.25); its clocks are reduced: software power cap; a power cap "
+            "at 279 of 700 W does not explain it; it was in use before this run: process 4242 (python) with 12.0 GiB",
         ),
         evidence=("H200", "1755 of 1980 MHz", "3201 MHz", "279 of 700 W", "61 degrees Celsius"),
     ),
@@ -291,7 +290,7 @@ CASES = [
         "KRN501",
         "an H100 far below its data sheet",
         lambda: gpu(name="NVIDIA H100 80GB HBM3", rates={"bandwidth": 1.0e12}, at_work={}),
-        ("1.00 TB/s, 30 % of the data sheet of an H100 SXM (3.35)",),
+        ("1.00 TB/s, 30 % of the data-sheet rate of an H100 SXM (3.35)",),
         WARNING,
     ),
     Case("KRN501", "a healthy H200", gpu),
@@ -306,8 +305,8 @@ CASES = [
             rates={"bf16": 226e12, "fp8": 440e12},
         ),
         (
-            "226 TF bf16, 30 % of what an H200 reaches (745); its clocks are held down: application clocks are set",
-            "440 TF fp8, 31 % of what an H200 reaches (1,405); its clocks are held down: application clocks are set",
+            "226 TF bf16, 30 % of the rate of an H200 (745); its clocks are reduced: application clocks are set",
+            "440 TF fp8, 31 % of the rate of an H200 (1,405); its clocks are reduced: application clocks are set",
         ),
         evidence=("600 of 1980 MHz", "240 of 700 W"),
     ),
@@ -318,7 +317,7 @@ CASES = [
             at_work=AT_WORK | {"held_down_by": ["hardware thermal slowdown"], "temperature_celsius": 92},
             rates={"bf16": 500e12},
         ),
-        ("500 TF bf16, 67 % of what an H200 reaches (745); its clocks are held down: hardware thermal slowdown",),
+        ("500 TF bf16, 67 % of the rate of an H200 (745); its clocks are reduced: hardware thermal slowdown",),
         evidence=("92 degrees Celsius",),
     ),
     Case(
@@ -329,8 +328,8 @@ CASES = [
             rates={"bf16": 480e12},
         ),
         (
-            "480 TF bf16, 64 % of what an H200 reaches (745); its clocks are held down: software power cap; "
-            "its power limit is set to 350 W, and 700 W is the default",
+            "480 TF bf16, 64 % of the rate of an H200 (745); its clocks are reduced: software power cap; its power "
+            "limit is 350 W, but the default is 700 W",
         ),
         evidence=("349 of 350 W",),
     ),
@@ -452,7 +451,7 @@ CASES = [
             ),
             name="sm_80",
         ),
-        ("mm, quant cannot run there, at least in part: sm_80 has no e4m3",),
+        ("mm, quant cannot run on the target, at least in part: sm_80 has no e4m3",),
         NOTE,
     ),
     Case("KRN406", "everything compiles", lambda: target(compiled("norm"))),

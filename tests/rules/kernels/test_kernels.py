@@ -55,9 +55,9 @@ def test_what_could_not_be_checked_is_undecided(rule: str, facts: Any, message: 
     ("rule", "facts", "why"),
     [
         ("KRN501", gpu(uuid="MIG-1", rates={"bandwidth": 0.4e12}), "a MIG instance is a part of a GPU"),
-        ("KRN502", gpu(name="NVIDIA Z1"), "no rates of NVIDIA Z1 are in the table"),
-        ("KRN504", gpu(state={}), "NVML said nothing of this GPU"),
-        ("KRN505", gpu(), "no sustained load was asked for"),
+        ("KRN502", gpu(name="NVIDIA Z1"), "the table has no rates for NVIDIA Z1"),
+        ("KRN504", gpu(state={}), "NVML returned no data for this GPU"),
+        ("KRN505", gpu(), "no sustained load was requested"),
     ],
 )
 def test_a_gpu_of_which_too_little_is_known_is_not_judged(rule: str, facts: Any, why: str) -> None:
@@ -88,11 +88,11 @@ def test_what_is_wrong_counts_beside_what_could_not_be_checked() -> None:
 @pytest.mark.parametrize(
     ("rule", "facts", "message"),
     [
-        ("KRN111", installation(probe("torch")), "this run had no such probe"),
+        ("KRN111", installation(probe("torch")), "this run did not include the probe"),
         ("KRN111", installation(probe("nccl", "skip", "there is one GPU")), "there is one GPU"),
         ("KRN201", kernel(case("norm", outcome="skip", message="no fp8 here")), "no fp8 here"),
-        ("KRN201", kernel(), "this run had no case of it"),
-        ("KRN301", kernel(case("norm")), "this run had no timed run of it"),
+        ("KRN201", kernel(), "this run did not include a case of it"),
+        ("KRN301", kernel(case("norm")), "this run did not include a timed run of it"),
         (
             "KRN402",
             target(compiled("mm", outcome="skip", registers=None, message="cuobjdump is missing")),

@@ -139,7 +139,7 @@ def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
 def _tried(result: Mapping[str, Any] | None) -> Tried | Unavailable:
     """What ``inside/import_modules.py`` or ``inside/run_command.py`` says."""
     if result is None:
-        return Unavailable("not requested by the cell, or not reached")
+        return Unavailable("the cell requests none, or did not reach it")
     return Tried(tuple(result.get("what", ())), result["error"])
 
 

@@ -172,7 +172,7 @@ def _names(word: str, left: int, shown: str) -> Iterator[str]:
         name = "".join(text for pair in itertools.zip_longest(pieces[::2], chosen, fillvalue="") for text in pair)
         if not _NAME.fullmatch(name):
             why = next((hint for sign, hint in _OTHER_SYNTAX.items() if sign in word), "")
-            raise UsageError(f"{name[:80]!r} is not a valid host name", expected=_EXPECTED, hint=why)
+            raise UsageError(f"{name[:80]!r} is not a host name", expected=_EXPECTED, hint=why)
         yield name
 
 

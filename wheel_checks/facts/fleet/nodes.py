@@ -45,7 +45,9 @@ def _versions(text: str) -> SpecifierSet:
     try:
         return SpecifierSet(text if re.match(r"\s*[<>=!~]", text) else f"=={Version(text)}")
     except (InvalidSpecifier, InvalidVersion):
-        raise UsageError(f"{text[:80]!r} names no versions", expected="a form such as >=580 or 580.159.04") from None
+        raise UsageError(
+            f"{text[:80]!r} is not a version condition", expected="a form such as >=580 or 580.159.04"
+        ) from None
 
 
 def _gpus(text: str) -> HostExpectation:
@@ -65,7 +67,7 @@ def _bytes(text: str) -> int:
 def _ports(text: str) -> tuple[int, int]:
     match = _PORTS.fullmatch(text)
     if not match:
-        raise UsageError(f"{text[:80]!r} names no ports", expected="ports and their Gb/s, such as 4 x 400")
+        raise UsageError(f"{text[:80]!r} is not a list of ports", expected="ports and their Gb/s, such as 4 x 400")
     return int(match[1] or 1), int(match[2])
 
 

@@ -173,8 +173,8 @@ class Product:
 def product_of(gpu: Gpu) -> Product | Unavailable:
     """The product that ``gpu`` is, by its name; not that of an instance, which is a part of one."""
     if gpu.is_instance:
-        return Unavailable("a MIG instance is a part of a GPU, and its rates depend on its size")
-    return _products().get(gpu.name) or Unavailable(f"no rates of {gpu.name or 'this GPU'} are in the table")
+        return Unavailable("a MIG instance is a part of a GPU, whose rates depend on its size")
+    return _products().get(gpu.name) or Unavailable(f"the table has no rates for {gpu.name or 'this GPU'}")
 
 
 @cache

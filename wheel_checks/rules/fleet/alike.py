@@ -25,10 +25,10 @@ _MOST_GROUPS, _MOST_SLOW = 1000, 200  # sets of hosts that deviate, and slow hos
     "MTX201",
     "no host differs from the others",
     Severity.WARNING,
-    why="One node with another driver, firmware or torch makes a job of all nodes fail or crawl, and only when the "
-    "scheduler picks that node.",
+    why="One node with another driver, firmware or torch makes a job across all nodes fail or slow down, and only when "
+    "the scheduler selects that node.",
     example="71 hosts have driver 580.95.05, and node-17 has 570.86.15",
-    fix="Bring the host in line with the others, or drain it; where the difference is meant, `--ignore MTX201`.",
+    fix="Bring the host in line with the others, or drain it; use `--ignore MTX201` where the difference is intended.",
 )
 def deviation(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     """Facts of which few hosts have another value than most, one finding for the same hosts, fewest hosts first.
@@ -54,19 +54,19 @@ def deviation(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     "MTX207",
     "no host is slower than the others",
     Severity.WARNING,
-    why="A job of many nodes runs at the speed of the slowest. Rates are those of `wheelproof smoke --level full`: "
-    "copies on a GPU and to it, matrix products, an all-reduce. Each is compared with those of the same product, and "
-    "is too low when it is more than six standard deviations below the median, and further from it than healthy GPUs "
-    "are from each other: 0.5 % for copies, 8 % for matrix products in bfloat16.",
-    example="GPU 3 of node-17 copies at 3.92 TB/s, and the median of 72 hosts is 4.26",
-    fix="Compare its slots, cables, clocks and neighbours with those of another node, or drain it.",
+    why="A job across many nodes runs at the speed of the slowest. `wheelproof smoke --level full` measures the rates: "
+    "copies on a GPU and to it, matrix products, an all-reduce. Each rate is compared with those of the same product, "
+    "and is too low when it is more than six standard deviations below the median, and further from it than healthy "
+    "GPUs are from each other: 0.5 % for copies, 8 % for matrix products in bfloat16.",
+    example="GPU 3 of node-17 copies at 3.92 TB/s, but the median of 72 hosts is 4.26",
+    fix="Compare its slots, cables, clocks and other jobs with those of another node, or drain it.",
 )
 def slower(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     """Places of which nearly all hosts are slow, then hosts of which a rate is too low, one finding for each."""
     rates = fleet.rates
     if not rates.compared:
         hint = "`wheelproof smoke --level full` measures rates"
-        need(Unavailable(f"no rate was measured on {FEW_HOSTS} hosts, or {FEW_RATES} GPUs, of one kind", hint))
+        need(Unavailable(f"no rate was measured on {FEW_HOSTS} hosts, or {FEW_RATES} GPUs, of the same kind", hint))
     explained: set[tuple[str, str]] = set()
     every = frozenset(host.name for host in fleet.hosts)
     for hosts, groups in _by_hosts(rates.groups):
@@ -96,11 +96,11 @@ def slower(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "MTX208",
-    "hosts of one place are in one NVLink domain",
+    "hosts in the same rack or group are in one NVLink domain",
     Severity.WARNING,
-    why="GPUs reach each other over NVLink only within one domain: one cluster UUID and one clique. A tray whose "
-    "cables or whose fabric manager put it into another one is slow for every job that counts on its rack.",
-    example="17 hosts of rack 3 are in one NVLink domain, and rack3-tray07 is in another",
+    why="GPUs reach each other over NVLink only within one domain: one cluster UUID and one clique. A tray that its "
+    "cables or its fabric manager put into another domain is slow for every job that relies on its rack.",
+    example="17 hosts of rack 3 are in one NVLink domain, but rack3-tray07 is in another",
     fix="Compare its NVLink cables, its fabric state and its firmware with those of its neighbours.",
 )
 def divided(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
@@ -109,7 +109,7 @@ def divided(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     Only a dimension of the names counts whose groups mostly are one domain each.
     """
     if not fleet.domains:
-        need(Unavailable("no host says which NVLink domain it is in", "GPUs of GB200 and later NVL72 racks have one"))
+        need(Unavailable("no host reports its NVLink domain", "GPUs of GB200 and later NVL72 racks have one"))
     found: dict[str, tuple[str, str, int]] = {}
     for dimension, groups in fleet.named_places.groups:
         for value, most, others in _divided(groups, fleet.known_domains):
@@ -129,12 +129,13 @@ def divided(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "MTX202",
-    "all hosts are of one kind",
+    "all hosts are of the same kind",
     Severity.NOTE,
-    why="What is meant to be one pool of equal machines is often two, such as old and new racks; a job that spans both "
-    "runs at the speed of the slower, and a wheel may fit only one.",
+    why="A pool of hosts that should be equal often contains two kinds, such as old and new racks; a job across both "
+    "runs at the speed of the slower, and a wheel may support only one.",
     example="40 hosts have 8 x NVIDIA H100, 32 hosts 8 x NVIDIA H200",
-    fix="Nothing, when this is meant: merge the reports of each kind by themselves. Otherwise update the older ones.",
+    fix="No action is needed if this is intended: merge the reports of each kind separately. Otherwise update the "
+    "older hosts.",
 )
 def kinds(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     """Facts with more than one value that many hosts have, one finding for the same division of the hosts."""
@@ -143,7 +144,7 @@ def kinds(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
         facts = summarised([difference.fact for difference in differences], 4)
         shown = differences[:_FACTS]
         yield Finding(
-            f"there are {count} kinds of hosts, which differ in {facts}",
+            f"the hosts are of {count} kinds, which differ in {facts}",
             tuple(Evidence(difference.fact, counts_phrase(difference.common)) for difference in shown),
         )
 

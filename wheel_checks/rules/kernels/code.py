@@ -21,9 +21,9 @@ _OWN_RULES = frozenset(FaultKind) - {FaultKind.REFUSED}
 @rule(
     "KRN401",
     "every kernel compiles for the target",
-    why="What the compiler refuses today fails on the machine of a customer tomorrow, at the first use of the kernel.",
+    why="A kernel that the compiler rejects on the build host also fails on the customer's host, at its first use.",
     example="`ptxas fatal : Ptx assembly aborted due to errors`",
-    fix="Take a newer Triton, or report the compiler's message to its project.",
+    fix="Use a newer Triton, or report the compiler's message to its project.",
 )
 def compiles(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     """No compilation was refused, crashed or hung, and each could be tried."""
@@ -42,11 +42,11 @@ def compiles(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "KRN402",
-    "no kernel spills more registers than is known",
-    why="What does not fit into registers goes through memory, and a kernel becomes slower by a multiple without being "
-    "wrong. A change of the compiler shows here first.",
+    "no kernel spills more registers than recorded",
+    why="Values that do not fit into registers are spilled to memory, and the kernel becomes several times slower "
+    "without being wrong. Changes of the compiler show here first.",
     example="a matrix product with 1,024 bytes of spills per thread, where 0 are recorded",
-    fix="Take another release of Triton, or another configuration of the kernel for this architecture.",
+    fix="Use another release of Triton, or another configuration of the kernel for this architecture.",
 )
 def spills(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     """Each function spills at most what is recorded for its kernel."""
@@ -55,11 +55,10 @@ def spills(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "KRN403",
-    "kernels that live on matrix units use them",
-    why="A matrix product that is compiled without the instructions of the matrix units is right, and many times as "
-    "slow.",
+    "tensor-core kernels use tensor cores",
+    why="A matrix product compiled without tensor-core instructions is correct but many times slower.",
     example="a kernel for sm_90 without HGMMA",
-    fix="Take another release of Triton; see whether the shapes of the tiles fit the instructions of the target.",
+    fix="Use another release of Triton; check that the tile shapes fit the instructions of the target.",
 )
 def matrix_units(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     """The machine code of matrix kernels has matrix instructions."""
@@ -69,8 +68,8 @@ def matrix_units(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN404",
     "no kernel needs more shared memory than the target has",
-    why="It compiles, and fails at its first launch. GPUs of one generation differ: a block has 227 KiB on sm_100, and "
-    "99 KiB on sm_120.",
+    why="Such a kernel compiles, but fails at its first launch. GPUs of one generation differ: a block has 227 KiB on "
+    "sm_100, and 99 KiB on sm_120.",
     example="a tile of 128 x 256 in four stages on an RTX 5090",
     fix="Choose a configuration with smaller tiles or fewer stages for this architecture.",
 )
@@ -81,10 +80,10 @@ def shared_memory(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "KRN405",
-    "the compiler knows the target",
-    why="A release of Triton knows the GPUs of its time. On a newer one nothing compiles at all, whatever the kernel.",
+    "the compiler supports the target",
+    why="A release of Triton supports the GPUs that existed when it was released. For a newer GPU no kernel compiles.",
     example="sm_110 (Thor) with the ptxas of triton 3.6.0",
-    fix="Install a newer Triton, or name a newer ptxas in TRITON_PTXAS_PATH.",
+    fix="Install a newer Triton, or set TRITON_PTXAS_PATH to a newer ptxas.",
 )
 def known(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     """The assembler and the compiler know this architecture."""
@@ -100,12 +99,12 @@ def known(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "KRN406",
-    "the target has everything that the kernels are made of",
+    "the target supports every feature that the kernels use",
     Severity.NOTE,
-    why="Some kernels need what not every architecture has, such as fp8 arithmetic. They cannot run there, and that is "
-    "no fault of the installation.",
+    why="Some kernels use features that not every architecture has, such as fp8 arithmetic. They cannot run there, "
+    "which is not a fault of the installation.",
     example="scaled_mm on sm_80, which has no fp8",
-    fix="Nothing: use another kernel there.",
+    fix="No action is needed: use another kernel there.",
 )
 def possible(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     """No kernel is made of what the target lacks."""
@@ -113,7 +112,9 @@ def possible(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     for compilation, fault in target.faults(FaultKind.UNSUPPORTED):
         reasons.setdefault(fault.message, []).append(compilation.kernel)
     for message, kernels in reasons.items():
-        yield Finding(f"{summarised(dict.fromkeys(kernels), MOST_SHOWN)} cannot run there, at least in part: {message}")
+        yield Finding(
+            f"{summarised(dict.fromkeys(kernels), MOST_SHOWN)} cannot run on the target, at least in part: {message}"
+        )
 
 
 def _machine_code(target: TargetFacts, kind: FaultKind) -> Iterator[Finding]:
@@ -122,7 +123,7 @@ def _machine_code(target: TargetFacts, kind: FaultKind) -> Iterator[Finding]:
     read = [c for c in target.compiled if c.registers is not None]
     if not found and not read:
         told = dict.fromkeys(c.message for c in target.compiled if c.ending is Ending.SKIP and c.message)
-        need(Unavailable("; ".join(told) or "there is no machine code to look into"))
+        need(Unavailable("; ".join(told) or "there is no machine code to examine"))
     for compilation, fault in found:
         yield Finding(f"{compilation.label}: {fault.message}", tuple(_figures(compilation)), as_fix(fault.fixes))
 

@@ -23,11 +23,12 @@ _FALL = 0.15  # of the first rate: a GPU that gets warm at the cap of its power 
 
 @rule(
     "KRN501",
-    "memory is as fast as the product's",
-    why="The bars of kernels are fractions of what this GPU reaches in the same run, so that a GPU at half its speed "
-    "keeps them all. What its product reaches is in a dated table: measured rates fail a GPU, data sheets only warn.",
-    example="1.88 TB/s, 44 % of what an H200 reaches (4.25)",
-    fix="See who else uses the GPU and what holds its clocks down (the finding names both); then test its memory.",
+    "memory bandwidth reaches the rate of the product",
+    why="The limits of kernels are fractions of what this GPU reaches in the same run, so that a GPU at half its speed "
+    "meets them all. A dated table states what its product reaches: a GPU below a measured rate fails, below a data "
+    "sheet's rate it gets a warning.",
+    example="1.88 TB/s, 44 % of an H200's rate (4.25)",
+    fix="Find out who else uses the GPU and what reduces its clocks (the finding names both); then test its memory.",
 )
 def bandwidth(facts: GpuFacts, _: Expectations) -> Iterator[Finding]:
     """The bandwidth of a copy is that of the product."""
@@ -36,11 +37,11 @@ def bandwidth(facts: GpuFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "KRN502",
-    "matrix products are as fast as the product's",
-    why="As for memory. A cap on power, a clock that was set, heat and a neighbour look alike in a training run: it is "
-    "slow.",
-    example="210 TF bf16, 28 % of what an H200 reaches (745), at 279 of 700 W",
-    fix="Follow the reasons in the finding: free the GPU, cool it, or give it its power and clocks back.",
+    "matrix products reach the rate of the product",
+    why="The same holds as for memory bandwidth. A power cap, a fixed clock, heat and another job on the GPU look the "
+    "same in a training run: it is slow.",
+    example="210 TF bf16, 28 % of an H200's rate (745), at 279 of 700 W",
+    fix="Address the reasons in the finding: free the GPU, cool it, or restore its power limit and clocks.",
 )
 def products(facts: GpuFacts, _: Expectations) -> Iterator[Finding]:
     """The rates of bf16 and fp8 matrix products are those of the product."""
@@ -49,11 +50,11 @@ def products(facts: GpuFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "KRN503",
-    "the GPU has the multiprocessors and the memory of its product",
+    "the GPU has as many multiprocessors and as much memory as its product",
     Severity.WARNING,
-    why="A GPU that shows fewer is a part of one (vGPU, MIG), or another product under the same name.",
+    why="A GPU with fewer is a partition (vGPU, MIG), or another product under the same name.",
     example="an H200 with 114 multiprocessors",
-    fix="Ask who runs the machine what was rented out.",
+    fix="Ask the provider what is rented out.",
 )
 def parts(facts: GpuFacts, _: Expectations) -> Iterator[Finding]:
     """Multiprocessors and memory are those of the product."""
@@ -68,38 +69,38 @@ def parts(facts: GpuFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "KRN504",
-    "nothing else uses the GPU",
+    "no other process uses the GPU",
     Severity.WARNING,
-    why="Whoever multiplies on the same GPU takes half of it, and is the first thing to look for behind a slow run. It "
-    "is looked at before the suite uses the GPU. A container is not shown the processes of others, but their work and "
-    "their memory.",
+    why="Another process on the same GPU can take half of its speed, and is the first cause to look for behind a slow "
+    "run. This is checked before the suite uses the GPU. A container cannot list the processes of others, but it sees "
+    "their load and their memory use.",
     example="process 4242 (python) with 12 GiB",
-    fix="End it, or wait for it; `nvidia-smi` shows it on the host.",
+    fix="End it, or wait for it; `nvidia-smi` on the host lists it.",
 )
 def alone(facts: GpuFacts, _: Expectations) -> Iterator[Finding]:
     """No other process, no work and no memory in use was seen before the run."""
     state = facts.gpu.state
     if state == GpuState():
-        need(Unavailable("NVML said nothing of this GPU"))
+        need(Unavailable("NVML returned no data for this GPU"))
     if used := _neighbours(state):
         yield Finding(f"the GPU was in use before this run: {used}")
 
 
 @rule(
     "KRN505",
-    "the GPU holds its rate under sustained load",
-    why="What is fast for a second and slow after a minute is a matter of cooling or power; a GPU that computes wrong "
-    "when it is hot must be replaced.",
+    "the GPU keeps its rate under sustained load",
+    why="A GPU that slows down after a minute has a cooling or power problem; a GPU that computes wrong results when "
+    "hot must be replaced.",
     example="after 300 s at 510 TF, 32 % less than at the beginning; software thermal slowdown, 89 degrees Celsius",
-    fix="Look after cooling and power. A GPU with wrong results must go.",
+    fix="Check cooling and power. Replace a GPU with wrong results.",
 )
 def sustained(facts: GpuFacts, _: Expectations) -> Iterator[Finding]:
     """Every result was right, and the rate fell by no more than heat at the power limit explains."""
-    soak = need(facts.reading.soak or Unavailable("no sustained load was asked for", "--soak SECONDS"))
+    soak = need(facts.reading.soak or Unavailable("no sustained load was requested", "--soak SECONDS"))
     if soak.wrong:
         yield Finding(f"{soak.wrong} of {plural(soak.compared, 'compared result')} differ from the first", _soak(facts))
     if soak.fall > _FALL:
-        held = summarised(soak.held_down_by, MOST_SHOWN) or "no reason that NVML names"
+        held = summarised(soak.held_down_by, MOST_SHOWN) or "NVML reports no reason"
         change = f"{_percent(soak.fall)} less than at the beginning ({_number('bf16', soak.first)})"
         message = f"after {soak.asked_seconds:g} s at {_rate('bf16', soak.last)}, {change}: {held}"
         yield Finding(message, _soak(facts), severity=Severity.WARNING)
@@ -113,7 +114,11 @@ def _rates(facts: GpuFacts, kinds: tuple[str, ...]) -> Iterator[Finding]:
         if rate is None or kind not in product.rates or rate >= product.least(kind):
             continue
         share = _percent(rate / product.rates[kind][0])
-        of = f"what {product.with_article} reaches" if product.measured else f"the data sheet of {product.with_article}"
+        of = (
+            f"the rate of {product.with_article}"
+            if product.measured
+            else f"the data-sheet rate of {product.with_article}"
+        )
         reasons = [*_held(calibration.gpu), *_others(facts.gpu.state)]
         message = f"{_rate(kind, rate)}, {share} of {of} ({_number(kind, product.rates[kind][0])})"
         evidence = (Evidence("product", product.name, product.source), *_state(calibration.gpu))
@@ -124,12 +129,12 @@ def _rates(facts: GpuFacts, kinds: tuple[str, ...]) -> Iterator[Finding]:
 def _held(state: GpuState) -> Iterator[str]:
     """What holds the clocks down; a cap on power that is far from reached explains nothing."""
     if state.held_down_by:
-        yield f"its clocks are held down: {summarised(state.held_down_by, MOST_SHOWN)}"
+        yield f"its clocks are reduced: {summarised(state.held_down_by, MOST_SHOWN)}"
     power, limit = state.power_watts, state.power_limit_watts
     if limit and state.power_default_watts and limit < state.power_default_watts:
-        yield f"its power limit is set to {limit} W, and {state.power_default_watts} W is the default"
+        yield f"its power limit is {limit} W, but the default is {state.power_default_watts} W"
     if _CAP in state.held_down_by and power and limit and power < _AT_THE_CAP * limit:
-        yield f"a cap on power at {power} of {limit} W does not explain it"
+        yield f"a power cap at {power} of {limit} W does not explain it"
 
 
 def _others(state: GpuState) -> Iterator[str]:
@@ -166,7 +171,7 @@ def _state(state: GpuState) -> Iterator[Evidence]:
 
 
 def _soak(facts: GpuFacts) -> tuple[Evidence, ...]:
-    soak = need(facts.reading.soak or Unavailable("no sustained load was asked for"))
+    soak = need(facts.reading.soak or Unavailable("no sustained load was requested"))
     lowest = Evidence("lowest rate", _rate("bf16", soak.lowest))
     hottest = [Evidence("hottest", f"{soak.hottest_celsius} degrees Celsius")] if soak.hottest_celsius else []
     before = (Evidence(f"{each.label} before", each.value) for each in _state(soak.before))

@@ -38,11 +38,11 @@ KNOWN = frozenset((SUITE, *TORCH, *_OF_THE_GPU, *_OF_THE_COMPILERS))
 
 @rule(
     "KRN001",
-    "the suite ran to its end",
-    why="A suite that died, hung or said nothing has proven nothing: the run ends with exit code 3, could not check, "
-    "and never as a pass.",
-    example="a process that is killed because the machine's memory does not suffice",
-    fix="Read the last words of the process, which the finding shows.",
+    "the suite completed",
+    why="A suite that crashed, hung or produced no report has proven nothing: the run ends with exit code 3 (could not "
+    "check), never as a pass.",
+    example="a process killed because the host ran out of memory",
+    fix="Read the end of the process's output, which the finding shows.",
 )
 def complete(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """The suite wrote its whole report, its processes ended well, and its verdict follows from what it reports."""
@@ -62,11 +62,11 @@ def complete(installation: InstallationFacts, _: Expectations) -> Iterator[Findi
 
 @rule(
     "KRN101",
-    "torch is there, and built for the GPU",
-    why="A CPU build of torch installs and imports like any other, and finds no GPU. A CUDA build without code for "
+    "torch is installed, and built for the GPU",
+    why="A CPU build of torch installs and imports like any other, but finds no GPU. A CUDA build without code for "
     "this GPU fails at its first kernel.",
     example="`pip install torch==2.10.0` on a Grace machine: 2.10.0+cpu next to a GH200",
-    fix="Install the build that the finding names, into this interpreter.",
+    fix="Install the build named in the finding, into this interpreter.",
 )
 def torch(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """The probe of torch passes."""
@@ -75,11 +75,11 @@ def torch(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
 
 @rule(
     "KRN102",
-    "Triton is there, and the one that torch asks for",
-    why="Kernels are compiled by Triton when they are first used. torch.compile works with the release that its torch "
-    "requires, and fails in odd ways with another.",
+    "Triton is installed in the release that torch requires",
+    why="Triton compiles kernels when they are first used. torch.compile works with the release that its torch "
+    "requires, and fails unpredictably with another.",
     example="torch 2.11.0, which requires triton 3.6.0, next to triton 3.3.0 of an older install",
-    fix="Install the release of Triton that torch requires, as the finding names it.",
+    fix="Install the release of Triton that torch requires, which the finding names.",
 )
 def triton(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """The probe of Triton passes."""
@@ -88,11 +88,11 @@ def triton(installation: InstallationFacts, _: Expectations) -> Iterator[Finding
 
 @rule(
     "KRN103",
-    "the driver answers, and CUDA starts",
-    why="No driver, a driver that is too old, a container without the GPU, the stub library of a toolkit and a GPU "
-    "that is lost all look alike from Python: `torch.cuda.is_available()` is False.",
-    example="CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803) after an update of the driver without a reboot",
-    fix="Follow the finding, which names the cause: the driver's own error code distinguishes them.",
+    "the driver responds, and CUDA initializes",
+    why="A missing driver, a driver that is too old, a container without a GPU, the stub library of a toolkit and a "
+    "GPU that is lost all look the same from Python: `torch.cuda.is_available()` returns False.",
+    example="CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803) after a driver update without a reboot",
+    fix="Follow the finding, which names the cause: it is identified by the driver's own error code.",
 )
 def driver(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """The probes of the driver and of torch's start of CUDA pass."""
@@ -101,11 +101,12 @@ def driver(installation: InstallationFacts, _: Expectations) -> Iterator[Finding
 
 @rule(
     "KRN104",
-    "memory can be allocated, and copied both ways",
-    why="Everything else rests on it. A checksum that differs after a copy is faulty hardware or a broken IOMMU "
-    "set-up, and makes results silently wrong.",
-    example="pinned memory arrives at the GPU with other bytes than it left the host",
-    fix="If memory does not suffice, see who holds it (`nvidia-smi`). If bytes differ, test the machine.",
+    "memory can be allocated, and copied in both directions",
+    why="All other checks depend on this. A checksum that differs after a copy means faulty hardware or a broken IOMMU "
+    "setup, and makes results silently wrong.",
+    example="pinned memory arrives at the GPU with different bytes",
+    fix="If memory is insufficient, check which process holds it (`nvidia-smi`). If bytes differ, test the host's "
+    "hardware.",
 )
 def memory(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """The probes of allocation, of copies with checksums, and of patterns in a part of the memory pass."""
@@ -115,10 +116,10 @@ def memory(installation: InstallationFacts, _: Expectations) -> Iterator[Finding
 @rule(
     "KRN105",
     "streams, events and CUDA graphs work",
-    why="Inference engines overlap work on streams and replay CUDA graphs. Events that do not order streams are races "
-    "that no other test shows.",
-    example="a graph that was captured replays the inputs of its capture",
-    fix="Update the driver to one that this CUDA supports.",
+    why="Inference engines overlap work on streams and replay CUDA graphs. If events do not order streams, the result "
+    "is a race that no other test shows.",
+    example="a captured graph replays the inputs of its capture",
+    fix="Update the driver to one that supports this CUDA.",
 )
 def streams(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """The probes of streams, events and CUDA graphs pass."""
@@ -127,11 +128,11 @@ def streams(installation: InstallationFacts, _: Expectations) -> Iterator[Findin
 
 @rule(
     "KRN106",
-    "cuBLAS answers, and right",
-    why="Nearly all the time of a model is spent in its matrix products. A cuBLAS of another CUDA than torch's, found "
-    "through LD_LIBRARY_PATH, fails to start or computes wrong.",
-    example="CUBLAS_STATUS_NOT_INITIALIZED with a cuBLAS of CUDA 12 before that of CUDA 13",
-    fix="Take foreign CUDA folders out of LD_LIBRARY_PATH; `wheelproof verify --installed` shows what is loaded.",
+    "cuBLAS works, with correct results",
+    why="A model spends nearly all its time in matrix products. A cuBLAS for another CUDA than torch's, found through "
+    "LD_LIBRARY_PATH, fails to initialize or computes wrong results.",
+    example="CUBLAS_STATUS_NOT_INITIALIZED because a cuBLAS of CUDA 12 precedes that of CUDA 13",
+    fix="Remove other CUDA folders from LD_LIBRARY_PATH; `wheelproof verify --installed` shows what is loaded.",
 )
 def cublas(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """The probe of matrix products passes."""
@@ -140,8 +141,8 @@ def cublas(installation: InstallationFacts, _: Expectations) -> Iterator[Finding
 
 @rule(
     "KRN107",
-    "cuDNN answers, and right",
-    why="torch loads cuDNN when it is first needed, so that a missing or mismatched one shows in the middle of a run.",
+    "cuDNN works, with correct results",
+    why="torch loads cuDNN when it is first needed, so that a missing or mismatched one fails in the middle of a run.",
     example="CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH, because LD_LIBRARY_PATH has another cuDNN",
     fix="Install the nvidia-cudnn package that torch requires, and keep other copies out of LD_LIBRARY_PATH.",
 )
@@ -152,9 +153,9 @@ def cudnn(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
 
 @rule(
     "KRN108",
-    "Triton can build its launcher",
-    why="Some releases of Triton build a small C module at the first launch: without a C compiler and Python.h every "
-    "kernel fails, which slim images discover last.",
+    "Triton can compile its launcher",
+    why="Some releases of Triton compile a small C module at the first launch: without a C compiler and Python.h every "
+    "kernel fails, which in slim images shows only then.",
     example="a python:3.12-slim image, which has no gcc",
     fix="Install a C compiler and the headers of this Python.",
 )
@@ -165,11 +166,11 @@ def compiler(installation: InstallationFacts, _: Expectations) -> Iterator[Findi
 
 @rule(
     "KRN109",
-    "the cache of compiled kernels can be written",
-    why="Without it every process compiles every kernel again, or fails: so it is in containers with a read-only home, "
-    "or without one.",
+    "the cache of compiled kernels is writable",
+    why="Without a writable cache every process compiles every kernel again, or fails, for example in containers with "
+    "a read-only home folder, or without one.",
     example="HOME=/nonexistent in a service's unit",
-    fix="Point TRITON_CACHE_DIR at a folder that can be written.",
+    fix="Set TRITON_CACHE_DIR to a writable folder.",
 )
 def cache(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """The probe of Triton's cache passes."""
@@ -178,10 +179,10 @@ def cache(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
 
 @rule(
     "KRN110",
-    "ptxas runs, and knows the GPU",
-    why="Triton hands its code to the ptxas that it brings. One that is older than the GPU refuses all of it.",
+    "ptxas runs, and supports the GPU",
+    why="Triton passes its code to the ptxas that it includes. A ptxas older than the GPU rejects all of it.",
     example="triton 3.6.0 on a GPU of compute capability 12.1",
-    fix="Install a newer Triton, or name a newer ptxas in TRITON_PTXAS_PATH.",
+    fix="Install a newer Triton, or set TRITON_PTXAS_PATH to a newer ptxas.",
 )
 def ptxas(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """The probe of ptxas passes."""
@@ -190,8 +191,8 @@ def ptxas(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
 
 @rule(
     "KRN111",
-    "GPUs can talk to each other through NCCL",
-    why="Training and tensor parallelism begin with an all-reduce; where it hangs, everything hangs without a message.",
+    "GPUs can communicate through NCCL",
+    why="Training and tensor parallelism start with an all-reduce; if that hangs, the job hangs without a message.",
     example="a container with 64 MB of /dev/shm",
     fix="Run with NCCL_DEBUG=INFO; give containers --ipc=host or a larger /dev/shm.",
 )
@@ -204,8 +205,8 @@ def nccl(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     "KRN112",
     "torch.compile works",
     Severity.WARNING,
-    why="Much runs without torch.compile, so this is a warning. What it needs beyond Triton is a C++ compiler, and a "
-    "Triton that fits to torch.",
+    why="Many programs run without torch.compile, so this is a warning. In addition to Triton it needs a C++ compiler, "
+    "and the Triton that torch requires.",
     example="InvalidCxxCompiler in an image without g++",
     fix="Install g++ and the headers of this Python, and the Triton that torch requires.",
 )
@@ -217,10 +218,10 @@ def torch_compile(installation: InstallationFacts, _: Expectations) -> Iterator[
 @rule(
     "KRN113",
     "Triton's interpreter works",
-    why="It runs kernels on the CPU, through NumPy. With a NumPy that is too new for the Triton it fails or computes "
-    "wrong, and then proves nothing about the kernels.",
+    why="The interpreter runs kernels on the CPU, through NumPy. With a NumPy that is too new for this Triton it fails "
+    "or computes wrong results, and then proves nothing about the kernels.",
     example="triton 3.6.0 with NumPy 2.4",
-    fix="Install the NumPy that the finding names.",
+    fix="Install the NumPy version that the finding names.",
 )
 def interpreter(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """The probe of Triton's interpreter passes."""
@@ -229,11 +230,11 @@ def interpreter(installation: InstallationFacts, _: Expectations) -> Iterator[Fi
 
 @rule(
     "KRN114",
-    "every GPU can be tried",
-    why="A GPU that is lost, or in a mode in which nothing may run on it, is missing from the work of the node. A run "
-    "that passes on the others has not proven it.",
-    example="`--gpus 0,7` on a node of which CUDA sees seven GPUs; one that NVML lists and CUDA does not see",
-    fix="See what `nvidia-smi -L` lists and what the kernel's log says of it (Xid); reset the compute mode.",
+    "every GPU can be tested",
+    why="A GPU that is lost, or in a mode that admits no process, is missing from the node's work. A run that passes "
+    "on the others has not tested it.",
+    example="`--gpus 0,7` on a node where CUDA lists seven GPUs; a GPU that NVML lists but CUDA does not",
+    fix="Check what `nvidia-smi -L` lists and what the kernel log says about the GPU (Xid); reset the compute mode.",
 )
 def gpus(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """Every GPU that was asked for, or that the node has, is there and takes work."""
@@ -243,10 +244,10 @@ def gpus(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN115",
     "every file of kernels can be used",
-    why="A file that cannot be imported, or whose kernels have the name of another's, has not been run: that its "
-    "kernels are right is not known.",
+    why="The kernels of a file that cannot be imported, or whose kernels have the names of others, have not been run: "
+    "their results are unknown.",
     example="`--kernels smoke_kernels.py`, which imports a package that the interpreter of `--python` lacks",
-    fix="Mend the file, or install what it imports into that interpreter.",
+    fix="Fix the file, or install what it imports into that interpreter.",
 )
 def files(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """Every file, module and entry point of kernels was imported in time, and its names are its own."""
@@ -255,9 +256,9 @@ def files(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
 
 @rule(
     "KRN199",
-    "whatever else the suite probes works",
-    why="A probe that no rule here knows by name must not be lost.",
-    example="a probe that a later release of the suite has and this table has not",
+    "every other probe of the suite passes",
+    why="A probe without its own rule must not be ignored.",
+    example="a probe that a later release of the suite has and this release does not know",
     fix="Follow the finding.",
 )
 def others(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
@@ -270,7 +271,7 @@ def _judge(installation: InstallationFacts, names: tuple[str, ...]) -> Iterator[
     """The findings of the probes with these names. The check is skipped if there isn't one, or all were skipped."""
     probes = [probe for probe in installation.probes if probe.name in names]
     if not probes:
-        need(Unavailable("this run had no such probe"))
+        need(Unavailable("this run did not include the probe"))
     if all(probe.ending is Ending.SKIP for probe in probes):
         need(Unavailable("; ".join(dict.fromkeys(probe.message for probe in probes))))
     return _of(installation, names)

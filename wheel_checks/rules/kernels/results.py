@@ -28,12 +28,12 @@ Run = CaseRun | SpeedRun
 
 @rule(
     "KRN201",
-    "every case gives the right result",
-    why="A kernel that computes wrong without a message is the worst that can befall an installation: one release of "
-    "Triton miscompiles on one architecture, or the hardware is faulty. Each case is held against a plain reference in "
-    "high precision, by its norm and by its worst row, and the memory around every tensor is poisoned.",
-    example="two products chained in one accumulator: wrong on sm_100 with Triton 3.6 to 3.8",
-    fix="Repeat the run with the seed that it printed. If only one architecture or release of Triton is affected, take "
+    "every case gives the correct result",
+    why="A kernel that silently computes wrong results is the worst fault of an installation: one release of Triton "
+    "miscompiles on one architecture, or the hardware is faulty. Each case is compared with a plain high-precision "
+    "reference, by its norm and by its worst row, and the memory around every tensor is poisoned.",
+    example="two products chained in one accumulator: wrong results on sm_100 with Triton 3.6 to 3.8",
+    fix="Repeat the run with the seed that it printed. If only one architecture or release of Triton is affected, use "
     "another release; if the error differs from run to run, suspect the hardware.",
 )
 def right(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
@@ -47,10 +47,10 @@ def right(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN202",
     "no kernel crashes",
-    why="A bad address takes the whole process with it: nothing that its CUDA context computes afterwards can be "
-    "believed. Each family of kernels therefore runs in its own process.",
+    why="An invalid address ends the whole process: nothing that its CUDA context computes afterwards is reliable. "
+    "Each family of kernels therefore runs in a separate process.",
     example="`CUDA error: an illegal memory access was encountered`",
-    fix="Repeat it alone with the command of the finding, under `compute-sanitizer` for the address.",
+    fix="Repeat it alone with the finding's command, under `compute-sanitizer` to find the address.",
 )
 def alive(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
     """No case and no timed run ended its process, or made its CUDA context unusable."""
@@ -60,9 +60,9 @@ def alive(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN203",
     "no kernel hangs",
-    why="A kernel that never returns keeps its GPU busy until someone kills it, or the driver.",
+    why="A kernel that never returns keeps its GPU busy until it is killed by a user or the driver.",
     example="a barrier that not all threads reach",
-    fix="Repeat it alone with the command of the finding. A GPU that stays busy afterwards needs a reset.",
+    fix="Repeat it alone with the finding's command. Reset a GPU that stays busy afterwards.",
 )
 def returning(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
     """Something is heard of every case and every timed run before its deadline."""
@@ -71,11 +71,12 @@ def returning(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "KRN204",
-    "every kernel can be compiled and launched here",
-    why="Triton compiles a kernel when it is first used. A compiler that refuses it, or a launch that this GPU cannot "
-    "hold, stops every program that uses it.",
+    "every kernel compiles and launches",
+    why="Triton compiles a kernel when it is first used. If the compiler rejects it, or its launch exceeds the GPU's "
+    "resources, every program that uses it fails.",
     example="`OutOfResources: out of resource: shared memory, Required: 262144, Hardware limit: 101376`",
-    fix="Take the release of Triton that torch requires, or a newer one for a GPU that it does not know (KRN110).",
+    fix="Install the release of Triton that torch requires, or a newer one for a GPU that it does not support "
+    "(KRN110).",
 )
 def launched(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
     """Nothing was refused, and everything could be tried."""
@@ -89,19 +90,19 @@ def launched(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "KRN205",
-    "the cases catch every mutant",
+    "the test cases detect every mutant",
     Severity.WARNING,
-    why="A mutant is the kernel with a deliberate fault. What no case catches could happen to the kernel itself, and "
-    "the cases would pass. Mutants that the suite makes from a kernel's source (a mask dropped, a stride exchanged, a "
-    "bound off by one) may do what the kernel does, so one that is missed is a warning; one that an author wrote must "
-    "be caught.",
+    why="A mutant is the kernel with a deliberate fault. If no case detects a fault, the kernel itself could have it "
+    "and pass. Mutants that the suite generates from a kernel's source (a mask dropped, a stride exchanged, a bound "
+    "off by one) may be equivalent to the kernel, so a missed one is a warning; a mutant written by an author must be "
+    "detected.",
     example="a load without its mask, where every width in the cases is a power of two",
     fix="Add a case that shows the fault: an odd width, padded rows, more than one block, rows beyond 2^31 elements.",
 )
 def caught(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
     """A case fails with each mutant of the kernel, and each could be made and run."""
     if not kernel.mutants:
-        need(Unavailable("this run had no mutant of it"))
+        need(Unavailable("this run did not include a mutant of it"))
     if all(mutant.ending is Ending.SKIP for mutant in kernel.mutants):
         need(Unavailable("; ".join(dict.fromkeys(mutant.message for mutant in kernel.mutants))))
     for ending, automatic, what in (
@@ -120,13 +121,13 @@ def caught(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 
 @rule(
     "KRN301",
-    "every timed run is within its bar",
-    why="A bar bounds the time by what this very GPU reached in the same run, in bytes or in operations per second, or "
-    "by the time of another implementation. A kernel far above it was compiled badly, or runs next to someone else. "
-    "10 % are allowed for noise (15 % where matrix products decide), and a slow run is repeated once. While heat or "
-    "the power supply hold the clocks down it is a warning.",
-    example="fused_add_rms_norm at 1.6 times the floor of 125 us, where 1.10 is the bar",
-    fix="See whether the GPU is free and cool (`nvidia-smi`), and repeat the run.",
+    "every timed run meets its time limit",
+    why="The limit of a kernel's time follows from what this GPU reached in the same run, in bytes or operations per "
+    "second, or from the time of another implementation. A kernel far above it was compiled badly, or shares the GPU "
+    "with another job. 10 % are allowed for noise (15 % where matrix products dominate), and a slow run is repeated "
+    "once. While heat or the power supply reduce the clocks it is a warning.",
+    example="fused_add_rms_norm at 1.6 times the floor of 125 us; the limit is 1.10",
+    fix="Check that the GPU is idle and cool (`nvidia-smi`), and repeat the run.",
 )
 def fast(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
     """No timed run took longer than its bar allows."""
@@ -134,7 +135,7 @@ def fast(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
     for speed in kernel.speeds:
         if speed.ending not in _ELSEWHERE:
             throttling = [r for r in speed.held_down_by if any(word in r for word in _THROTTLING)]
-            fix = Fix("Repeat it while the GPU is free and cool:", (kernel.replay,) if kernel.replay else ())
+            fix = Fix("Repeat it while the GPU is idle and cool:", (kernel.replay,) if kernel.replay else ())
             severity = Severity.WARNING if throttling else None
             message = f"{speed.case}: {speed.message or speed.ending}"
             yield Finding(message, tuple(_rates(speed)), fix, severity=severity)
@@ -143,7 +144,7 @@ def fast(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 def _need_runs(runs: Sequence[Run], noun: str) -> None:
     """Skip the check when there is nothing to judge, or when all of it was skipped."""
     if not runs:
-        need(Unavailable(f"this run had no {noun} of it"))
+        need(Unavailable(f"this run did not include a {noun} of it"))
     if all(run.ending is Ending.SKIP for run in runs):
         need(Unavailable("; ".join(dict.fromkeys(run.message for run in runs))))
 
