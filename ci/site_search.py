@@ -6,6 +6,7 @@ The links to related rules are left out of it, or a query for one rule would fin
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from mkdocs.plugins import event_priority
 
 FIELD = "words"  # of the index, with its own boost in mkdocs.yml; it is never shown
+MESSAGES = "messages"  # as FIELD: each word of a rule's messages once, since a long list of them is no better answer
 NOT_OF_THE_RULE = ("#related-rules", "#commands")
 
 
@@ -40,6 +42,9 @@ def merge_rules(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
         page, _, place = entry["location"].partition("#")
         if not (place and page.startswith("rules/") and page != "rules/index.html"):
             result.append(entry)
+        elif place == "in-a-log":
+            words = re.sub(r"<[^>]*>", " ", entry["text"]).split()
+            result[-1][MESSAGES] = " ".join(dict.fromkeys(words))
         elif not entry["location"].endswith(NOT_OF_THE_RULE):
             result[-1]["text"] += f" {entry['text']}"
     return result

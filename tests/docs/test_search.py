@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ci.site_search import merge_rules
 from tests.support.chromium import chromium, read_result
 
 QUERIES = tomllib.loads(Path(__file__).with_name("queries.toml").read_text(encoding="utf-8"))["query"]
@@ -73,3 +74,17 @@ def test_the_search_finds_what_is_there_and_nothing_else(site: Path, tmp_path: P
     assert found[0][0] == "rules/DOC105.html"
     assert found[1] == []
     assert all(found[2:])  # a dash before a word, and a word that begins like one with a star, ended with an error
+
+
+def test_a_rule_is_one_entry_with_each_word_of_its_messages_once() -> None:
+    entries = [
+        {"location": "rules/DOC105.html", "title": "DOC105", "text": "Severity"},
+        {"location": "rules/DOC105.html#why", "title": "Why", "text": "<p>CUDA</p>"},
+        {"location": "rules/DOC105.html#in-a-log", "title": "In a log", "text": "<pre>too old\ntoo new</pre>"},
+        {"location": "rules/DOC105.html#related-rules", "title": "Related rules", "text": "DOC106"},
+        {"location": "rules/index.html", "title": "Rules", "text": ""},
+        {"location": "rules/index.html#doc0", "title": "DOC0", "text": ""},
+    ]
+    rule, *others = merge_rules([dict(entry) for entry in entries])
+    assert rule == {**entries[0], "text": "Severity <p>CUDA</p>", "messages": "too old new"}
+    assert others == entries[4:]
