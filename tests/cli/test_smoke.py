@@ -509,7 +509,7 @@ def test_a_kernel_that_nobody_knows_is_wrong_usage(smoke: Any) -> None:
     [
         (["--target", "sm_90"], "--target requires --compile-only"),
         (["--compile-only"], "--compile-only requires --target"),
-        (["--compile-only", "--target", "MI300Y"], "no GPU 'MI300Y' is known"),
+        (["--compile-only", "--target", "MI300Y"], "unknown GPU 'MI300Y'"),
         (["--compile-only", "--target", "sm_90", "--device", "interpret"], "--compile-only cannot be combined with"),
         (["--deadline", "0"], "--deadline 0 is not a valid timeout"),
         (["--plot", "x.svg"], "--plot needs timings, which this run does not measure"),

@@ -296,7 +296,7 @@ def test_an_index_that_does_not_answer_is_no_verdict(wheelproof: Wheelproof, mon
     [
         ((), "nothing was requested"),
         (("foo bar",), "a requirement does not parse"),
-        (("demo", "--gpu", "GB2000"), "no GPU 'GB2000' is known"),
+        (("demo", "--gpu", "GB2000"), "unknown GPU 'GB2000'"),
         (("demo", "--platform", "sparc"), "the platform 'sparc' is unknown"),
         (("demo", "--select", "STX"), "no rule starts with 'STX'"),
         (("-r", "none.txt"), "the file none.txt cannot be read"),

@@ -142,7 +142,7 @@ def test_the_tags_that_install_on_a_python(python: ExpectedPython, tag: Tag, *, 
         ),
         (
             expectation_text({"x": {"gpus": ["H1000"]}}),
-            "platform[0].gpus[0] (line 6) is wrong: no GPU 'H1000' is known",
+            "platform[0].gpus[0] (line 6) is wrong: unknown GPU 'H1000'",
         ),
         (expectation_text({"x": {"max_size": "big"}}), "platform[0].max-size (line 6) is wrong: 'big' is not a size"),
         (expectation_text({"x": {"versions": "2.x"}}), "versions (line 6) is wrong: '2.x' is no set of versions"),
@@ -220,7 +220,7 @@ def test_variants_are_columns_and_machines_are_promised() -> None:
     ("keys", "fault"),
     [
         ("", "is missing, and so is cpu; expected gpus = "),
-        ('gpus = ["H1000"]', "machine[0].gpus[0] (line 7) is wrong: no GPU 'H1000' is known"),
+        ('gpus = ["H1000"]', "machine[0].gpus[0] (line 7) is wrong: unknown GPU 'H1000'"),
         ('gpus = ["H100"]\ndrivers = ["58"]', "machine[0].drivers[0] (line 8) is wrong: the driver '58' is unknown"),
         ('cpu = "x86-64-v3"\ndrivers = ["580"]', "drivers (line 8) has no effect without gpus"),
         ('gpus = ["H100"]\nvariant = "CU13"', "variant (line 8) is wrong: 'CU13' is not a variant label"),

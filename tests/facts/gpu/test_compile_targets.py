@@ -35,7 +35,7 @@ def test_a_name_becomes_a_target(text: str, target: str) -> None:
     ("text", "hint"), [("MI300Y", "did you mean MI300X"), ("GB2000", "did you mean GB200"), ("toaster", ""), ("", "")]
 )
 def test_an_unknown_name_is_wrong_usage(text: str, hint: str) -> None:
-    with pytest.raises(UsageError, match="no GPU") as caught:
+    with pytest.raises(UsageError, match="unknown GPU") as caught:
         parse_target(text)
 
     assert "GB200 or MI300X" in caught.value.expected

@@ -191,13 +191,13 @@ def test_a_list_of_products() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("GB20", "no GPU 'GB20' is known; expected a product such as GB200 or MI300X, .*did you mean GB200"),
+        ("GB20", "unknown GPU 'GB20'; expected a product such as GB200 or MI300X, .*did you mean GB200"),
         ("H1000", "did you mean H100"),
-        ("sm_90a", "no GPU 'sm_90a' is known"),
-        ("", "no GPU '' is known"),
+        ("sm_90a", "unknown GPU 'sm_90a'"),
+        ("", "unknown GPU ''"),
         ("10.7", "no GPU of compute capability 10.7 is known as of 2026-11; expected 5.0, "),
         ("sm_999", "no GPU of compute capability 99.9 is known"),
-        ("\u0661\u0660\u0660", "no GPU '.*' is known"),  # 100 in Arabic digits
+        ("\u0661\u0660\u0660", "unknown GPU '.*'"),  # 100 in Arabic digits
     ],
 )
 def test_what_is_no_gpu(text: str, sentence: str) -> None:

@@ -177,7 +177,7 @@ def test_a_spoilt_cache_is_made_anew_with_a_warning(
     assert cache.read(URL, "", STATE, 0, 3) == b"xyz"
     cache.close()
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "made again" in caplog.text
+    assert "recreated" in caplog.text
 
 
 def test_a_flipped_bit_is_a_miss(path: Path) -> None:
@@ -253,7 +253,7 @@ def test_processes_share_a_cache_and_its_making(path: Path, spoilt: bool) -> Non
     for number in range(3):
         assert cache.read("https://example.org/x", "", FileIdentity(9), number * 100, 20) == bytes([number]) * 20
     cache.close()
-    assert b"".join(messages).count(b"made again") == spoilt
+    assert b"".join(messages).count(b"recreated") == spoilt
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def test_an_unknown_host(client: HttpClient, monkeypatch: pytest.MonkeyPatch) ->
 def test_no_encryption_where_some_is_expected(client: HttpClient) -> None:
     with RangeServer({"/x": b""}) as server:
         message = message_of(client, server.url("/x").replace("http:", "https:"))
-    assert message == f"no encrypted connection to 127.0.0.1:{server.port} could be made (does it speak https?)"
+    assert message == f"no encrypted connection to 127.0.0.1:{server.port} could be established (does it speak https?)"
 
 
 @pytest.mark.skipif(OPENSSL is None, reason="openssl makes the certificate")
@@ -122,7 +122,7 @@ def test_an_answer_that_only_drips(make_client: MakeClient) -> None:
 
 def test_what_is_no_http(client: HttpClient) -> None:
     with RangeServer({"/x": Resource(behave=[garbage()])}) as server:
-        assert f"the connection to 127.0.0.1:{server.port} broke" in message_of(client, server.url("/x"))
+        assert f"the connection to 127.0.0.1:{server.port} was lost" in message_of(client, server.url("/x"))
     bad_length = b"HTTP/1.1 200 OK\r\nContent-Length: -7\r\nETag: \xff\r\nnonsense\r\n\r\n"
     with RangeServer({"/x": Resource(behave=[garbage(bad_length)])}) as server:
         assert client.get_page(server.url("/x")).body == b""
