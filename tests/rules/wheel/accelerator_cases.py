@@ -41,7 +41,7 @@ def sampled(wheel: WheelBuilder) -> WheelFacts:
     """A wheel of which not every library was read."""
     facts = facts_of(wheel)
     assert not isinstance(facts.accelerator, Unavailable)
-    return replace(facts, accelerator=replace(facts.accelerator, certainty="sampled", unread="3 of 4 are unknown"))
+    return replace(facts, accelerator=replace(facts.accelerator, certainty="sampled", unread="3 of 4 are not known"))
 
 
 CASES = [
