@@ -65,7 +65,7 @@ class TestSelection:
             get_rule("TST10")
 
     def test_an_id_is_taken_once(self) -> None:
-        with pytest.raises(ValueError, match="rule id TST101 is taken by 'title of TST101'"):
+        with pytest.raises(ValueError, match="rule id TST101 is already used by 'title of TST101'"):
             register("TST101")
 
 

@@ -454,7 +454,7 @@ def test_a_run_that_timed_nothing_writes_no_picture_and_says_so(smoke: Any, tmp_
     run = smoke(prints(SICK | {"speeds": []}), "--level", "full", "--plot", str(file))
 
     assert not file.exists()
-    assert f"note: nothing was timed, so {file} is not written\n" in run.err
+    assert f"note: nothing was timed, so {file} was not written\n" in run.err
 
 
 @pytest.mark.parametrize(

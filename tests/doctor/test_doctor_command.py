@@ -278,7 +278,7 @@ def test_a_file_that_is_not_there(wheelproof: Wheelproof) -> None:
         (["--facts", "x", "--fix", "--yes"], "--fix acts on this host, and --facts names another"),
         (["--root", "..", "--full"], "--full acts on this host, and --root names another"),
         (["--facts", "x", "--python", "y"], "--facts replaces a host"),
-        (["--root", "nowhere"], "--root nowhere is no folder"),
+        (["--root", "nowhere"], "--root nowhere is not a folder"),
         (["--python", "nowhere/python"], "there is no nowhere/python"),
         (["--timeout", "0"], "--timeout 0 is not a valid timeout"),
         (["--timeout", "nan"], "--timeout nan is not a valid timeout"),

@@ -101,7 +101,7 @@ def test_the_active_environment_then_the_first_on_path(venv: Path, tmp_path: Pat
 
     assert read(VIRTUAL_ENV=str(venv)).found == "VIRTUAL_ENV names it"
     assert read(CONDA_PREFIX=str(venv), PATH="/usr/bin").found == "CONDA_PREFIX names it"
-    assert read(PATH=path).found == "it is the first python3 on PATH"
+    assert read(PATH=path).found == "the first python3 on PATH"
     assert read(PATH=path).prefix == str(venv)
     assert read("python3", PATH=path).found == "asked for"
 
@@ -113,7 +113,7 @@ def test_a_script_that_starts_another_one_is_followed(venv: Path, tmp_path: Path
     python = read(PATH=str(shim.parent))
 
     assert python.path == f"{venv}/bin/python3"
-    assert python.found == f"it is the first python3 on PATH: {shim} starts it"
+    assert python.found == f"the first python3 on PATH: {shim} starts it"
 
 
 def test_the_search_path_is_the_user_s(venv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

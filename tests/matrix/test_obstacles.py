@@ -44,7 +44,7 @@ def found(monkeypatch: pytest.MonkeyPatch, tasks: Sequence[Task], free: float, *
 def test_a_file_takes_room_once_however_many_cells_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = [task(tmp_path, name, TORCH | {"other": (GIB, name)}) for name in ("one", "two")]
     assert found(monkeypatch, tasks, UNPACKED * 7 * GIB) == {}
-    says = "the packages of 2 cells need at least 12.0 GB, and /full has 12.0 GB free"
+    says = "the packages of 2 cells need at least 12.0 GB, but /full has 12.0 GB free"
     assert found(monkeypatch, tasks, UNPACKED * 7 * GIB - 10) == {"one": says, "two": says}
 
 

@@ -162,12 +162,12 @@ def test_a_cell_for_another_machine_is_judged_and_nothing_of_it_is_installed(
     assert answer.returncode == 3
     assert messages(report) == []
     assert messages(report, other) == [
-        ("MTX001", "error", f"preflight: the cell is for {OTHER}, and this host is {HERE}")
+        ("MTX001", "error", f"preflight: the cell is for {OTHER}, but this host is {HERE}")
     ]
     assert list(steps_of(report, other)) == ["resolve", "verify", "preflight"]
     assert list(steps_of(report)) == ["resolve", "verify", "install", "installed", "import"]
     assert "note: 1 of 2 cells cannot run here and are skipped" in answer.stderr
-    assert f"note: {other}: the cell is for {OTHER}, and this host is {HERE} (--executor docker)" in answer.stderr
+    assert f"note: {other}: the cell is for {OTHER}, but this host is {HERE} (--executor docker)" in answer.stderr
 
 
 def test_what_kernels_need_is_missed_before_anything_is_installed(index: RangeServer, world: MatrixWorld) -> None:
@@ -192,7 +192,7 @@ def test_when_no_cell_can_run_here_that_is_said_at_once(index: RangeServer, worl
     )
 
     assert (answer.returncode, answer.stdout) == (3, "")
-    assert f"no cell can run here: the cell is for {OTHER}, and this host is {HERE}" in answer.stderr
+    assert f"no cell can run here: the cell is for {OTHER}, but this host is {HERE}" in answer.stderr
     assert "hint: --executor docker" in answer.stderr
     assert index.requests == []
 

@@ -238,7 +238,7 @@ def test_why_a_newer_release_is_refused() -> None:
     settled = settle(files, "demo", "other")
     assert versions(settled) == {"demo": "1.0", "other": "1.0"}
     (refused,) = settled.refused
-    reason = "it requires base>=9000, and only base==1.0 is available"
+    reason = "it requires base>=9000, but only base==1.0 is available"
     assert str(refused) == f"demo 2.0 is newer than 1.0, but was rejected: {reason}"
     assert settle(files, "demo<2").refused == ()
 

@@ -206,7 +206,7 @@ def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str)
     [
         ("sudo -H pip install needs-2-8", "sudo looks for the program on its own PATH"),
         ("sudo -u app pip install needs-2-8", "sudo -u runs it as someone else"),
-        ("env -i pip install needs-2-8", "env -i takes variables away"),
+        ("env -i pip install needs-2-8", "env -i removes variables"),
         ("python3 -I -m pip install needs-2-8", "option -I of Python"),
         ("python3 -Im pip install needs-2-8", "option -Im of Python"),
         ("cat requirements.txt | xargs pip install", "xargs runs `pip install ...`"),
