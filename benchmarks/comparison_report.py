@@ -28,7 +28,7 @@ class Shape:
         return self.microseconds[over] / self.microseconds[OURS]
 
     def best_peer(self) -> str | None:
-        """The fastest of the others, eager torch and torch.compile left out."""
+        """The fastest of the others, eager torch and torch.compile omitted."""
         peers = [name for name in self.microseconds if name not in {OURS, EAGER, COMPILED}]
         return min(peers, key=lambda name: self.microseconds[name]) if peers else None
 

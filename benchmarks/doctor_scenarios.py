@@ -192,7 +192,7 @@ SCENARIOS = (
     Scenario("cuInit gives 802", frozenset({"DOC401", "DOC405"}), r"fabric ?manager|\b802\b", {"STUB_CUINIT": "802"}),
     Scenario("cuInit gives 804", frozenset({"DOC313"}), r"\b804\b|forward compat", {"STUB_CUINIT": "804"}),
     Scenario("cuInit hangs", frozenset({"DOC318"}), r"hang|timed? ?out", {"STUB_HANG": "cuInit"}),
-    Scenario("cuInit dies of SIGSEGV", frozenset(), r"SIGSEGV|segfault|crash", {"STUB_CRASH": "cuInit"}),
+    Scenario("cuInit is killed by SIGSEGV", frozenset(), r"SIGSEGV|segfault|crash", {"STUB_CRASH": "cuInit"}),
     Scenario(
         "the driver is too old for this torch",
         frozenset({"DOC105"}),
@@ -248,7 +248,7 @@ SCENARIOS = (
     ),
     Scenario("a sitecustomize hides the GPUs", frozenset({"DOC224"}), r"sitecustomize", harm=hiding_start),
     Scenario(
-        "random.py lies in the working directory",
+        "random.py is in the working directory",
         frozenset({"DOC225"}),
         r"shadow|random\.py.{0,40}(instead|in place)",
         harm=shadowed_module,
@@ -277,5 +277,5 @@ SCENARIOS = (
         r"~orch|interrupted|leftover|invalid distribution",
         harm=interrupted,
     ),
-    Scenario("torch.py lies in the working directory", frozenset({"DOC208"}), r"shadow|torch\.py", harm=shadow),
+    Scenario("torch.py is in the working directory", frozenset({"DOC208"}), r"shadow|torch\.py", harm=shadow),
 )

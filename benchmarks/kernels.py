@@ -44,7 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Time every kernel next to eager torch, torch.compile and peers.")
     parser.add_argument("--only", default="", metavar="KERNEL,...")
     parser.add_argument("--output", type=Path, metavar="DIR")
-    parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is left out")
+    parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is omitted")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--tiny", action="store_true", help="small shapes: a test of this program")
     parser.add_argument("--seed", type=int, default=SEED)

@@ -46,7 +46,7 @@ HELION_MEANS = "helion's kernels, geometric means against torch.compile"
 PATIENCE = 300.0  # seconds of silence: FLA tunes itself for half a minute, torch.compile takes as long
 LAUNCHES = 20  # of what is timed without a graph
 AS_LAUNCHED = "as launched"
-AT_ONCE = 6  # experiments that prepare at once: their inputs lie on the GPU together
+AT_ONCE = 6  # experiments that prepare at once: their inputs are on the GPU together
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Tell the experiments of the documents again, on this GPU.")
     parser.add_argument("--only", default="", metavar="TEXT,...", help="those with this in their name")
     parser.add_argument("--output", type=Path, metavar="DIR")
-    parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is left out")
+    parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is omitted")
     options = parser.parse_args()
     start = time.monotonic()
     import torch  # noqa: F401  # once, for all children, which are forked

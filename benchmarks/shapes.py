@@ -74,7 +74,7 @@ def speeds_of(kernel: Kernel, *, tiny: bool) -> tuple[Speed, ...]:
 
 
 def _has_elements(case: Case) -> bool:
-    return all(value for value in case.shape.values() if type(value) is int)  # a bool is no extent
+    return all(value for value in case.shape.values() if type(value) is int)  # a bool is not an extent
 
 
 def helion_speeds(kernel: Kernel, *, tiny: bool) -> tuple[Speed, ...]:

@@ -102,7 +102,7 @@ def beyond(tail: Sequence[float], runs: int) -> float:
         return rate * math.exp(-distance / mean)
     shape = 2.0 - mean / (mean - 2 * weighted)
     scale = 2 * mean * weighted / (mean - 2 * weighted)
-    if scale <= 0.0 or abs(shape) < 1e-9:  # 0.0: one run alone stands out, which says nothing of a tail of many
+    if scale <= 0.0 or abs(shape) < 1e-9:  # 0.0: one run alone stands out, which says nothing about a tail of many
         return rate * math.exp(-distance / (scale or mean))
     base = 1.0 + shape * distance / scale
     return rate * base ** (-1.0 / shape) if base > 0.0 else 0.0

@@ -230,7 +230,7 @@ def lines(kernel: str, cases: Mapping[str, Tail], fault: str = "") -> Iterator[s
 def summed(state: State, level: str) -> Iterator[str]:
     """How many runs there were of each case, the cases with the heaviest tails, and what all of them come to.
 
-    On a GPU level full leaves out what the interpreter can run; the bound is over what it runs, and timed shapes.
+    On a GPU level full omits what the interpreter can run; the bound is over what it runs, and timed shapes.
     """
     every = ((kernel, name, tail) for kernel, of in state.items() for name, tail in of.items())
     cases = [each for each in every if _in_level(each[0], each[1], level)]

@@ -92,9 +92,9 @@ def require(condition: bool, message: str) -> None:
 
 
 def check_span(name: str, tensor: torch.Tensor) -> None:
-    """Raise ValueError unless the elements of ``tensor`` lie within 2^31 of one another: offsets are 32-bit there."""
+    """Raise ValueError unless the elements of ``tensor`` are within 2^31 of one another: offsets are 32-bit there."""
     span = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
-    require(span < 2**31, f"the elements of {name} must lie within 2^31 of one another")
+    require(span < 2**31, f"the elements of {name} must be within 2^31 of one another")
 
 
 def check_scale(scale: float, name: str = "scale") -> None:
@@ -135,7 +135,7 @@ def check_written(name: str, tensor: torch.Tensor) -> None:
     for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
         if size > 1:
             own = step > reach or not tensor.numel()
-            require(own, f"elements of {name} lie at the same place: {tuple(tensor.shape)}, strides {tensor.stride()}")
+            require(own, f"elements of {name} are at the same place: {tuple(tensor.shape)}, strides {tensor.stride()}")
             reach += (size - 1) * step
 
 

@@ -224,7 +224,7 @@ MUTANTS = (
     Mutant("accumulator not rescaled", "v, acc * alpha[:, None]", "v, acc", TILED_SOFTMAX),
     Mutant("sum not rescaled", "l_i * alpha + tl.sum(p", "l_i + tl.sum(p", TILED_SOFTMAX),
     Mutant("segments not rescaled", "tl.sum(o_s * alpha[:, None]", "tl.sum(o_s", SEGMENTS),
-    Mutant("the last segment left out", "tl.cdiv(tiles, share)", "tl.cdiv(tiles, share) - 1", SEGMENTS),
+    Mutant("the last segment omitted", "tl.cdiv(tiles, share)", "tl.cdiv(tiles, share) - 1", SEGMENTS),
     Mutant("what is behind the end is read", "kv_mask = (position < end)", "kv_mask = (position >= 0)", TILED_SOFTMAX),
     Mutant("always the beginning of a page", "tile * TILE % PAGE_SIZE + ", "", TILED_SOFTMAX),
     Mutant("pages as large as tiles", "else position % PAGE_SIZE", "else position % TILE", TILED_SOFTMAX),

@@ -1,4 +1,4 @@
-"""What the cases of paged attention are drawn from: a cache whose pages lie in any order, and batches in it."""
+"""What the cases of paged attention are drawn from: a cache whose pages are in any order, and batches in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernels_smoke.suite.model import Inputs, Strides
 
 METADATA = ("page_table", "cumulative_query_lengths", "sequence_lengths")
 ARGUMENTS = ("query", "key_cache", "value_cache", *METADATA, "scale", "variant", "longest_query", "longest_sequence")
-UNUSED = -1  # what stands in a page table behind the last page of a sequence
+UNUSED = -1  # what is in a page table behind the last page of a sequence
 
 Lengths = Sequence[tuple[int, int]]  # of each sequence: its query tokens, and all its positions
 

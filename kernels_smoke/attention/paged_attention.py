@@ -34,7 +34,7 @@ def paged_attention(
 ) -> torch.Tensor:
     """Return ``softmax(scale * q K^T) V`` for each query token and head, over the positions that the token sees.
 
-    A sequence of length L, of which the last n tokens are in ``query``, may have any n from 0 (it is left out) over 1
+    A sequence of length L, of which the last n tokens are in ``query``, may have any n from 0 (it is omitted) over 1
     (decoding) to L (a prompt); its query token i sees the positions 0 to L - n + i, its own among them. Position p is
     row ``p % page_size`` of page ``page_table[sequence, p // page_size]``. Query head h uses head
     ``h // (heads / kv_heads)`` of keys and values. Sources: Kwon et al., "Efficient Memory Management for Large
@@ -45,7 +45,7 @@ def paged_attention(
       other. Rows of it, of the caches and of the result may be strided.
     - ``key_cache``, ``value_cache``: [pages, page_size, kv_heads, head_dim], of that dtype, with the same strides.
     - ``page_table``: [sequences, most pages of a sequence], int32. What stands behind a sequence's last page is not
-      read, nor is what stands in that page behind its last position.
+      read, nor is what is in that page behind its last position.
     - ``cumulative_query_lengths``: [sequences + 1], int32: where the query tokens of each sequence begin, and the end.
       Tokens before the first sequence, and behind the last one, are left as they are in ``out``.
     - ``sequence_lengths``: [sequences], int32, each at least the sequence's number of query tokens.
@@ -60,8 +60,8 @@ def paged_attention(
     results that mean nothing, as do page numbers beyond the cache, which are not checked.
 
     Raises TypeError when an argument should be a tensor and is not, ValueError when a shape, dtype, device or stride
-    is not as said, when the variant is unknown, or, up to the stage "segments", the page size is no power of two from
-    16 on.
+    is not as said, when the variant is unknown, or, up to the stage "segments", the page size is not a power of two
+    from 16 on.
     """
     tensors = {
         "query": query,

@@ -42,7 +42,7 @@ def _attend_tiles(
     MASKED: tl.constexpr, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr, HEAD_DIM: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    """Let the rows of ``q`` attend to tiles of keys; the softmax goes on from ``m_i``, ``l_i`` and ``acc``.
+    """Let the rows of ``q`` attend to tiles of keys; the softmax continues from ``m_i``, ``l_i`` and ``acc``.
 
     ``MASKED``: not every row sees every position: row r sees those up to ``limit[r]``, and none is from ``end`` on.
     """
@@ -73,7 +73,7 @@ def _attend_tiles(
             s = tl.where(seen, s, float("-inf"))
         m_new = tl.maximum(m_i, tl.max(s, axis=1) * scale)  # [BLOCK_M]
         base = m_new
-        if MASKED:  # a row may have seen nothing yet, and infinity less infinity is no number
+        if MASKED:  # a row may have seen nothing yet, and infinity less infinity is not a number
             base = tl.where(m_new == float("-inf"), 0.0, m_new)
         p = tl.exp2(s * scale - base[:, None])
         alpha = tl.exp2(m_i - base)

@@ -55,8 +55,8 @@ def block_diagonal_attention(
     Vaswani et al., "Attention Is All You Need" (2017), equation 1, within the blocks of Qiu et al., "BlockBERT" (2020).
 
     - ``q``, ``k``, ``v``: [tokens, heads, head_dim], bfloat16 or float16 (in Triton's interpreter also float32), all
-      of one dtype; head_dim is 64 or 128. Tokens and heads may lie at any distance, as in a packed projection.
-    - ``blocks``: [blocks, 2], int32, what ``list_blocks`` made of the sequences' lengths; that they lie within
+      of one dtype; head_dim is 64 or 128. Tokens and heads may be at any distance, as in a packed projection.
+    - ``blocks``: [blocks, 2], int32, what ``list_blocks`` made of the sequences' lengths; that they are within
       ``tokens`` is not checked.
     - ``scale``: positive; 1 / sqrt(head_dim) unless said otherwise.
     - ``out``: the result, like ``q``; no gradient is recorded for it (see ``attend``). Tokens of no block are left as

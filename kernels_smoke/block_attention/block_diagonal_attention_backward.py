@@ -110,8 +110,8 @@ def block_diagonal_attention_backward(
     and ``dq`` and ``dk`` are the gradients of what was rotated: each is turned back by the token's angles, in float32.
 
     - ``q``, ``k``, ``v``, ``dout``: [tokens, heads, head_dim], bfloat16 or float16 (in Triton's interpreter also
-      float32), all of one dtype; head_dim is 64 or 128. Tokens and heads may lie at any distance.
-    - ``blocks``: [blocks, 2], int32, what ``list_blocks`` made of the sequences' lengths; that they lie within
+      float32), all of one dtype; head_dim is 64 or 128. Tokens and heads may be at any distance.
+    - ``blocks``: [blocks, 2], int32, what ``list_blocks`` made of the sequences' lengths; that they are within
       ``tokens`` is not checked.
     - ``cos_sin``: [tokens, head_dim], of that dtype or float32: of each token head_dim / 2 cosines, then as many sines;
       rows may be strided.

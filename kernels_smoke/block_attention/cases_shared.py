@@ -27,7 +27,7 @@ STRIDES = {
     name: (200 + 24 * number, 72 + 8 * number, 1)
     for number, name in enumerate(("q", "k", "v", "out", "dout", "dq", "dk", "dv"))
 }
-FAR = 2**30 + 64  # elements from one token to the next, so that the third token lies beyond 2^31
+FAR = 2**30 + 64  # elements from one token to the next, so that the third token is beyond 2^31
 
 
 def draw_heads(

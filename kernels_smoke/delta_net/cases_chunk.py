@@ -70,7 +70,7 @@ def outputs(inputs: Inputs) -> Mapping[str, Output]:
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
-    """One call of the public function; with ``in_place``, the final states take the place of the initial ones."""
+    """One call of the public function; with ``in_place``, the final states replace the initial ones."""
     initial, final = inputs["initial_state"], outputs[state_of(inputs)]
     if inputs["in_place"]:
         initial = final.copy_(initial)
@@ -134,7 +134,7 @@ KERNEL = Kernel(
         case("one token", "deep", lengths=(1,), batch=False),
         case("not normalized", lengths=(300, 100), normalize=False),
         case("strided heads", "deep", lengths=(100, 100), row_stride=136, out_stride=144),
-        case("final states in the place of the initial", lengths=(100, 0, 64), in_place=True),
+        case("final states in place of the initial", lengths=(100, 0, 64), in_place=True),
         case("depth 64, width 32", "deep", lengths=(100, 100), depth=64, width=32),
         case("depth 16, width 128", "deep", lengths=(100, 100), depth=16),
         case("values of 1e4", lengths=(300,), scale=1e4),

@@ -36,7 +36,7 @@ def draw_inputs(
 ) -> Inputs:
     """Draw ``steps`` tokens for each request, with heads as in ``draw_heads``, and ``rows`` rows of states.
 
-    The rows of requests are shuffled. ``in_place``: the state behind the first token takes the place of the one before
+    The rows of requests are shuffled. ``in_place``: the state behind the first token replaces the one before
     it. ``missing``: the first request begins without a state, and the last state is not kept. ``states_stride``:
     elements from one row of states to the next.
     """
@@ -193,7 +193,7 @@ KERNEL = Kernel(
         Mutant("not decayed", "state *= decay", "state *= 1.0 + 0.0 * decay"),
         Mutant("prediction not subtracted", "(b_v - tl.sum(state * b_k[:, None], axis=0))", "b_v"),
         Mutant("output of the state before", " + delta * tl.sum(b_k * b_q, axis=0)", ""),
-        Mutant("beta left out of the state", "b_k[:, None] * delta[None", "b_k[:, None] * (delta / b_beta)[None"),
+        Mutant("beta omitted from the state", "b_k[:, None] * delta[None", "b_k[:, None] * (delta / b_beta)[None"),
         Mutant("output not scaled", "(b_o * scale)", "b_o"),
         Mutant("keys of another head", "head // GROUP * k_head_stride", "head % GROUP * k_head_stride"),
         Mutant("decays of another token", "token * log_decay_stride", "token * VALUE_HEADS"),

@@ -19,7 +19,7 @@ STRIDES: Mapping[str, tuple[int, ...]] = {
 }
 ARGUMENTS = ("q", "k", "v", "log_decay", "beta", "normalize", "scale")  # of both functions
 TINY = {"depth": 32, "width": 32}
-FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
+FAR = 2**30 + 64  # elements from one row to the next, so that the third row is beyond 2^31
 
 
 def small(name: str, level: Any = "full", **shape: Any) -> Case:

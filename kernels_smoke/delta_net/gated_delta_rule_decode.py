@@ -104,7 +104,7 @@ def gated_delta_rule_decode(
       value heads], of that dtype or float32.
     - ``states``: [rows, value heads, depth, width], float32; a row is contiguous, rows may be at any distance.
     - ``state_indices_in``: [requests], ``state_indices_out``: [requests, steps]; int32 or int64, contiguous. A negative
-      number is no row: such a state begins at zero, or is not kept. No row may be written for two tokens, nor be
+      number is not a row: such a state begins at zero, or is not kept. No row may be written for two tokens, nor be
       written by one request and read by another. The numbers are not checked.
     - ``scale``: depth^-0.5 unless it is given.
     - ``normalize``: divide each q[t] and k[t] by sqrt(its squared norm + 1e-6).

@@ -91,7 +91,7 @@ KERNEL = Kernel(
     mutants=(
         Mutant("first round only", "range(0, tl.max(length, axis=0), LENGTH)", "range(0, LENGTH, LENGTH)"),
         Mutant("rounds not moved on", "_elements(LENGTH, LANES) + start", "_elements(LENGTH, LANES)"),
-        Mutant("values left out", "_sum(value * tl.load(", "_sum(tl.load("),
+        Mutant("values omitted", "_sum(value * tl.load(", "_sum(tl.load("),
         Mutant("gather by place", "vector + tl.max_contiguous(index,", "vector + tl.max_contiguous(element,"),
         Mutant("not masked", "inside = element < length[None, :, None]", "inside = element < LENGTH + start"),
         Mutant("stored in another order", "out + segment, total", "out + first + tl.arange(0, SEGMENTS), total"),

@@ -63,7 +63,7 @@ def segments(offsets: torch.Tensor) -> Segments:
     """The segments between ``offsets`` [count + 1], which begin with 0 and never fall.
 
     Waits for the GPU: this is done once for a matrix, before the work begins. Segments up to twice the mean length, and
-    up to 32, share a class, and keep the order in which they lie in memory. Raises ValueError when ``offsets`` are no
+    up to 32, share a class, and keep the order in which they are in memory. Raises ValueError when ``offsets`` are no
     such, or a segment has more than 2^30 elements.
     """
     require(offsets.ndim == 1 and len(offsets) > 0, "offsets must be a vector of at least one element")

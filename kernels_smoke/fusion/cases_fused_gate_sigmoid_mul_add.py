@@ -84,7 +84,7 @@ MUTANTS = (
         "final_pointer.dtype.element_ty), mask=mask",
         "final_pointer.dtype.element_ty), mask=rows < count",
     ),
-    Mutant("the last row left out", "(rows < count) &", "(rows < count - 1) &"),
+    Mutant("the last row omitted", "(rows < count) &", "(rows < count - 1) &"),
     Mutant(
         "no sigmoid",
         "gate = tl.sigmoid(tl.sum(x.to(tl.float32) * weight.to(tl.float32), axis=1, keep_dims=True))",

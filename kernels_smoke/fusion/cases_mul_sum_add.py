@@ -88,7 +88,7 @@ KERNEL = Kernel(
     ),
     mutants=(
         Mutant("columns without a mask", "& (columns < width)", "& (columns < width + BLOCK)"),
-        Mutant("the last row left out", "(rows < count)[:, None]", "(rows < count - 1)[:, None]"),
+        Mutant("the last row omitted", "(rows < count)[:, None]", "(rows < count - 1)[:, None]"),
         Mutant("one added to each element", "total += 2.0 * x.to(tl.float32)", "total += 2.0 * x.to(tl.float32) + 1.0"),
         Mutant("not doubled", "total += 2.0 * x", "total += x"),
         Mutant(
@@ -97,7 +97,7 @@ KERNEL = Kernel(
             "tl.sum(total, axis=1).to(out_pointer.dtype.element_ty).to(tl.float32) + 1.0",
         ),
         Mutant("the last step alone", "total += 2.0 * x", "total = 2.0 * x"),
-        Mutant("the last step left out", "tl.range(0, width, BLOCK", "tl.range(0, width - BLOCK + 1, BLOCK"),
+        Mutant("the last step omitted", "tl.range(0, width, BLOCK", "tl.range(0, width - BLOCK + 1, BLOCK"),
         Mutant("rows taken for dense", "rows[:, None] * x_stride", "rows[:, None] * width"),
         Mutant(
             "a store without a mask",

@@ -88,11 +88,11 @@ MUL_ADD_SIGMOID = Kernel(
     ),
     mutants=(
         Mutant("the product rounded before the sum", "x * w + b", "(x * w).to(x_pointer.dtype.element_ty) + b"),
-        Mutant("b left out", "x * w + b", "x * w"),
+        Mutant("b omitted", "x * w + b", "x * w"),
         Mutant("a sigmoid that cancels", "tl.sigmoid(x * w + b)", "1.0 - 1.0 / (1.0 + tl.exp(x * w + b))"),
         Mutant("a sigmoid that overflows", "tl.sigmoid(x * w + b)", "tl.exp(x * w + b) / (1.0 + tl.exp(x * w + b))"),
         Mutant("a store without a mask", "out_pointer.dtype.element_ty), mask=mask", "out_pointer.dtype.element_ty)"),
-        Mutant("the last column left out", "mask = columns < width", "mask = columns < width - 1"),
+        Mutant("the last column omitted", "mask = columns < width", "mask = columns < width - 1"),
         Mutant("stride of the wrong input", "x_pointer + row * x_stride", "x_pointer + row * w_stride"),
         Mutant("stride of b for w", "w_pointer + row * w_stride", "w_pointer + row * b_stride"),
         Mutant("stride of w for b", "b_pointer + row * b_stride", "b_pointer + row * w_stride"),
@@ -175,7 +175,7 @@ SIN_AND_COS = Kernel(
         Mutant(
             "a store without a mask", "cosine_pointer.dtype.element_ty), mask=mask", "cosine_pointer.dtype.element_ty)"
         ),
-        Mutant("the last column left out", "mask = columns < width", "mask = columns < width - 1"),
+        Mutant("the last column omitted", "mask = columns < width", "mask = columns < width - 1"),
         Mutant("stride of the wrong input", "x_pointer + row * x_stride", "x_pointer + row * width"),
         Mutant("sine at the cosine's stride", "sine_pointer + row * sine_stride", "sine_pointer + row * cosine_stride"),
         Mutant(

@@ -10,7 +10,7 @@ import torch
 
 from kernels_smoke.suite.model import Check, Mutant
 
-FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
+FAR = 2**30 + 64  # elements from one row to the next, so that the third row is beyond 2^31
 MANY = 2**31 + 4099  # elements of one row, the last of them beyond 2^31
 WIDTHS = (1, 127, 300, 1025, 4097, 5137)
 

@@ -67,9 +67,9 @@ def decayed_accumulator(
     """Return ``(readings, final state)`` of a state S that starts at zero and takes up 64 tokens at a time.
 
     For each chunk c of 64 tokens: the reading is ``q[c] @ S``, then ``S = decay[c] * S + k[c]^T @ v[c]``. With ``w``,
-    ``v[c] - w[c] @ S`` takes the place of ``v[c]``: the recurrence over chunks of the gated delta net (Yang, Kautz and
+    ``v[c] - w[c] @ S`` replaces ``v[c]``: the recurrence over chunks of the gated delta net (Yang, Kautz and
     Hatamizadeh, "Gated Delta Networks", 2024, section 3.3). S is kept in float32, and rounded to the dtype of ``q``
-    where a product reads it; so is what takes the place of ``v``.
+    where a product reads it; so is what replaces ``v``.
 
     - ``q``, ``k``, ``w``: [heads, tokens, depth], depth 16, 32, 64 or 128; ``v``: [heads, tokens, width]; all bfloat16
       or all float16. ``decay``: [heads, ceil(tokens / 64)], float32. All are contiguous.

@@ -31,7 +31,7 @@ def muon_step(
       is recorded for a gradient.
     - ``dtype``: that of the iteration, bfloat16 or float16.
 
-    Raises ValueError, before anything is changed, when a shape, dtype or device is not as said, what is written lies at
+    Raises ValueError, before anything is changed, when a shape, dtype or device is not as said, what is written is at
     the same place, or the momentum's decay is not in [0, 1).
     """
     require(weight.dtype in INPUTS, f"weight must be {' or '.join(map(str, INPUTS))}, not {weight.dtype}")

@@ -140,7 +140,7 @@ def newton_schulz(
     above 2e-3 of the norm end between 0.68 and 1.21.
 
     - ``x``: [..., m, n], bfloat16, float16 or float32, with contiguous rows; all leading dimensions count matrices,
-      which lie at one distance. Where m is greater than n, the transpose is iterated. The squares of a matrix must have
+      which are at one distance. Where m is greater than n, the transpose is iterated. The squares of a matrix must have
       a sum that float32 holds.
     - ``out``: the result, [..., m, n], bfloat16 or float16, with contiguous rows; the dtype of ``x`` unless said
       otherwise, and bfloat16 for float32.
@@ -177,13 +177,13 @@ def _matrices(name: str, tensor: torch.Tensor) -> torch.Tensor:
     try:
         return tensor.view(-1, *tensor.shape[-2:])
     except RuntimeError as error:
-        raise ValueError(f"the matrices of {name} must lie at one distance: {error}") from error
+        raise ValueError(f"the matrices of {name} must be at one distance: {error}") from error
 
 
 def _iterate(source: torch.Tensor, target: torch.Tensor, steps: int, coefficients: tuple[float, float, float]) -> None:
     """The iteration, from ``source`` into ``target``, both [matrices, p, q] with p <= q, in any strides.
 
-    It runs in workspaces whose matrices are padded with zeros to whole tiles and lie below one another: so no tile has
+    It runs in workspaces whose matrices are padded with zeros to whole tiles and are below one another: so no tile has
     to be masked, and none reaches into the next matrix.
     """
     a, b, c = coefficients

@@ -14,7 +14,7 @@ from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Ten
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
 LAYOUT = ("out_stride", "sum_stride", "in_place", "own")  # of the inputs: what says how to call, and no argument
-FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
+FAR = 2**30 + 64  # elements from one row to the next, so that the third row is beyond 2^31
 
 
 def draw_inputs(
@@ -145,7 +145,7 @@ MUTANTS = (
         "tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)",
         "tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=rows < count)",
     ),
-    Mutant("the last row left out", "(rows < count) &", "(rows < count - 1) &"),
+    Mutant("the last row omitted", "(rows < count) &", "(rows < count - 1) &"),
     Mutant("mean over the block", "/ width + epsilon", "/ BLOCK + epsilon"),
     Mutant("no epsilon", "/ width + epsilon", "/ width"),
     Mutant("epsilon of another size", "/ width + epsilon", "/ width + 1e-6"),

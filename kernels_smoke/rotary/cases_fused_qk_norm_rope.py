@@ -40,7 +40,7 @@ def draw_inputs(
 ) -> Inputs:
     """Draw the packed projection of ``heads`` = (query heads, key heads), and the rest.
 
-    ``value`` is the part that no one may write: an input like any other, though it lies in ``qkv``. It is small, so
+    ``value`` is the part that no one may write: an input like any other, though it is in ``qkv``. It is small, so
     that it adds nothing to the norms with which ``qkv`` is judged.
     """
     query_heads, key_heads = heads

@@ -11,7 +11,7 @@ from kernels_smoke.suite.model import Mutant, big, case, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
 BASE = 10_000.0  # of the rotary embedding's frequencies
-FAR = 2**30 + 64  # elements from one token to the next, so that the third token lies beyond 2^31
+FAR = 2**30 + 64  # elements from one token to the next, so that the third token is beyond 2^31
 HEADS_MODULE = "kernels_smoke.rotary.heads"
 
 
@@ -62,7 +62,7 @@ SHARED_MUTANTS = (
         "rest = tl.load(source + rest_columns, mask=present,",
     ),
     shared(
-        "the part that is not rotated left out of the norm",
+        "the part that is not rotated omitted from the norm",
         "squares += tl.sum(rest * rest",
         "squares += 0 * tl.sum(rest",
     ),
@@ -86,7 +86,7 @@ SHARED_MUTANTS = (
     ),
     Mutant("angles taken for dense", "position * cos_sin_stride", "position * ROTARY_DIM"),
     Mutant(
-        "the last program of queries left out", "tl.cdiv(tokens * QUERY_HEADS, HEADS)", "tokens * QUERY_HEADS // HEADS"
+        "the last program of queries omitted", "tl.cdiv(tokens * QUERY_HEADS, HEADS)", "tokens * QUERY_HEADS // HEADS"
     ),
     Mutant(
         "offsets in 32 bits",

@@ -203,7 +203,7 @@ def _check_gpus(arguments: argparse.Namespace) -> None:
 def write(path: str | None, content: str) -> None:
     """Write a whole file or none; to standard output without a ``path``. Raises OSError.
 
-    What is no regular file (a pipe, ``/dev/stderr``) is written directly, and a link keeps pointing to what it does.
+    What is not a regular file (a pipe, ``/dev/stderr``) is written directly, and a link keeps pointing to what it does.
     """
     if path is None:
         try:

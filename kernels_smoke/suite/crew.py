@@ -190,7 +190,7 @@ class Crew:
 
 
 def _where(job: Job, following: Job) -> Job:
-    """``following`` in the place of ``job``: what goes on after a child that died does so on the same GPU."""
+    """``following`` in place of ``job``: what continues after a child that died does so on the same GPU."""
     return replace(following, environment=job.environment, lane=job.lane)
 
 

@@ -61,7 +61,7 @@ class Case:
 
     ``shape`` are the keyword arguments of ``Kernel.inputs``. ``where`` says on which devices it runs: a case for the
     interpreter is small, and in float16 or float32, because the interpreter is wrong without a word in bfloat16.
-    compute-sanitizer leaves out what is not ``checked``: thousands of launches take it minutes. What runs ``always``
+    compute-sanitizer omits what is not ``checked``: thousands of launches take it minutes. What runs ``always``
     is not left to the interpreter at level full.
     """
 
@@ -96,8 +96,8 @@ def here(name: str, level: Any = "full", **shape: Any) -> Case:
 class Mutant:
     """A deliberately broken variant, which the suite must catch: ``old`` in the source becomes ``new``.
 
-    ``old`` stands exactly once in the source of the kernel's module (or of ``module``, when the code stands there).
-    ``where`` leaves out a device on which the fault cannot show, and ``why`` then says why it cannot.
+    ``old`` stands exactly once in the source of the kernel's module (or of ``module``, when the code is there).
+    ``where`` omits a device on which the fault cannot show, and ``why`` then says why it cannot.
     """
 
     name: str

@@ -178,7 +178,7 @@ def _left_out(document: Record) -> str:
         if cases:
             count = sum(len(record["cases"]) for record in cases)
             said.append(f"{count} {'case' if count == 1 else 'cases'} of {len(cases)} of the kernels above")
-        lines.append(f"left out at level {document['level']}, run by --level {level}: {'; '.join(said)}")
+        lines.append(f"omitted at level {document['level']}, run by --level {level}: {'; '.join(said)}")
     return "\n".join(lines)
 
 

@@ -142,7 +142,7 @@ def run(
 
 
 def _entries(options: Options, found: Found, document: Document) -> tuple[Entry, ...]:
-    """The kernels of this run; what level quick leaves out is noted."""
+    """The kernels of this run; what level quick omits is noted."""
     entries = registry.select(options.only, found.entries, strict=found.complete)
     everything = options.level != "quick" or options.only or options.compile_only or options.mutants
     if options.device != "cuda" or everything:

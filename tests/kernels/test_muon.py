@@ -101,7 +101,7 @@ def test_without_descriptors_the_result_is_the_same(monkeypatch: pytest.MonkeyPa
         ({"x": torch.zeros(4, 4), "out": torch.zeros(4, 5)}, r"out must have the shape \(4, 4\), not \(4, 5\)"),
         ({"x": torch.zeros(4, 4), "out": torch.zeros(4, 4)}, "out must be torch.bfloat16 or torch.float16, not"),
         ({"x": torch.zeros(4, 8, device=DEVICE)[:, ::2]}, "the rows of x must be contiguous"),
-        ({"x": torch.zeros(2, 3, 4, 4, device=DEVICE)[:, :2]}, "the matrices of x must lie at one distance"),
+        ({"x": torch.zeros(2, 3, 4, 4, device=DEVICE)[:, :2]}, "the matrices of x must be at one distance"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments: dict[str, Any], message: str) -> None:
@@ -121,7 +121,7 @@ def test_a_step_is_for_matrices_of_one_kind() -> None:
         muon_step(weight, weight, weight.clone(), learning_rate=0.1, decay=1.0)
     with pytest.raises(ValueError, match="weight and momentum must not share memory"):
         muon_step(weight, weight.clone(), weight, learning_rate=0.1)
-    with pytest.raises(ValueError, match="elements of weight lie at the same place"):
+    with pytest.raises(ValueError, match="elements of weight are at the same place"):
         muon_step(weight[:1].expand(4, 4), weight, weight, learning_rate=0.1)
 
 

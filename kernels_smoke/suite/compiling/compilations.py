@@ -142,7 +142,7 @@ def _compile(kernel: Kernel, item: Case | Speed, target: str, seen: set[str]) ->
 def _refusal(error: RefusedError, target: str) -> Record:
     fault = compile_faults.refusal(error, target)
     return {
-        # what the GPU lacks is no fault of the installation
+        # what the GPU lacks is not a fault of the installation
         "outcome": "skip" if fault["fault"] == "unsupported" else "fail",
         "message": fault["message"],
         "function": error.function,

@@ -110,7 +110,7 @@ def faults_of(
 
 
 def _ignored_error(function: Function) -> Iterator[Fault]:
-    """LLVM may report an error and go on, and Triton then takes what came out for good (seen with 3.9.0)."""
+    """LLVM may report an error and continue, and Triton then takes what came out for good (seen with 3.9.0)."""
     for line in function.said.splitlines():
         if line.startswith("error:"):
             yield _fault("refused", f"LLVM reported an error, which Triton did not heed: {line}")

@@ -3,13 +3,13 @@
 For NVIDIA it is read from the cubin with the tools of Triton's own wheel. Two choices need a reason:
 
 - Spills are the stack frame less the local arrays that the PTX declares. ptxas keeps spilled registers in the frame,
-  but not only them: libdevice's sine keeps the digits of pi there (28 bytes), and that is no spill. The bytes of "spill
-  stores" in ptxas's log count each store instruction, so that one register may count twice; the log is not kept in
-  Triton's cache, either.
+  but not only them: libdevice's sine keeps the digits of pi there (28 bytes), and that is not a spill. The bytes of
+  "spill stores" in ptxas's log count each store instruction, so that one register may count twice; the log is not kept
+  in Triton's cache, either.
 - nvdisasm takes a quarter of a second for any cubin, so only those are disassembled whose PTX has matrix instructions.
   When it does not know the architecture (that of triton 3.6 stops at sm_120), the PTX has to do.
 
-For AMD everything stands in the assembly text. Imports neither torch nor triton.
+For AMD everything is in the assembly text. Imports neither torch nor triton.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MachineCode:
 def read(assembly: Mapping[str, Any], shared: int) -> MachineCode:
     """Read ``assembly``, what Triton keeps of a kernel by its form ("ptx", "cubin" or "amdgcn", "hsaco").
 
-    ``shared`` are the bytes that Triton asks for at the launch; they do not stand in the machine code.
+    ``shared`` are the bytes that Triton asks for at the launch; they are not in the machine code.
     """
     if "cubin" in assembly:
         return _read_nvidia(assembly["cubin"], assembly["ptx"], shared)

@@ -1,4 +1,4 @@
-"""Autotuning of Triton functions: heard of while it lasts, and left out where nothing can be timed."""
+"""Autotuning of Triton functions: heard of while it lasts, and omitted where nothing can be timed."""
 
 from __future__ import annotations
 

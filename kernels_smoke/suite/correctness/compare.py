@@ -83,7 +83,7 @@ class Rounded(Near):
     """Near, and nearly every element of a 16-bit output is exactly the reference, rounded.
 
     What is computed in float32 from the same rounded values differs from the rounded float64 reference only where that
-    lies within some 1e-7 of the middle between two neighbours: one element in thousands. A rounding more or less in
+    is within some 1e-7 of the middle between two neighbours: one element in thousands. A rounding more or less in
     between changes a third of them, which is too little for a norm to see. Two elements may always differ.
     """
 
@@ -147,7 +147,7 @@ class Codes:
     """fp8 codes: each is the reference, moved by at most ``reach`` of itself, and rounded.
 
     What lies that near the middle between two codes may become either of them: float32 does not reach further. How many
-    lie there is no matter, because one scale decides thousands of codes, and products of 16-bit values may lie in the
+    are there is no matter, because one scale decides thousands of codes, and products of 16-bit values may be in the
     middle exactly. Where two codes are apart, the error is the way from the reference to the middle between them,
     relative to that. With a ``reach`` of 0, every code is the reference, rounded.
 

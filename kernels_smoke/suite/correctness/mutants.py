@@ -17,7 +17,7 @@ def broken(kernel: Kernel, mutant: Mutant, folder: Path) -> ModuleType:
     """The module of ``kernel`` with the fault of ``mutant``, from a file written into ``folder``.
 
     When the fault is in another module (``mutant.module``), that one is made too, and the kernel's module imports it.
-    Raises ValueError when the text to replace does not stand there exactly once: such a mutant proves nothing.
+    Raises ValueError when the text to replace is not there exactly once: such a mutant proves nothing.
     """
     faulty = mutant.module or kernel.module
     source = _source(faulty)

@@ -31,7 +31,7 @@ def cases(
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
     items = [(kernel, case) for kernel in subjects for case in kernel.cases if runs(case, device, level)]
-    for kernel in subjects if not skip else ():  # a child that goes on behind another has nothing new to say
+    for kernel in subjects if not skip else ():  # a child that continues behind another has nothing new to say
         for left in left_out(kernel, device, level):
             emit(left)
     for kernel in subjects if device == "interpret" and not skip else ():
@@ -128,7 +128,7 @@ def planned(
 
 
 def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: int) -> tuple[dict[str, Any], bool]:
-    """What became of a mutant, and whether the process cannot go on.
+    """What became of a mutant, and whether the process cannot continue.
 
     Only a wrong result or a crash catches it. One that does not compile shows nothing; one that has too little memory
     waits for that of the other mutants, which run at the same time.

@@ -49,7 +49,9 @@ def described(function: Function, module: str) -> Kernel:
 def _check(function: Function, name: str) -> None:
     """Raise ValueError for a description that cannot be run, with what is wrong about it."""
     if not name or not name.isprintable() or set(name) & set("/,: ") or name.startswith("-"):
-        raise ValueError(f"{name!r} is no name of a kernel; give it one without spaces, commas and slashes: name=...")
+        raise ValueError(
+            f"{name!r} is not a valid kernel name; give it one without spaces, commas and slashes: name=..."
+        )
     for part in ("call", "inputs", "reference"):
         if not callable(getattr(function, part)):
             raise ValueError(f"{name}: {part} is a {type(getattr(function, part)).__name__}; expected a function")  # noqa: TRY004  # one error for whatever is wrong

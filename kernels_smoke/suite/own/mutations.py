@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from kernels_smoke.suite.model import EVERYWHERE, Where
 
-MOST = 48  # of one kernel; what is beyond is left out evenly over its source
+MOST = 48  # of one kernel; what is beyond is omitted evenly over its source
 GPU_ALONE: tuple[Where, ...] = ("cuda",)
 NO_THREADS = "Triton's interpreter runs one program after another, and has no threads to order"
 TOO_LARGE = "it takes offsets beyond 2^31, gigabytes for a slow interpreter"
@@ -54,11 +54,11 @@ def without_decorators(source: str) -> str:
 def mutations(source: str) -> Iterator[Mutation]:
     """Every automatic fault of the function with this ``source`` (from its ``def`` on), each name once.
 
-    Raises ValueError or SyntaxError for what is no function.
+    Raises ValueError or SyntaxError for what is not a function.
     """
     tree = ast.parse(source)
     if not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
-        raise ValueError("the source is no function")
+        raise ValueError("the source is not a function")
     original, seen = ast.unparse(tree), dict[str, int]()
     nodes = sorted(enumerate(ast.walk(tree)), key=lambda pair: getattr(pair[1], "lineno", 1))
     for number, node in nodes:

@@ -53,7 +53,7 @@ def mutants(
     """Run the cases of each kernel on each mutant until one catches it: those of its author, and automatic ones.
 
     A mutant is another source of one Triton function that the kernel's first case launches. The kernel itself comes
-    first: where it is not right, that a mutant is wrong shows nothing. Deep cases are left out.
+    first: where it is not right, that a mutant is wrong shows nothing. Deep cases are omitted.
     """
     on_gpu = device == "cuda"
     with autotuned(lambda: emit({"kind": "alive"}), on_gpu=on_gpu):
@@ -120,7 +120,7 @@ def _found(kernel: Kernel, device: Where, seed: int) -> tuple[Found, str]:
         mutant = Mutant(name, "", "", where=mutation.where, why=mutation.why)
         found.setdefault(name, (mutant, function, mutation.source, mutation.probe))
     if left := len(automatic) - len(some):
-        why = f"{left} of {len(automatic)} automatic mutants are left out; the limit is {len(some)}"
+        why = f"{left} of {len(automatic)} automatic mutants are omitted; the limit is {len(some)}"
         found["others"] = (Mutant("others", "", "", where=(), why=why), functions[0], "", "")
     return found, why or NO_LAUNCH
 

@@ -122,7 +122,7 @@ def _inquire() -> tuple[Driver | None, list[Gpu], Answer]:
         return driver, [], _failed(error, driver)
     except AttributeError as error:  # ctypes found no such function
         fix = ("find out who put it before the driver's own: LD_LIBRARY_PATH, or /etc/ld.so.conf.d",)
-        return driver, [], Answer("fail", f"{path} is no NVIDIA driver: {error}", _evidence(driver), fix)
+        return driver, [], Answer("fail", f"{path} is not an NVIDIA driver: {error}", _evidence(driver), fix)
     if all(gpu.compute_mode == "prohibited" for gpu in gpus):
         message = f"the first GPU, {gpus[0].name}, is in the compute mode 'prohibited': nothing may run on it"
         mode = (command("sudo", "nvidia-smi", "-i", "0", "--compute-mode=DEFAULT"),)

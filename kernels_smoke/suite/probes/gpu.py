@@ -171,7 +171,7 @@ BASIC: dict[str, Callable[[], Answer]] = {
 
 
 def failure(error: Exception) -> Answer:
-    """What an exception of torch's means. One that is due to another project's use of the GPU is no finding."""
+    """What an exception of torch's means. One that is due to another project's use of the GPU is not a finding."""
     said = f"{type(error).__name__}: {error}"
     evidence = {"error": said[-2000:]}
     if isinstance(error, torch.cuda.OutOfMemoryError):

@@ -17,7 +17,7 @@ MOST_GPUS, MOST_INSTANCES, MOST_PROCESSES = 128, 16, 64
 SM_CLOCK, MEMORY_CLOCK = 1, 2  # nvmlClockType_t
 GPU_TEMPERATURE = 0  # nvmlTemperatureSensors_t
 
-# Bits of nvmlDeviceGetCurrentClocksThrottleReasons. 0x1 (idle) is left out: a GPU between two kernels is no finding.
+# Bits of nvmlDeviceGetCurrentClocksThrottleReasons. 0x1 (idle) is omitted: a GPU between two kernels is not a finding.
 REASONS = {
     0x2: "application clocks are set",
     0x4: "software power cap",
@@ -102,8 +102,8 @@ class Monitor:
     def users(self, ours: Collection[int] = ()) -> dict[str, Any]:
         """Who else uses the GPU: ``processes`` (pid, name, memory_bytes), and how much of it is used.
 
-        That is ``utilization_percent`` of the last moments, and ``memory_used_bytes``. What is not known is missing.
-        Processes with the numbers ``ours`` are left out. NVML does not show those of other containers to a container,
+        That is ``utilization_percent`` of the last moments, and ``memory_used_bytes``. What is unknown is missing.
+        Processes with the numbers ``ours`` are omitted. NVML does not show those of other containers to a container,
         but it counts their memory and their work.
         """
         if self.library is None:
@@ -184,7 +184,7 @@ def _uuid(library: Any, device: ctypes.c_void_p) -> str:
 
 
 def reasons(bits: int | None) -> list[str] | None:
-    """The reasons that ``bits`` name, in words; None when they are not known."""
+    """The reasons that ``bits`` name, in words; None when they are unknown."""
     return None if bits is None else [words for bit, words in REASONS.items() if bits & bit]
 
 

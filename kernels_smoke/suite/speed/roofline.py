@@ -17,7 +17,7 @@ Record = Mapping[str, Any]
 
 WIDTH = 1280.0
 MARGIN = 40.0
-PLOT_LEFT, PLOT_RIGHT = 104.0, 760.0  # of the roofline; its labels stand in a column to the right
+PLOT_LEFT, PLOT_RIGHT = 104.0, 760.0  # of the roofline; its labels are in a column to the right
 LABELS = 804.0
 LABEL_STEP = 42.0  # two lines of a label and a gap
 LONGEST = 61  # characters of a label for which there is room
@@ -136,7 +136,7 @@ def _round_numbers(low: float, high: float) -> list[float]:
 
 
 def _roofs(rates: Record, axes: Axes) -> Iterator[str]:
-    """The slope of memory, and a level for each kind of matrix product. Labels stand above, where no kernel can be."""
+    """The slope of memory, and a level for each kind of matrix product. Labels are above, where no kernel can be."""
     bandwidth = rates["bandwidth"]
     roofs = [(unit, rates[unit]) for unit in ("bf16", "fp8") if rates.get(unit)]
     low = max(axes.intensities[0], axes.speeds[0] / bandwidth)

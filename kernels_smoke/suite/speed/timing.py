@@ -1,7 +1,7 @@
 """The time of one call on the GPU: in a CUDA graph, over input sets that no cache holds, the median of replays.
 
 A graph, because launching costs some 14 microseconds of CPU, more than many a kernel takes. Several input sets, because
-what was just written lies in the L2 cache (50 MB on an H200, 126 MB on a GB200) and is read faster than memory is.
+what was just written is in the L2 cache (50 MB on an H200, 126 MB on a GB200) and is read faster than memory is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Call = Callable[[], object]
 class Timing:
     """What was measured: the median over ``replays`` of a graph (or loop) of ``calls`` calls, per call.
 
-    ``spread``: the middle half of the replays lies within this part of the median. ``note`` says why no graph was used.
+    ``spread``: the middle half of the replays is within this part of the median. ``note`` says why no graph was used.
     """
 
     microseconds: float

@@ -12,7 +12,7 @@ from kernels_smoke.suite import model
 
 SUITE = Path(inspect.getfile(model)).parent
 
-# Arguments in their order, with what they are when they are left out.
+# Arguments in their order, with what they are when they are omitted.
 PROMISED = {
     "Function": "call, inputs, reference, cases, name='', tolerance=None, modifies=(), scratch=(), gradients=(), "
     "precise=True, timed={}, bar=0.0, flops=None, peer=None, triton=True, mutants=(), repeatable=False",

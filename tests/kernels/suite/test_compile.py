@@ -254,7 +254,7 @@ def test_the_machine_code_is_the_same_whatever_the_folder_and_the_cache(tmp_path
     shutil.copy(ROOT / "tests/kernels/suite" / PROGRAM, copy / "tests/kernels/suite")
 
     def made(folder: Path, cache: Path, *line_infos: str) -> list[tuple[list[str], bool]]:
-        """For each run the hashes, and whether the name of ``folder`` stands in the machine code."""
+        """For each run the hashes, and whether the name of ``folder`` is in the machine code."""
         subjects = (("small_tiles", "sm_90"), ("small_tiles", "gfx942"))
         runs = [(subjects, {"TRITON_DISABLE_LINE_INFO": line_info}) for line_info in line_infos]
         answers = []

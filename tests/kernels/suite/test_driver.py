@@ -156,7 +156,7 @@ def test_a_library_that_is_no_driver(ask: Ask, tmp_path: Path) -> None:
     subprocess.run(["gcc", "-shared", "-o", tmp_path / "libcuda.so.1", tmp_path / "empty.c"], check=True, timeout=60)
     probe = ask(folder=tmp_path)["probe"]
     assert probe["outcome"] == "fail"
-    assert "is no NVIDIA driver" in probe["message"]
+    assert "is not an NVIDIA driver" in probe["message"]
     assert "cuDriverGetVersion" in probe["message"]
 
 

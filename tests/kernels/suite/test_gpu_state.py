@@ -1,4 +1,4 @@
-"""What NVML says of GPUs, of their instances and of who uses them: with a library that stands in for it."""
+"""What NVML says of GPUs, of their instances and of who uses them: with a library that replaces it."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ def test_the_report_counts_what_a_level_leaves_out_and_names_the_level_that_runs
         ]
     }
     lines = [
-        line for line in text({"mutants": [], "compiled": [], **report}).splitlines() if line.startswith("left out")
+        line for line in text({"mutants": [], "compiled": [], **report}).splitlines() if line.startswith("omitted")
     ]
     assert lines == [
-        "left out at level quick, run by --level full: all of muon_step; 2 cases of 1 of the kernels above",
-        "left out at level quick, run by --level deep: 1 case of 1 of the kernels above",
+        "omitted at level quick, run by --level full: all of muon_step; 2 cases of 1 of the kernels above",
+        "omitted at level quick, run by --level deep: 1 case of 1 of the kernels above",
     ]

@@ -31,7 +31,7 @@ BROKEN = {
     "endless": ("while True: pass\n", "endless.py: its import did not end within 4 s"),
     "empty": ("KERNELS = []\n", "empty.py has no list KERNELS of kernels_smoke.suite.model.Function"),
     "strange": ("KERNELS = [print]\n", "strange.py: KERNELS[0] is a builtin_function_or_method; expected a Function"),
-    "nameless": (MINE.replace("NAME", "a b"), "nameless.py: KERNELS[0]: 'a b' is no name of a kernel"),
+    "nameless": (MINE.replace("NAME", "a b"), "nameless.py: KERNELS[0]: 'a b' is not a valid kernel name"),
     "caseless": (MINE.replace("[here('one')]", "None"), "caseless.py: KERNELS[0]: 'NoneType' object is not iterable"),
     "twice": (MINE.replace("]\n", "] * 2\n"), "twice.py has two kernels called NAME; give one of them another name="),
     "ours": (MINE.replace("NAME", "scaled_mm"), "has a kernel scaled_mm, which is the name of one of wheelproof"),

@@ -1,4 +1,4 @@
-"""The picture of a run's speeds holds what the document holds, is well-formed, and no label lies on another."""
+"""The picture of a run's speeds holds what the document holds, is well-formed, and no label is on another."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def extent(element: ET.Element) -> tuple[float, float, float, float]:
 
 
 def overlapping(svg: str) -> list[tuple[str | None, str | None]]:
-    """The pairs of level texts that lie on each other."""
+    """The pairs of level texts that are on each other."""
     turned = {element for group in ET.fromstring(svg).iter(f"{SVG}g") for element in group.iter(f"{SVG}text")}
     assert len(turned) <= 1  # the label on the slope
     level = [element for element in texts(svg) if "x" in element.attrib and element.attrib["x"] != "0.0"]

@@ -66,7 +66,7 @@ def test_the_time_of_a_call_is_that_of_a_replay_divided_by_its_calls() -> None:
     assert timing["microseconds"] == pytest.approx(3.0)
     assert timing["spread"] == pytest.approx(0.0)
     assert timing["note"] == ""
-    assert timing["calls"] % 4 == 0  # every input set as often as the others
+    assert timing["calls"] % 4 == 0  # every input set equally often
     assert timing["calls"] * 3.0 == pytest.approx(2000, rel=0.1)  # so long that the start of a replay does not count
     assert timing["replays"] == 7  # 15 ms
 
