@@ -46,7 +46,7 @@ HOSTILE = {
 
 
 def texts_of(facts: Any) -> Iterator[str]:
-    """Every string of the facts, keys of mappings included, in order; equal ones as often as they occur."""
+    """Every string of the facts, keys of mappings included, in order; duplicates included."""
     if type(facts) is str:
         yield facts
     elif isinstance(facts, Command):
