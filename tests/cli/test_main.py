@@ -187,6 +187,7 @@ def test_help_imports_nothing_that_makes_it_slow() -> None:
         "wheelproof",
         "wheelproof.version",
         "wheelproof.cli",
+        "wheelproof.cli.listing",
         "wheelproof.cli.main",
     }
 

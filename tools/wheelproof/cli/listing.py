@@ -1,11 +1,14 @@
-"""Lists of commands and examples for help texts, folded to the width of the terminal."""
+"""Lists of commands and examples for help texts, folded to the width of the terminal.
+
+It imports nothing that takes time, since ``wheelproof --help`` needs it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
 
 # The commonest uses of each command, in the order in which people meet them.
-EXAMPLES: Mapping[str, tuple[str, ...]] = {
+EXAMPLES: dict[str, tuple[str, ...]] = {
     "verify": (
         "verify torch==2.11.0 --platform aarch64 --python 3.12 --gpu GB200",
         "verify dist/*.whl --expect cuda",
@@ -43,21 +46,29 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def listed(rows: Mapping[str, str], width: int) -> str:
+def listed(rows: dict[str, str]) -> str:
     """Names and what they are, two columns, the second folded."""
-    import textwrap
+    column = max(map(len, rows)) + 4
+    width = max(columns(), column + 20)
+    lines = []
+    for name, text in rows.items():
+        line = f"  {name}".ljust(column - 1)
+        for word in text.split():
+            if len(line) + 1 + len(word) > width:
+                lines.append(line)
+                line = " " * (column - 1)
+            line += f" {word}"
+        lines.append(line)
+    return "\n".join(lines)
 
-    column = max(map(len, rows)) + 2
-    return "\n".join(
-        textwrap.fill(
-            text,
-            max(width, column + 20),
-            initial_indent=f"  {name:{column}}",
-            subsequent_indent=" " * (column + 2),
-            break_on_hyphens=False,
-        )
-        for name, text in rows.items()
-    )
+
+def columns() -> int:
+    """The width of the terminal, 80 elsewhere."""
+    given = os.environ.get("COLUMNS", "")
+    try:
+        return int(given) if given.isdecimal() and int(given) else os.get_terminal_size().columns or 80
+    except OSError:
+        return 80
 
 
 def examples_of(command: str) -> str:

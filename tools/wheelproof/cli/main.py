@@ -112,11 +112,9 @@ def _dispatch(arguments: list[str]) -> int:
 
 def overview() -> str:
     """The text of ``wheelproof --help``."""
-    import shutil
-
     from wheelproof.cli.listing import listed
 
-    commands = listed({name: summary for name, (_, summary) in COMMANDS.items()}, shutil.get_terminal_size().columns)
+    commands = listed({name: summary for name, (_, summary) in COMMANDS.items()})
     return f"""\
 usage: wheelproof COMMAND [OPTIONS]
 

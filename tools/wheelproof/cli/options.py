@@ -137,7 +137,7 @@ def add_commands_help(
     parser: argparse.ArgumentParser, commands: Mapping[str, tuple[str, str]], alone: str = ""
 ) -> None:
     """Name the commands below a command in its help; ``alone`` says what it does without one."""
-    rows = listed({name: summary for name, (_, summary) in commands.items()}, shutil.get_terminal_size().columns - 2)
+    rows = listed({name: summary for name, (_, summary) in commands.items()})
     parser.description = f"{parser.description}\n\n{f'Without a command: {alone} ' if alone else ''}Commands:\n{rows}"
 
 
