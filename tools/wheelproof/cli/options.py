@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TextIO
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.model import FailOn, Report
 from wheel_checks.report import FORMATS, render
+from wheelproof.cli.command_help import CommandHelp
 from wheelproof.cli.listing import examples_of, listed
 from wheelproof.cli.progress import Progress
 from wheelproof.cli.rights import ADDS, allow_tree, raises
@@ -23,21 +24,6 @@ from wheelproof.plugins.installed import FORMATS as PLUGIN_FORMATS
 from wheelproof.plugins.installed import find_plugins
 from wheelproof.plugins.loading import NO_PLUGINS, load_plugins
 from wheelproof.reporting import Selection, TreeRules
-
-
-class CommandHelp(argparse.RawDescriptionHelpFormatter):
-    """Help whose first lines have the arguments, not every option: those stand below, each with its help."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=shutil.get_terminal_size().columns - 2)
-
-    def _format_usage(self, usage: str | None, actions: Iterable[argparse.Action], groups: Any, prefix: Any) -> str:
-        required = [action for action in actions if action.required and action.option_strings]
-        named = "".join(f" {action.option_strings[-1]} {action.metavar or action.dest.upper()}" for action in required)
-        before, self._prog = self._prog, f"{self._prog}{named} [OPTIONS]"
-        text = super()._format_usage(usage, [a for a in actions if not a.option_strings], groups[:0], prefix)
-        self._prog = before
-        return text
 
 
 class CommandParser(argparse.ArgumentParser):
