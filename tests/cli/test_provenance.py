@@ -113,7 +113,7 @@ class TestOnAnIndex:
     ) -> None:
         run = verify(wheelproof, document)
         assert run.status == 3
-        assert "where the file comes from is not proven" in run.out.splitlines()[0]
+        assert "the origin of the file is not proven" in run.out.splitlines()[0]
         assert says in run.out
 
     def test_a_file_without_any_says_so(self, wheelproof: Wheelproof) -> None:

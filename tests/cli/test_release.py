@@ -364,14 +364,14 @@ THREADS = [tag.replace("cp313-cp313", "cp313-cp313t") for tag in NATIVE[3:]]
             dependency("1.0", "py3-none-any"),
             "dep>=2",
             1,
-            "on Linux, Windows and macOS (Python 3.12) no versions fulfil what the release requires",
+            "on Linux, Windows and macOS (Python 3.12) no versions satisfy the requirements of the release",
         ),
         ([], "dep", 1, "on Linux, Windows and macOS (Python 3.12) dep has no file, but the release requires it"),
         (
             dependency("1.0", *NATIVE[:1], *NATIVE[2:], *THREADS),
             "dep",
             1,
-            "on Windows (Python 3.12) there is no file of dep",
+            "on Windows (Python 3.12) dep has no file",
         ),
         (dependency("1.0", *NATIVE), "dep", 3, "dep 1.0 has no file for cp313t x86_64"),
         (dependency("1.1", *NATIVE) + dependency("1.0", *NATIVE, *THREADS), "dep", 0, "may be uploaded"),
@@ -421,14 +421,14 @@ OTHER_PLATFORMS = ("musllinux_1_2_x86_64", "win32", "macosx_10_13_universal2")
     [
         (("musllinux_1_2_x86_64", "win32", "macosx_11_0_arm64", "macosx_10_13_x86_64"), "may be uploaded"),
         (("musllinux_1_1_x86_64", "win32", "macosx_11_0_universal2"), "may be uploaded"),
-        (("manylinux_2_17_x86_64", "win32", "macosx_11_0_universal2"), "on musl (Python 3.12) there is no file of dep"),
+        (("manylinux_2_17_x86_64", "win32", "macosx_11_0_universal2"), "on musl (Python 3.12) dep has no file"),
         (
             ("musllinux_1_2_x86_64", "win_amd64", "macosx_11_0_universal2"),
-            "on Windows x86 (Python 3.12) there is no file of dep",
+            "on Windows x86 (Python 3.12) dep has no file",
         ),
         (
             ("musllinux_1_2_x86_64", "win32", "macosx_11_0_arm64"),
-            "on universal (Python 3.12) there is no file of dep",
+            "on universal (Python 3.12) dep has no file",
         ),
     ],
 )
@@ -449,7 +449,7 @@ def test_requirements_are_resolved_for_musl_and_for_both_machines_of_a_universal
     [
         (('dep; extra == "fast"', 'dep<2; extra == "old"'), ""),
         (('dep==2; extra == "fast"', 'dep<2; extra == "old"'), ""),  # they contradict each other, and may
-        (('dep==3; extra == "fast"', "dep"), "no versions fulfil what the extra fast of the release requires"),
+        (('dep==3; extra == "fast"', "dep"), "no versions satisfy the requirements of the extra fast of the release"),
         (('gone; extra == "fast"',), "gone has no file, but the extra fast of the release requires it"),
         (
             ('demo[old]; extra == "fast"', 'gone; extra == "old"'),

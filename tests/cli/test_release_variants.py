@@ -52,7 +52,7 @@ def test_a_machine_that_falls_through_stops_it(tmp_path: Path, wheelproof: Wheel
     run = release(wheelproof, tmp_path, str(make_release(tmp_path)), '[[machine]]\ngpus = ["T4"]\n')
 
     assert run.status == 1
-    assert "REL112  T4 (driver 580, x86_64) falls through to the variant cpu" in run.out
+    assert "REL112  T4 (driver 580, x86_64) gets the variant cpu" in run.out
 
 
 @pytest.mark.parametrize("label", ["cu126", "cu130_arm"])
@@ -78,7 +78,7 @@ def test_on_an_index_the_metadata_of_the_index_decides(tmp_path: Path, wheelproo
         run = release(wheelproof, tmp_path, "demo==1.0", SERVED, "--index-url", server.url("/simple"))
 
     assert run.status == 1
-    assert "GB200 (driver 580, aarch64) falls through to the variant null" in run.out
+    assert "GB200 (driver 580, aarch64) gets the variant null" in run.out
 
 
 @pytest.mark.parametrize(

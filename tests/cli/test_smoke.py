@@ -87,7 +87,7 @@ fused_add_rms_norm
   1 case, 1.60 of the floor
   error  KRN301  16384x4096: 200.0 us instead of at most 151.3: 1.60 times the floor (125.0 us)
       memory:  2.68 TB/s  536,870,912 bytes
-      fix: Repeat it while the GPU is free and cool:
+      fix: Repeat it while the GPU is idle and cool:
         REPLAY --only fused_add_rms_norm --seed 123 --python PYTHON
   1 skipped, 4 passed
 

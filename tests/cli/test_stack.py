@@ -109,7 +109,7 @@ def test_a_stack_that_fits(wheelproof: Wheelproof, package: str, platform: str, 
             1,
             "does not run with driver 535: torch: driver 535 does not run the wheel: CUDA 13.0 needs driver 580",
         ),
-        ("700", "", 3, "not proven: torch: it is not known whether driver 700 runs CUDA 13.0"),
+        ("700", "", 3, "not proven: torch: not known whether driver 700 runs CUDA 13.0"),
         ("none", "GB200", 0, "runs on GB200"),
     ],
 )

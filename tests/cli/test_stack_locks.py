@@ -88,7 +88,7 @@ def test_a_hash_that_the_index_does_not_state(wheelproof: Wheelproof, tmp_path: 
         lock = uv_lock(package(server, "base", "1.0", changed), names="base")
         run = stack(wheelproof, server, tmp_path, lock, "--platform", "aarch64")
     assert run.status == 1
-    assert "has another hash on the index than in uv.lock" in failures(run)["STK112"]["message"]
+    assert "has a different hash on the index than in uv.lock" in failures(run)["STK112"]["message"]
 
 
 def test_a_version_without_a_file_for_the_machine(wheelproof: Wheelproof, tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ def test_a_machine_that_falls_through_is_told_with_the_fix(server: RangeServer, 
     run = verify(server, wheelproof, "--gpu", "GB200", "--driver", "535", "--select", "WHL85", "--fail-on", "warning")
 
     assert run.status == 1
-    assert "gets null (demo-1.0-py3-none-any-null.whl); installers without variant support take " + PLAIN in run.out
-    assert "WHL851  GB200 (driver 535, aarch64) falls through to the variant null" in run.out
+    assert "gets null (demo-1.0-py3-none-any-null.whl); installers without variants take " + PLAIN in run.out
+    assert "WHL851  GB200 (driver 535, aarch64) gets the variant null" in run.out
     assert "Update the driver to one that supports CUDA 13.0 (branch 580)." in run.out
 
 

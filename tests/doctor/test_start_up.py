@@ -73,7 +73,7 @@ def test_a_start_up_file_of_a_distribution_is_not_renamed(wheelproof: Wheelproof
     finding = found(wheelproof, one.python)["DOC224"]
 
     assert finding["fix"]["commands"] == []
-    assert finding["fix"]["summary"].startswith("gpu-guard brought the file: take a release of it")
+    assert finding["fix"]["summary"].startswith("gpu-guard installed the file: use a release of it")
     assert {"label": "distribution", "value": "gpu-guard", "source": "its RECORD"} in finding["evidence"]
 
 

@@ -108,8 +108,8 @@ def test_an_old_driver_leaves_two_ways() -> None:
     fix, inside = fix_of("DOC105", host), fix_of("DOC105", in_container(host))
 
     assert "--torch-backend=cu128" in fix.lines[0]
-    assert "Or install driver 580 or newer: `sudo apt-get install nvidia-driver-580-server-open`" in fix.summary
-    assert inside.summary.endswith("Or install driver 580 or newer on the host of this container.")
+    assert "Or install driver 580 or later: `sudo apt-get install nvidia-driver-580-server-open`" in fix.summary
+    assert inside.summary.endswith("Or install driver 580 or later on the container's host.")
 
 
 WORDS = st.one_of(

@@ -145,10 +145,10 @@ def test_a_merge_of_merges_says_what_they_could_not_tell(wheelproof: Wheelproof,
     assert merge_to("1.json", str(racks[1])) == []
     both = merge_to("both.json", str(tmp_path / "0.json"), str(tmp_path / "1.json"))
     assert both == [
-        ("MTX203", "error", "1 of 3 expected hosts sent no report: b"),
-        ("MTX203", "fail", "1 host sent a report but was not expected: x"),
+        ("MTX203", "error", "1 of 3 expected hosts gave no report: b"),
+        ("MTX203", "fail", "1 host gave a report but was not expected: x"),
         ("MTX204", "error", f"{racks[0]}/broken.json: it ends in the middle of a document"),
-        ("MTX205", "fail", "a has several reports of `wheelproof doctor`, only the newest is used"),
+        ("MTX205", "fail", "a has several reports of `wheelproof doctor`; only the newest is used"),
     ]
     assert merge_to("again.json", str(tmp_path / "both.json"), "--ignore", "MTX203,MTX204") == both
 
@@ -251,7 +251,7 @@ def test_a_newer_report_of_one_command_leaves_those_of_others(wheelproof: Wheelp
     assert host["facts"]["compared"]["smoke"]["torch"] == "2.11.0"
     assert [result["rule"] for result in host["results"]] == ["KRN101"]
     (told,) = [result for result in fleet["results"] if result["rule"] == "MTX205"]
-    assert told["message"] == "a has several reports of `wheelproof doctor`, only the newest is used"
+    assert told["message"] == "a has several reports of `wheelproof doctor`; only the newest is used"
 
 
 def test_a_merged_host_of_which_no_facts_were_told(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_expected_hosts_are_ranges_names_and_files(wheelproof: Wheelproof, tmp_p
 
     assert run.status == 3
     assert (
-        "122 of 123 expected hosts sent no report: n[1-3], rack1-tray[00-17], login1, node-of-a-large-cluster-[0-99]"
+        "122 of 123 expected hosts gave no report: n[1-3], rack1-tray[00-17], login1, node-of-a-large-cluster-[0-99]"
         in run.out
     )
 

@@ -147,13 +147,13 @@ WRONG = [
     ("[[nodes]]\nhots = 'a'\n", "hots (line 2) is not a key"),
     ("[[nodes]]\nhosts = 'a[1-'\n", "brackets that do not pair"),
     ("[[nodes]]\npattern = '('\n", "is not a regular expression"),
-    ("[[nodes]]\ngpus = '4 x GB2000'\n", "gpus (line 2) is wrong: unknown GPU 'GB2000'"),
+    ("[[nodes]]\ngpus = '4 x GB2000'\n", "gpus (line 2) is wrong: no GPU 'GB2000' is known"),
     ("[[nodes]]\ndriver = 'new'\n", "'new' is not a version condition"),
     ("[[nodes]]\npage-size = '64 pages'\n", "is not a size"),
     ("[[nodes]]\nnvlinks = 0\n", "expected a number of links"),
     ("[[nodes]]\nnvlink-speed = -1\n", "expected a number above 0"),
     ("[[nodes]]\npcie = '5'\n", "is not a PCIe link"),
-    ("[[nodes]]\ninfiniband = 'fast'\n", "names no ports"),
+    ("[[nodes]]\ninfiniband = 'fast'\n", "is not a list of ports"),
     ("[[nodes]]\nrates = { copy = 'fast' }\n", "expected a number"),
 ]
 
@@ -171,7 +171,7 @@ def is_valid(text: str) -> bool:
 
 def test_the_schema_says_the_same() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    by_names = ("brackets", "regular expression", "is known", "names no versions")  # what no schema can say
+    by_names = ("brackets", "regular expression", "is known", "not a version condition")  # what no schema can say
     for text, reason in WRONG:
         assert is_valid(text) is any(name in reason for name in by_names), text
 
@@ -211,7 +211,7 @@ def test_a_fleet_that_is_what_was_expected_and_one_that_is_not(wheelproof: Wheel
     status, messages = merge(faults)
     assert status == 1
     assert len(messages) == 3
-    assert messages[0].startswith("1 of 216 expected hosts sent no report: ")
+    assert messages[0].startswith("1 of 216 expected hosts gave no report: ")
     assert {message.partition(": ")[2] for message in messages[1:]} == {
         "NVLinks 3 x 18 of 18 up at 50 GB/s, 1 x 17 of 18 up at 50 GB/s; expected 18 up",
         "driver 570.86.15; expected >=580",

@@ -117,7 +117,7 @@ def test_what_is_known_passes_until_the_world_changes(index: RangeServer, world:
     index.files.update(simple_index(torch_wheel("cuda")))
     ((rule, outcome, message),) = messages(world.run("--fresh", status=1))
     assert (rule, outcome) == ("MTX102", "fail")
-    assert message.startswith("the world changed: torch 2.11.0 is CUDA 13.0 (2.11.0+cu130), and ")
+    assert message.startswith("`expect` is out of date: torch 2.11.0 is CUDA 13.0 (2.11.0+cu130), but ")
     assert message.endswith("matrix.toml expects cpu")
 
 

@@ -230,7 +230,7 @@ class TestFaultsOfRules:
         report = outside.report("verify", ".", "--no-index", "--expect", "cuda")
 
         assert report["status"] == 1
-        assert ("fail", "the wheel is no accelerator; expected cuda") in results_of(report, "WHL201")
+        assert ("fail", "the wheel has no accelerator; expected cuda") in results_of(report, "WHL201")
 
     def test_rules_warns_of_it(self, tmp_path: Path) -> None:
         done = with_rules(tmp_path, "1/0").wheelproof("rules", "WHL201")

@@ -82,8 +82,8 @@ CASES = [
         "a CPU build that is known",
         partial(cell, CPU, known="cpu"),
         (
-            "torch 2.11.0 is CPU only (2.11.0+cpu); the cell expects cuda>=13, as declared in ci/matrix.toml: there "
-            "is no other",
+            "torch 2.11.0 is CPU only (2.11.0+cpu); the cell expects cuda>=13 (declared in ci/matrix.toml: there is "
+            "no other)",
         ),
         NOTE,
     ),
@@ -177,15 +177,15 @@ CASES = [
         "each has a kernel that the other lacks",
         lambda: beside(("mm", "aa"), ("norm", "bb"), there=made(("mm", "aa"), ("sum", "cc"))),
         (
-            "1 functions were compiled only here: norm for sm_100",
-            "1 functions were compiled only in x86_64-cell: sum for sm_100",
+            "1 function compiled only here: norm for sm_100",
+            "1 function compiled only in x86_64-cell: sum for sm_100",
         ),
     ),
     Case(
         "MTX106",
         "a function of which only the other one got code",
         lambda: beside(("mm", ""), ("norm", "bb"), there=made(("mm", "aa"), ("norm", "bb"))),
-        ("1 functions were compiled only in x86_64-cell: mm for sm_100",),
+        ("1 function compiled only in x86_64-cell: mm for sm_100",),
     ),
     Case(
         "MTX106",

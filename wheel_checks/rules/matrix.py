@@ -51,7 +51,7 @@ def wanted_build(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     if not build.meets(cell.wanted):
         told = f"torch {cell.torch} is {build.label}; the cell expects {cell.wanted}"
         if cell.known is not None and build.meets(cell.known):
-            yield Finding(f"{told}, as declared in {cell.source}: {cell.reason}", severity=Severity.NOTE)
+            yield Finding(f"{told} (declared in {cell.source}: {cell.reason})", severity=Severity.NOTE)
         else:
             yield Finding(told, _seen(cell), _verify(cell))
 
@@ -169,7 +169,7 @@ def same_machine_code(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
         yield Finding(f"{message}: {_listed(compared.different)}", evidence)
     for functions, where in ((compared.here_only, "here"), (compared.there_only, f"in {cell.reference}")):
         if functions:
-            yield Finding(f"{len(functions)} functions were compiled only {where}: {_listed(functions)}")
+            yield Finding(f"{plural(len(functions), 'function')} compiled only {where}: {_listed(functions)}")
 
 
 @rule(

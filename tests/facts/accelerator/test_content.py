@@ -178,7 +178,7 @@ def test_one_unknown_member_leaves_absence_open() -> None:
 
     assert (facts.accelerator, facts.certainty) == ("none", "declared")
     assert facts.unread == (
-        "1 of 2 native members were not read completely, such as demo/b.so: the names of its sections lie out of reach"
+        "1 of 2 native members were not read completely, such as demo/b.so: the names of its sections are out of reach"
     )
     assert (facts.serves("cpu"), facts.serves("cuda")) == (None, None)
 

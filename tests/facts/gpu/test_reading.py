@@ -168,7 +168,7 @@ def test_members_on_the_same_bytes_are_not_read_over_and_over() -> None:
 
     first, second, *_ = counts(found).values()
     assert first == {"sm_90": 2, "sm_100": 1}
-    assert "more than is read" in second
+    assert "more than are read" in second
     assert len(found.unread) == 19
 
 

@@ -226,7 +226,7 @@ def test_an_unknown_driver_leaves_a_choice(driver: str) -> None:
     fix = reinstall_torch(facts)
 
     assert [command.partition("  # ")[2] for command in fix.lines] == [
-        "when nvidia-smi shows CUDA 13 or newer",
+        "when nvidia-smi shows CUDA 13 or later",
         "when nvidia-smi shows CUDA 12",
         "afterwards",
     ]

@@ -153,7 +153,7 @@ def test_a_package_that_pins_torch_is_found_and_the_right_build_brought_back(tmp
     assert "together with whisperx 3.7.4 (torch==2.9.1), has replaced another build" in found.message
     shown = {item.label: item.value for item in found.evidence}
     assert shown["no longer required by any distribution"] == f"3: {', '.join(names)}"
-    assert shown["asked for"] == "no: another package required it"
+    assert shown["requested"] == "no: another package required it"
     assert [rule for rule in ("DOC101", "DOC102", "DOC104", "DOC105") if findings(rule, facts)] == []
 
     environment.follow(*install(facts, "torch==2.9.1", force=True, index=own))
@@ -172,7 +172,7 @@ def test_an_extra_index_that_pip_outbids_is_found_and_uv_takes_the_named_build(t
 
     (found,) = findings("DOC104", older)
 
-    assert found.message.startswith("torch 2.12.0 of the package index was taken and not the cu128 build")
+    assert found.message.startswith("torch 2.12.0 of the package index was selected, not the cu128 build")
     assert findings("DOC105", older) == []  # one cause speaks
 
     environment.follow(*install(older, "torch", force=True, index=extra))

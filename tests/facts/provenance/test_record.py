@@ -38,7 +38,7 @@ def test_what_proves_nothing_is_undecided(before: RecordedFile, now: RecordedFil
 
 def test_a_record_of_other_files_compares_nothing() -> None:
     (result,) = judged("WHL411", against([], [stated(A)]))
-    assert (result.outcome, result.message.startswith("none of the files")) == (Outcome.ERROR, True)
+    assert (result.outcome, result.message.startswith("the record contains no file")) == (Outcome.ERROR, True)
 
 
 def test_what_is_gone_may_be_behind_a_target_that_could_not_be_read() -> None:

@@ -57,7 +57,7 @@ def test_wheels_and_document_of_one_index_and_one_release() -> None:
         index = variants_on_index(NAME, files, INDEX, VariantFiles(client))
 
     assert index.wheels == {"": (PLAIN,), "cu13": (NAME.file_name,)}
-    assert index.metadata == Unavailable(f"{INDEX} lists no demo_pkg-1.0-variants.json")
+    assert index.metadata == Unavailable(f"{INDEX} does not list demo_pkg-1.0-variants.json")
     assert not index.listed
 
 

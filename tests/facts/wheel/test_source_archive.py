@@ -88,7 +88,7 @@ def test_two_files_of_one_name_are_refused() -> None:
             member = tarfile.TarInfo("demo-1.0/PKG-INFO")
             member.size = len(text)
             archive.addfile(member, io.BytesIO(text.encode()))
-    with pytest.raises(FormatError, match="two files PKG-INFO with different content"):
+    with pytest.raises(FormatError, match="two PKG-INFO files with different contents"):
         read(gzip.compress(stream.getvalue()))
 
 

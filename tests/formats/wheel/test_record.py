@@ -43,7 +43,7 @@ def test_record_and_its_signatures_need_no_hash(name: str) -> None:
         (f"a.py,{SHA256}=,0", "'a.py': the sha256 digest"),
         (f"a.py,{SHA256[:-1]}+,0", "'a.py': the sha256 digest"),
         (f"a.py,{SHA256.replace('256', '512')},0", "'a.py': the sha512 digest"),
-        ("a.py,whirl=abc,0", "'a.py': the hash 'whirl=abc' is of no known algorithm"),
+        ("a.py,whirl=abc,0", "'a.py': the hash 'whirl=abc' has an unknown algorithm"),
         (f"a.py,{SHA256},-1", "'a.py': the size is '-1'; expected a number of bytes"),
         (f"a.py,{SHA256},{'9' * 5000}", "'a.py': the size is '9999"),
         (f"a.py,{SHA256},²", "'a.py': the size is '²'"),

@@ -64,8 +64,8 @@ def test_older_revisions_may_order_features_and_values() -> None:
 @pytest.mark.parametrize(
     ("made", "kind", "told"),
     [
-        (document({"cu130": CU130}, schema=None), "schema", "$schema is missing or no string"),
-        (document({"cu130": CU130}, schema="https://example.org/v9.json"), "schema", "a revision that is not known"),
+        (document({"cu130": CU130}, schema=None), "schema", "$schema is missing or not a string"),
+        (document({"cu130": CU130}, schema="https://example.org/v9.json"), "schema", "an unknown revision"),
         (document({"cu130": CU130}, extra={}), "shape", "the document has 'extra', which its revision does not define"),
         (document({}, variants=None), "shape", "variants is missing"),
         (document({}, variants=[]), "shape", "variants is a list; expected an object"),

@@ -85,7 +85,7 @@ def test_both_installers_and_where_they_differ(world: World, predict: Callable[.
     assert status == 1
     found = {s["facts"]["installer"]: s["facts"]["fate"] for s in report["subjects"] if "fate" in s["facts"]}
     assert found == {"uv": "replaced", "pip": "kept"}
-    assert any("no requirement demands it: --upgrade does" in message for message in messages(report))
+    assert any("no requirement causes it, --upgrade does" in message for message in messages(report))
 
 
 def test_a_leftover_torchvision(predict: Callable[..., Any]) -> None:

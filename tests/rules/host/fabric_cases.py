@@ -69,7 +69,7 @@ CASES = [
         "DOC403",
         "without ib_umad",
         lambda: b200("nvlsm", modules=("mlx5_ib",)),
-        ("NVIDIA B200 needs the NVLink subnet manager, and ib_umad is not loaded",),
+        ("NVIDIA B200 needs the NVLink subnet manager, but ib_umad is not loaded",),
     ),
     Case("DOC403", "with both", lambda: b200("nvlsm", modules=("ib_umad", "mlx5_ib"))),
     Case("DOC403", "H200 needs none", not_ready),

@@ -108,19 +108,19 @@ CASES = [
         "DOC501",
         "a container without AMD's nodes",
         lambda: in_container(without_kfd(instinct())),
-        ("the docker container was started without the AMD GPU: /dev/kfd and /dev/dri/renderD* is missing",),
+        ("the docker container was started without the AMD GPU: missing /dev/kfd and /dev/dri/renderD*",),
     ),
     Case(
         "DOC501",
         "a container whose cgroup denies AMD's nodes",
         lambda: in_container(denied(instinct(), "EPERM")),
-        ("the docker container was started without the AMD GPU: /dev/kfd and /dev/dri/renderD* is missing",),
+        ("the docker container was started without the AMD GPU: missing /dev/kfd and /dev/dri/renderD*",),
     ),
     Case(
         "DOC501",
         "a container without Intel's nodes",
         lambda: in_container(unseen(with_drivers(arc(), nodes=())), "podman"),
-        ("the podman container was started without the Intel GPU: /dev/dri/renderD* is missing",),
+        ("the podman container was started without the Intel GPU: missing /dev/dri/renderD*",),
     ),
     Case("DOC501", "a container with AMD's nodes", lambda: in_container(instinct())),
     Case("DOC501", "AMD's nodes are there, and torch sees no GPU", lambda: in_container(unseen(instinct()))),
@@ -144,8 +144,8 @@ CASES = [
         "Level Zero is missing",
         lambda: unseen(with_drivers(arc(), level_zero={})),
         (
-            "Level Zero is incomplete: libze_loader.so.1 (its loader) and libze_intel_gpu.so.1 (its driver for "
-            "Intel's GPUs) is missing",
+            "Level Zero is incomplete: missing libze_loader.so.1 (its loader) and libze_intel_gpu.so.1 (its driver "
+            "for Intel's GPUs)",
         ),
     ),
     Case("DOC310", "Level Zero is there", lambda: unseen(with_drivers(arc(), level_zero=LEVEL_ZERO))),

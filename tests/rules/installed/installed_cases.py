@@ -161,7 +161,7 @@ CASES = [
         "WHL703",
         "a file of another size",
         demo(lambda e: e.install(wheel(demo__a=b"1")).write("demo/a", "123")),
-        ("1 file of demo 1.0 is changed since the installation: the size differs",),
+        ("1 file of demo 1.0 changed after the installation: the size differs",),
         evidence=("3 bytes, RECORD says 1 bytes",),
     ),
     Case(
@@ -173,7 +173,7 @@ CASES = [
         "WHL704",
         "another content of the same size, hashed",
         demo(lambda e: e.install(wheel(demo__a=b"1")).write("demo/a", "2"), full=True),
-        ("1 file of demo 1.0 is changed since the installation: the content differs",),
+        ("1 file of demo 1.0 changed after the installation: the content differs",),
     ),
     Case("WHL704", "every content as it was", demo(lambda e: e.install(wheel(demo__a=b"1")), full=True)),
     Case(
@@ -242,14 +242,14 @@ CASES = [
         "WHL713",
         "the NCCL of two CUDA majors",
         env(lambda e: e.install(nccl()).install(nccl("nvidia-nccl-cu12", "2.27.5", b"two"))),
-        ("nvidia-nccl-cu12 and nvidia-nccl-cu13 install 1 files with the same paths and different contents",),
+        ("nvidia-nccl-cu12 and nvidia-nccl-cu13 install 1 file with the same path and different contents",),
         evidence=(NCCL,),
     ),
     Case(
         "WHL713",
         "texts that two packages put at the top",
         env(lambda e: e.install(wheel("a", README=b"a")).install(wheel("b", README=b"b"))),
-        ("a and b install 1 files with the same paths and different contents",),
+        ("a and b install 1 file with the same path and different contents",),
         severity=WARNING,
     ),
     Case(
@@ -261,7 +261,7 @@ CASES = [
         "WHL714",
         "a library copied there",
         env(lambda e: e.install(nccl()).write("nvidia/nccl/lib/libnccl.so.2.bak", b"x")),
-        ("1 files in the folders of nvidia, torch or triton belong to no distribution",),
+        ("no distribution owns 1 file in the folders of nvidia, torch or triton",),
         severity=WARNING,
         evidence=("nvidia/nccl/lib/libnccl.so.2.bak",),
     ),
@@ -319,7 +319,7 @@ CASES = [
                 pools("import os\nfrom demo import core\nif os.environ.get('X'):\n  from demo import pool")
             )
         ),
-        ("libtbb.so.12 not found, but it is unknown whether an import loads the files that need them",),
+        ("libraries not found: libtbb.so.12; it is unknown whether an import loads the files that need them",),
         undecided=True,
     ),
     Case("WHL720", "driver and system alone", env(lambda e: e.install(module("libcuda.so.1", "libc.so.6")))),

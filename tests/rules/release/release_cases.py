@@ -64,7 +64,7 @@ CASES = [
         "REL101",
         "a file of the list of hashes",
         lambda: release(X86, ARM, more=f'[hashes]\n"demo-1.0-cp313.whl" = "{HASH}"'),
-        ("1 files of the list of hashes are missing",),
+        ("the release lacks 1 file of the list of hashes",),
         evidence=("demo-1.0-cp313.whl",),
     ),
     Case(

@@ -215,7 +215,7 @@ CASES = [
             )
         ),
         (
-            "torch is not required, and 3 libraries that it contains or requires are needed: libcublasLt.so.13, "
+            "torch is not required, but 3 libraries that it contains or requires are needed: libcublasLt.so.13, "
             "libcudart.so.13, libtorch.so",
         ),
     ),

@@ -21,7 +21,7 @@ _PARTS, _EVIDENCE_PARTS = 8, 200  # of a set of hosts
     "MTX203",
     "every expected host reported",
     why="The most broken host is the one that cannot even run the doctor: without a list of names it is not missed.",
-    example="73 hosts were expected, but node-9 sent no report",
+    example="73 hosts were expected, but node-9 gave no report",
     fix="Check the host itself: is it up, can the scheduler start jobs on it, is wheelproof installed?",
 )
 def missing(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
@@ -30,14 +30,14 @@ def missing(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
         need(Unavailable("no list of expected hosts was given", "--expect-hosts lists them"))
     if absent := fleet.missing:
         yield Finding(
-            f"{len(absent)} of {len(fleet.expected)} expected hosts sent no report: {folded(absent, _PARTS)}",
+            f"{len(absent)} of {len(fleet.expected)} expected hosts gave no report: {folded(absent, _PARTS)}",
             (Evidence("without a report", folded(absent, _EVIDENCE_PARTS)),),
             Fix("Check the host itself, or the log of the job that should have run on it."),
             undecided=True,
         )
     if strange := fleet.unexpected:
         yield Finding(
-            f"{plural(len(strange), 'host')} sent a report but {'was' if len(strange) == 1 else 'were'} not expected: "
+            f"{plural(len(strange), 'host')} gave a report but {'was' if len(strange) == 1 else 'were'} not expected: "
             f"{folded(strange, _PARTS)}",
             fix=Fix(
                 "Compare the names: `wheelproof doctor --host NAME` sets a report's host name; the default is the file "
@@ -109,7 +109,7 @@ def repeated(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
         kept = newer.get((name, report.command))  # a host that only an earlier merge knew may have none
         counts = (Evidence("counts", kept.started, kept.source),) if kept else ()
         yield Finding(
-            f"{name} has several reports of `wheelproof {report.command}`, only the newest is used",
+            f"{name} has several reports of `wheelproof {report.command}`; only the newest is used",
             (*counts, Evidence("does not count", report.started, report.source)),
         )
 

@@ -160,7 +160,7 @@ def subnet_manager_missing(facts: HostFacts, _expectations: Any) -> Iterator[Fin
     if "nvlsm" not in services.processes or lacking:
         yield Finding(
             f"{boards[0].name} needs the NVLink subnet manager"
-            + (f", and {', '.join(lacking)} is not loaded" if lacking else ", but nvlsm is not running"),
+            + (f", but {', '.join(lacking)} is not loaded" if lacking else ", but nvlsm is not running"),
             (
                 Evidence("nvlsm", "runs" if "nvlsm" in services.processes else "not running", "/proc"),
                 Evidence("modules", ", ".join(sorted({"ib_umad", "mlx5_ib"} & set(driver.modules))) or "neither"),

@@ -121,7 +121,7 @@ def container_without_nodes(facts: HostFacts) -> Iterator[Finding]:
     kind = need(facts.container).kind
     if missing and any(gpu.driver in _DRIVERS[maker] for gpu in gpus):
         yield Finding(
-            f"the {kind} container was started without the {maker} GPU: {joined(missing)} is missing",
+            f"the {kind} container was started without the {maker} GPU: missing {joined(missing)}",
             (shown(gpus[0]), Evidence("container", kind, ", ".join(need(facts.container).marks))),
             Fix("Start the container again with the device nodes of the GPU.", _start_with_nodes(kind, maker)),
         )
@@ -190,7 +190,7 @@ def level_zero_missing(facts: HostFacts) -> Iterator[Finding]:
         elif os_id == "fedora":
             commands = (Command(("sudo", "dnf", "install", *_LEVEL_ZERO_FEDORA)),)
         yield Finding(
-            f"Level Zero is incomplete: {joined([f'{name} ({_LEVEL_ZERO[name]})' for name in missing])} is missing",
+            f"Level Zero is incomplete: missing {joined([f'{name} ({_LEVEL_ZERO[name]})' for name in missing])}",
             (shown(gpus[0]), *(Evidence(name, "no such file", "the folders of libraries") for name in missing)),
             Fix("Install Intel's compute runtime with Level Zero.", commands),
         )

@@ -67,9 +67,8 @@ def _changed(subject: InstalledDistribution, wrong: Sequence[WrongFile], what: s
     if len(wrong) > _SHOWN:
         shown.append(Evidence("more", plural(len(wrong) - _SHOWN, "file")))
     if wrong:
-        verb = "is" if len(wrong) == 1 else "are"
         yield Finding(
-            f"{plural(len(wrong), 'file')} of {_label(distribution)} {verb} changed since the installation: {what}",
+            f"{plural(len(wrong), 'file')} of {_label(distribution)} changed after the installation: {what}",
             tuple(shown),
             reinstall(subject.inside, [distribution]),
             Location(path=wrong[0].path),

@@ -14,7 +14,7 @@ from wheel_checks.facts.installed.facts import Distribution, InstalledEnvironmen
 from wheel_checks.facts.installed.reinstall import install, reinstall, uninstall
 from wheel_checks.facts.links.closure import Need, Status
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, need
-from wheel_checks.phrases import and_more, summarised
+from wheel_checks.phrases import and_more, plural, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import unmet
 from wheel_checks.rules.shared.symbols import unresolved_symbols
@@ -126,7 +126,7 @@ def shared_files(inside: InstalledEnvironment, _: Expectations) -> Iterable[Find
         commands = (*(uninstall(inside, d) for d in owners[1:]), *again.commands)
         fix = Fix(f"Keep one of them; the command keeps {names[0]}.", commands)
         yield Finding(
-            f"{' and '.join(names)} install {len(paths)} files with the same paths and different contents",
+            f"{' and '.join(names)} install {plural(len(paths), 'file')} with the same path and different contents",
             (Evidence("files", _listed(inside, native or paths), "RECORD of each"),),
             fix,
             Location(path=(native or paths)[0]),
@@ -147,7 +147,7 @@ def unowned(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """nvidia/, torch/ and triton/ hold nothing that no RECORD lists, but for byte code."""
     if inside.unowned:
         yield Finding(
-            f"{len(inside.unowned):,} files in the folders of nvidia, torch or triton belong to no distribution",
+            f"no distribution owns {plural(len(inside.unowned), 'file')} in the folders of nvidia, torch or triton",
             (Evidence("files", _listed(inside, inside.unowned), "site-packages against every RECORD"),),
             Fix("Remove the files that should not be there."),
             Location(path=inside.unowned[0]),
@@ -205,7 +205,7 @@ def found_by_loader(inside: InstalledEnvironment, _: Expectations) -> Iterable[F
     if open_ones:
         sonames = summarised(sorted({found.soname for found in open_ones}), _SHOWN)
         fix = Fix("Import the package to find out: its source does not show whether it loads these files.")
-        message = f"{sonames} not found, but it is unknown whether an import loads the files that need them"
+        message = f"libraries not found: {sonames}; it is unknown whether an import loads the files that need them"
         yield Finding(message, (_needed_by(inside, open_ones),), fix, undecided=True)
     missing = [found for found in missing if found.elf not in inside.undecided]
     for (soname, _by), needs in _by_library(missing).items():

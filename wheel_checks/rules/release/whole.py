@@ -17,7 +17,7 @@ from wheel_checks.facts.release import Installation, ReleaseFacts, ReleaseFile
 from wheel_checks.facts.release_expectation import Agreement, Parity
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.phrases import joined, summarised
+from wheel_checks.phrases import joined, plural, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import contradict, served
 from wheel_checks.rules.variants.findings import falls_through, is_for_gpu, runs_nowhere, taken
@@ -59,7 +59,9 @@ def missing(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     names = {file.file_name for file in release.files}
     if absent := [name for name in expected.hashes if name not in names]:
         shown = Evidence("missing", summarised(absent, _SHOWN))
-        yield Finding(f"{len(absent)} files of the list of hashes are missing", (shown,), Fix("Add them."))
+        yield Finding(
+            f"the release lacks {plural(len(absent), 'file')} of the list of hashes", (shown,), Fix("Add them.")
+        )
 
 
 @rule(

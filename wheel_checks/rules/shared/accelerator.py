@@ -23,8 +23,9 @@ def unmet(
 ) -> Iterator[Finding]:
     """At most one finding: ``what`` is not as demanded, or (undecided) it is not proven that it is."""
     served = facts.serves(demand.accelerator)
+    found = f"{'has' if facts.described.startswith('no ') else 'is'} {facts.described}"
     if served is False:
-        yield Finding(f"{what} is {facts.described}; expected {demand}", signals_shown(facts), fix)
+        yield Finding(f"{what} {found}; expected {demand}", signals_shown(facts), fix)
     elif served is None:
         why = _not_proven(facts, demand.accelerator)
         yield Finding(f"not proven: expected {demand}, but {why}", signals_shown(facts), undecided=True)
@@ -36,7 +37,7 @@ def unmet(
             message = f"not proven: expected {demand}, but {what} {says}"
             yield Finding(message, signals_shown(facts), undecided=True)
         elif not accepted:
-            yield Finding(f"{what} is {facts.described}; expected {demand}", signals_shown(facts), fix)
+            yield Finding(f"{what} {found}; expected {demand}", signals_shown(facts), fix)
 
 
 def accepts(demand: AcceleratorExpectation, facts: AcceleratorFacts) -> bool | None:

@@ -46,7 +46,7 @@ def limited(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if later and claimed:
             yield _later(wheel, item.member, later, claimed)
         if foreign := outside_limited_api(item.python):
-            message = f"{posixpath.basename(item.member)} uses {_first(foreign)}, which is not in Python's limited API"
+            message = f"{posixpath.basename(item.member)} uses symbols outside Python's limited API: {_first(foreign)}"
             evidence = (Evidence("symbols", _summary(foreign), item.member), _source())
             fix = Fix("Build with Py_LIMITED_API, or tag the wheel for one Python instead of abi3.")
             yield Finding(message, evidence, fix, Location(item.member), audience=Audience.PUBLISHER)

@@ -78,7 +78,7 @@ def _message(links: LinkFacts, sonames: Sequence[str], package: str, *, certain:
     if all(package_of(soname) == package for soname in sonames):
         return f"{len(sonames)} libraries of {package} are needed, but it is not required: {_shown(sonames)}"
     brought = f"{len(sonames)} libraries that it contains or requires are needed"
-    return f"{package} is not required, and {brought}: {_shown(sonames)}"
+    return f"{package} is not required, but {brought}: {_shown(sonames)}"
 
 
 def _fix_of(links: LinkFacts, sonames: Sequence[str], package: str) -> Fix:

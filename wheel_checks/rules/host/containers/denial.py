@@ -121,7 +121,7 @@ def sandbox_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """304 of cuInit, and one of the two operations is denied."""
     container, cuda = need(facts.container), need(facts.cuda)
     if cuda.code == 304 and container.denied:
-        shown = ", ".join(f"{name} gives {error}" for name, error in container.denied.items())
+        shown = ", ".join(f"{name} returned {error}" for name, error in container.denied.items())
         filtered = {0: "none", 1: "strict", 2: "filter"}.get(container.seccomp, str(container.seccomp))
         yield Finding(
             f"the sandbox denies what CUDA needs: {shown}; cuInit therefore returned 304",

@@ -10,6 +10,7 @@ from wheel_checks.commands import Command, Export, NoCommand, Options, Step, run
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import gpus_of_build
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.phrases import plural
 from wheel_checks.rules.host import other_makers
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import NO_CUDA, TORCH_FAILS, container_shown, fails, gpus_on_bus
@@ -119,7 +120,7 @@ def cdi_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         if specification.missing:
             first = specification.missing[0]
             yield Finding(
-                f"{specification.path} names {len(specification.missing)} files that do not exist; the first is "
+                f"{specification.path} names {plural(len(specification.missing), 'missing file')}; the first is "
                 f"{first}",
                 (Evidence("missing", first, specification.path),),
                 Fix("Regenerate the specification.", (_generate(specification.path),)),
