@@ -144,8 +144,8 @@ def test_whom_a_table_is_about(table: str, concerned: bool) -> None:
 WRONG = [
     ("", "nodes is missing"),
     ("[nodes]\n", "expected a list of tables"),
-    ("[[nodes]]\nhots = 'a'\n", "hots (line 2) is not a key"),
-    ("[[nodes]]\nhosts = 'a[1-'\n", "brackets that do not pair"),
+    ("[[nodes]]\nhots = 'a'\n", "hots (line 2) is not a known key"),
+    ("[[nodes]]\nhosts = 'a[1-'\n", "unbalanced brackets"),
     ("[[nodes]]\npattern = '('\n", "is not a regular expression"),
     ("[[nodes]]\ngpus = '4 x GB2000'\n", "gpus (line 2) is wrong: no GPU 'GB2000' is known"),
     ("[[nodes]]\ndriver = 'new'\n", "'new' is not a version condition"),
@@ -171,7 +171,7 @@ def is_valid(text: str) -> bool:
 
 def test_the_schema_says_the_same() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    by_names = ("brackets", "regular expression", "is known", "not a version condition")  # what no schema can say
+    by_names = ("brackets", "regular expression", "unknown GPU", "not a version condition")  # what no schema can say
     for text, reason in WRONG:
         assert is_valid(text) is any(name in reason for name in by_names), text
 

@@ -72,8 +72,8 @@ def test_a_refused_key_has_no_effect_and_is_named_with_its_remedy(
     lines = capsys.readouterr().err.splitlines()
     own_place = tree.parent / ".config/wheelproof/wheelproof.toml"
     assert lines == [
-        f"wheelproof: output and judge.run in {file} are ignored: a checkout decides only what is judged and what "
-        f"is expected; use --output, --run, or your own {own_place}"
+        f"wheelproof: output and judge.run in {file} are ignored: a checkout can only configure what is checked "
+        f"and what is expected; use --output, --run, or your own {own_place}"
     ]
     assert set(options.tree.refused) == {"output", "run"}
 
