@@ -264,7 +264,7 @@ def test_every_format(wheelproof: Wheelproof, dist: Path) -> None:
     [
         (("torch==2.11.0",), "project = 1", 2, "project (line 1) is 1; expected a string"),
         (("torch==2.11.0",), EXPECT + "colour = 1", 2, "platform[1].colour (line 14) is not a known key"),
-        (("other==1",), EXPECT, 2, "'other==1' is not of torch"),
+        (("other==1",), EXPECT, 2, "'other==1' is not a file of torch"),
         (("absent/",), EXPECT, 3, "there is no file absent"),
         (
             ("dist",),
@@ -496,7 +496,7 @@ def test_without_an_index_it_is_not_proven_that_the_release_can_be_installed(
     folder = demo(tmp_path / "dist", "dep")
     run = release(wheelproof, folder, "--no-index", expect=DEMO)
     assert run.status == 3
-    assert "not proven that the release can be installed on every platform: no index is queried" in run.out
+    assert "not proven that the release can be installed on every platform: no index is used" in run.out
     assert release(wheelproof, folder, "--no-index", expect=f"resolve = false\n{DEMO}").status == 0
     for wheel in dependency("1.0", "py3-none-any"):
         wheel.write(tmp_path)

@@ -392,7 +392,7 @@ PARTIAL = HEALTHY | {"partial": "the suite has not ended", "verdict": "undecided
 def test_a_suite_that_dies_leaves_a_partial_report_in_every_format(smoke: Any, format: str) -> None:  # noqa: A002  # the option's own name
     script = prints(PARTIAL).replace("sys.exit(0)", "os.kill(os.getpid(), signal.SIGKILL)")
     run = smoke(script, "--level", "full", "--format", format, "--select", "KRN2")
-    why = "the suite killed by SIGKILL"
+    why = "the suite was killed by SIGKILL"
     assert run.status == 3
     assert f"the report is partial: {why}" in run.out
     if format == "text":
@@ -461,7 +461,7 @@ def test_a_run_that_timed_nothing_writes_no_picture_and_says_so(smoke: Any, tmp_
     ("script", "message"),
     [
         ("sys.stderr.write('no module'); sys.exit(1)", "the suite exited with exit code 1, without a report"),
-        ("os.abort()", "the suite killed by SIGABRT, without a report"),
+        ("os.abort()", "the suite was killed by SIGABRT, without a report"),
         ("output.write_text('[1, 2')", "the suite's report is not valid JSON: Expecting"),
         ('output.write_text(\'{"schema": "x/9"}\')', "the suite's report is of the form 'x/9'; expected"),
     ],

@@ -74,7 +74,7 @@ def read_outcome(ended: SuiteEnd, deadline: float) -> SmokeDocument | NoDocument
         raise UsageError(ended.words.rpartition("error: ")[2] or "the suite does not support this option")
     if ended.status in (_INTERRUPTED, -signal.SIGINT):
         raise KeyboardInterrupt
-    return NoDocument(f"the suite ended {_how(ended)}, without a report", ended.words, _hint(ended))
+    return NoDocument(f"the suite {_how(ended)}, without a report", ended.words, _hint(ended))
 
 
 def _why_partial(document: SmokeDocument, ended: SuiteEnd, deadline: float) -> str:
@@ -85,11 +85,13 @@ def _why_partial(document: SmokeDocument, ended: SuiteEnd, deadline: float) -> s
         return f"interrupted by {_signal_name(ended.stopped_by)}"
     if ended.timed_out:
         return f"stopped at the deadline of {deadline:g} s"
-    return f"the suite ended {_how(ended)}"
+    return f"the suite {_how(ended)}"
 
 
 def _how(ended: SuiteEnd) -> str:
-    return f"with exit code {ended.status}" if ended.status >= 0 else f"by {_signal_name(-ended.status)}"
+    return (
+        f"exited with exit code {ended.status}" if ended.status >= 0 else f"was killed by {_signal_name(-ended.status)}"
+    )
 
 
 def _hint(ended: SuiteEnd) -> str:
