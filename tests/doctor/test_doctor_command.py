@@ -275,8 +275,8 @@ def test_a_file_that_is_not_there(wheelproof: Wheelproof) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--facts", "x", "--fix", "--yes"], "--fix acts on this host, and --facts names another"),
-        (["--root", "..", "--full"], "--full acts on this host, and --root names another"),
+        (["--facts", "x", "--fix", "--yes"], "--fix acts on this host, but --facts names another"),
+        (["--root", "..", "--full"], "--full acts on this host, but --root names another"),
         (["--facts", "x", "--python", "y"], "--facts replaces a host"),
         (["--root", "nowhere"], "--root nowhere is not a folder"),
         (["--python", "nowhere/python"], "there is no nowhere/python"),

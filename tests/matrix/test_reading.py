@@ -217,7 +217,7 @@ WRONG = [
         r"axes.python \(line 3\) is wrong: '3.12' is there twice; expected each once",
         True,
     ),
-    (AXES.replace("2.10.0", "newest"), "axes.torch.* .* 'latest' is not a version", True),
+    (AXES.replace("2.10.0", "newest"), "axes.torch.* .* 'newest' is not a version", True),
     ("[axes]\n", "axes .* spans no cell", False),
     (AXES + "[axis]\n", r"axis \(line 5\) is not a known key; expected axes", True),
     (AXES + "[cell]\nsmok = []\n", r"cell.smok \(line 6\) is not a known key; expected smoke", True),
@@ -244,7 +244,7 @@ WRONG = [
         "'../r.xml' is not a file in the folder of the command",
         True,
     ),
-    (AXES + '[cell]\ncommand = "x"\njunit = "a**.xml"\n', "'a..\\.xml' is not a file of the folder", False),
+    (AXES + '[cell]\ncommand = "x"\njunit = "a**.xml"\n', "'a..\\.xml' is not a file in the folder", False),
     (AXES + '[cell]\ncommand = "x"\njunit = "/r.xml"\n', "'/r.xml' is not a file in the folder of the command", True),
     (
         AXES + "[cell]\nsystem-packages = ['libgl1']\n[images]\naarch64 = 'mine'\n",
