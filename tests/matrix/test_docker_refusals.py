@@ -213,7 +213,7 @@ def test_a_gpu_is_there_when_the_engine_offers_one(tmp_path: Path, runtimes: dic
 
 def test_an_obstacle_is_what_a_place_fails_with(tmp_path: Path) -> None:
     executor = DockerExecutor(environ={"DOCKER_HOST": f"unix://{tmp_path}/none.sock"})
-    with pytest.raises(EngineError, match="native cannot run in a container: no Docker engine runs here"):
+    with pytest.raises(EngineError, match="native cannot run in a container: no Docker engine is running"):
         executor.place(NATIVE, []).__enter__()
 
 

@@ -179,7 +179,7 @@ def test_the_same_version_of_another_build_is_not_taken_for_it(world: World) -> 
     assert set(plan.intact) == {"torch"}
     assert plan.fresh
     (what,) = stopped(world, environment, other, INTACT)
-    assert "another torch 2.11.0 build than the one that was installed (RECORD: 2 files differ" in what
+    assert "another build of torch 2.11.0 than the one that was installed (RECORD: 2 files differ" in what
     assert "where that one came from is not recorded" in what
 
 

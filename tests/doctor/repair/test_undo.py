@@ -69,7 +69,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from wheel_checks.process import run
-from wheelproof.cli import fixing
+from wheelproof.cli import mending
 from wheelproof.doctor.repair import undoing
 from wheelproof.doctor.repair.session import Session
 from wheelproof.cli.main import main

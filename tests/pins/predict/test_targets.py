@@ -205,7 +205,7 @@ def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str)
     ("command", "said"),
     [
         ("sudo -H pip install needs-2-8", "sudo looks for the program on its own PATH"),
-        ("sudo -u app pip install needs-2-8", "sudo -u runs it as someone else"),
+        ("sudo -u app pip install needs-2-8", "sudo -u runs it as another user"),
         ("env -i pip install needs-2-8", "env -i removes variables"),
         ("python3 -I -m pip install needs-2-8", "option -I of Python"),
         ("python3 -Im pip install needs-2-8", "option -Im of Python"),
@@ -226,7 +226,7 @@ def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str)
         ("VIRTUAL_ENV=/other uv pip install needs-2-8", "VIRTUAL_ENV makes it work on another environment"),
         ("export PIP_PRE=$CI; pip install needs-2-8", "what PIP_PRE means for"),
         ("PIP_FROBNICATE=1 pip install needs-2-8", "what PIP_FROBNICATE means for"),
-        ("pipenv install torch", "pipenv install cannot be asked"),
+        ("pipenv install torch", "pipenv install has no dry run"),
         ("$INSTALLER install needs-2-8", "the program it runs is unknown"),
         ("bash missing.sh", "a script that is not available here"),
         ("(cd sub && true); pip install -r core.txt", "in another folder"),
