@@ -104,7 +104,7 @@ def test_a_repair_and_an_undo_that_are_killed_are_put_back(tmp_path: Path) -> No
 
     killed(world, environment, "fix")
     assert Snapshot(environment.folder).state() == RUNNING
-    assert "was interrupted: wheelproof doctor" in world.doctor(environment).stdout
+    assert "was interrupted: restore it with wheelproof doctor" in world.doctor(environment).stdout
     assert Snapshot(environment.folder).state() == RUNNING
     killed(world, environment, "undo")
     assert world.doctor(environment, "--undo").returncode == 0
