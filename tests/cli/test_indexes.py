@@ -75,7 +75,7 @@ def test_with_uvs_strategy_it_is_passed_over_and_a_note(
         run = wheelproof(command, "demo", *TARGET, "--format", "json", "--fail-on", "warning")
     assert run.status == 0
     severity, message = results(run)["WHL403"]
-    assert (severity, message.endswith("it is not taken")) == ("note", True)
+    assert (severity, message.endswith("it is not selected")) == ("note", True)
     assert (facts(run)["version"], facts(run)["index"]) == ("1.0", first)
 
 
@@ -128,7 +128,7 @@ def test_two_files_of_one_name_are_an_error_with_both(wheelproof: Wheelproof, co
         run, text = wheelproof(*asked, "--format", "json"), wheelproof(*asked)
     assert run.status == 1
     severity, message = results(run)["WHL303"]
-    assert (severity, "lists another file of this name" in message) == ("error", True)
+    assert (severity, "lists a different file under this name" in message) == ("error", True)
     assert text.out.count("sha256=") == 2
     assert first in text.out
     assert extra in text.out

@@ -88,9 +88,9 @@ class TestOnAnIndex:
             (provenance({"sha256": "00" * 32}), "subject does not match distribution digest"),
             (provenance(HOLDS, {"sha256": "00" * 32}), "subject does not match distribution digest"),
             (provenance({"raises": "oid"}), "verifying it fails with KeyError"),
-            (b"<html>", "not in the form of PEP 740"),
-            (b"[" * 100_000, "not in the form of PEP 740"),
-            (b"7", "not in the form of PEP 740"),
+            (b"<html>", "do not have the form of PEP 740"),
+            (b"[" * 100_000, "do not have the form of PEP 740"),
+            (b"7", "do not have the form of PEP 740"),
             (provenance(*[HOLDS] * (MOST + 1)), f"the file has {MOST + 1} attestations"),
         ],
     )
@@ -105,7 +105,7 @@ class TestOnAnIndex:
             (Resource(behave=[fail(404)]), "404"),
             (Resource(behave=[fail(503)]), "503"),
             (Resource(b"x" * (LARGEST + 1)), "too large"),
-            (provenance(), "no attestation of it is offered"),
+            (provenance(), "it has no attestation"),
         ],
     )
     def test_what_cannot_be_read_is_undecided(
@@ -119,7 +119,7 @@ class TestOnAnIndex:
     def test_a_file_without_any_says_so(self, wheelproof: Wheelproof) -> None:
         run = verify(wheelproof, b"", named=False)
         assert run.status == 3
-        assert "no attestation of it is offered" in run.out.splitlines()[0]
+        assert "it has no attestation" in run.out.splitlines()[0]
 
     def test_offline_is_undecided_also_where_all_is_cached(self, wheelproof: Wheelproof) -> None:
         assert verify(wheelproof, provenance(HOLDS), "--depth", "full").status == 0

@@ -249,7 +249,7 @@ def test_every_format(wheelproof: Wheelproof, dist: Path) -> None:
     page = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(
         io.StringIO(release(wheelproof, dist, "--format", "html").out)
     )
-    heat = page.find(".//table[@class='heat']")
+    heat = page.find(".//table[@class='heat subjects']")
     rows = [row.findtext(".//a[@class='file']") for row in heat.findall("./tbody/tr")]
     assert rows == ["torch 2.11.0", *sorted(path.name for path in dist.iterdir())]
     quiet = page.find(".//details[@class='more quiet']")

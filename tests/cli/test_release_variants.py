@@ -83,7 +83,7 @@ def test_on_an_index_the_metadata_of_the_index_decides(tmp_path: Path, wheelproo
 
 @pytest.mark.parametrize(
     ("document", "told"),
-    [(b"<html>404</html>", "is not valid JSON"), (None, "lists no demo-1.0-variants.json")],
+    [(b"<html>404</html>", "is not valid JSON"), (None, "does not list demo-1.0-variants.json")],
     ids=["broken", "missing"],
 )
 def test_metadata_of_the_index_that_cannot_be_read_is_no_promise_kept(

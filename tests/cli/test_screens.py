@@ -174,8 +174,8 @@ CASES = [
     Case("report merge reports", 0, "PASS  9 hosts: node-7 differs in driver", "570.86.15", files=fleet),
     Case("matrix list --matrix m.toml", 0, "3 cells", "known to be cpu", files=matrix),
     Case("rules", 0, "", "stacks: what requirements install", "wheelproof rules WHL201    explains a rule"),
-    Case("smoke --compile-only", 2, "wheelproof: error: --compile-only has no --target", "smoke --compile-only --ta"),
-    Case("verfy torch", 2, "wheelproof: error: no command is named 'verfy'", "`wheelproof verify`"),
+    Case("smoke --compile-only", 2, "wheelproof: error: --compile-only requires --target", "smoke --compile-only --ta"),
+    Case("verfy torch", 2, "wheelproof: error: unknown command 'verfy'", "`wheelproof verify`"),
 ]
 
 

@@ -70,7 +70,7 @@ def test_a_pin_that_gives_a_cpu_torch_fails_and_the_chain_is_named(wheelproof: W
     assert run.status == 1
     assert run.out.startswith("does not run on GB200: torch is a CPU build\n")
     assert (
-        "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, although a GPU is wanted (GB200); vllm 0.19.0 pins "
+        "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, although a GPU is required (GB200); vllm 0.19.0 pins "
         "torch==2.10.0"
     ) in run.out
     assert "you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0" in run.out

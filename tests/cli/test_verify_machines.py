@@ -65,7 +65,7 @@ def test_a_machine_that_falls_through_is_told_with_the_fix(server: RangeServer, 
     run = verify(server, wheelproof, "--gpu", "GB200", "--driver", "535", "--select", "WHL85", "--fail-on", "warning")
 
     assert run.status == 1
-    assert "gets null (demo-1.0-py3-none-any-null.whl); installers without variants take " + PLAIN in run.out
+    assert "gets null (demo-1.0-py3-none-any-null.whl); installers without variant support take " + PLAIN in run.out
     assert "WHL851  GB200 (driver 535, aarch64) gets the variant null" in run.out
     assert "Update the driver to one that supports CUDA 13.0 (branch 580)." in run.out
 
@@ -92,7 +92,7 @@ DESCRIBED = [("--gpu", "H100"), ("--gpu", "H100", "--driver", "none"), ("--cpu",
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        (None, f"lists no {DOCUMENT}"),
+        (None, f"does not list {DOCUMENT}"),
         (b"<html>404</html>", f"{DOCUMENT} is not valid JSON"),
         (b"[]", f"{DOCUMENT} contains a JSON list"),
     ],
@@ -122,8 +122,9 @@ def test_what_a_gpu_gets_is_undecided_without_readable_metadata(tmp_path: Path, 
         run = verify(server, wheelproof, "--gpu", "H100", "--select", "WHL851")
 
     assert run.status == 3
-    assert f"H100 (driver 580, x86_64) gets a wheel without a variant: {server.url('/simple')} lists no {DOCUMENT}" in (
-        run.out
+    assert (
+        f"H100 (driver 580, x86_64) gets a wheel without a variant: {server.url('/simple')} does not list {DOCUMENT}"
+        in (run.out)
     )
 
 

@@ -119,7 +119,7 @@ def test_a_release_of_many_variants_costs_one_request_more_than_its_wheels(wheel
 @pytest.mark.parametrize(
     ("made", "digest", "told"),
     [
-        (None, "", f"lists no {DOCUMENT}"),
+        (None, "", f"does not list {DOCUMENT}"),
         (b"<html>404</html>", "", f"{DOCUMENT} is not valid JSON: Expecting value"),
         (b"[" * 200_000, "", f"{DOCUMENT} is nested too deeply to be read; expected an object of five levels"),
         (b" " * 5_000_000, "", f"{DOCUMENT} is too large; expected at most 4,194,304 bytes"),

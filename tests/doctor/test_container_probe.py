@@ -86,7 +86,7 @@ def test_a_broken_specification_is_no_traceback(tmp_path: Path) -> None:
     found = read_container(str(tmp_path), {})
     assert found.cdi[0].devices == ()
     assert found.runtime_options is not None
-    assert "no valid TOML" in found.runtime_options["config"]
+    assert "is not valid TOML" in found.runtime_options["config"]
 
 
 def test_a_named_pipe_in_place_of_a_file_does_not_hang(tmp_path: Path) -> None:

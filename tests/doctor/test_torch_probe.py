@@ -410,7 +410,9 @@ def test_a_real_torch_for_the_cpu(tmp_path: Path) -> None:
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize(("body", "says"), [("", "''"), ("tl.store(out + place, value)", "'the kernel wrote behind ")])
+@pytest.mark.parametrize(
+    ("body", "says"), [("", "''"), ("tl.store(out + place, value)", "'the kernel wrote after the end of its output'")]
+)
 def test_the_kernel_by_tritons_interpreter(tmp_path: Path, body: str, says: str) -> None:
     """Right as it is; a store without its mask is seen."""
     text = (INSIDE / "kernel.py").read_text(encoding="utf-8")

@@ -57,11 +57,11 @@ def test_what_people_write(expression: str, names: list[str]) -> None:
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        ("n[1-4", "has brackets that do not pair"),
-        ("n1-4]", "has brackets that do not pair"),
-        ("n[[1]]", "has brackets that do not pair"),
-        ("a,,b", "holds an empty value"),
-        ("", "holds an empty value"),
+        ("n[1-4", "has unbalanced brackets"),
+        ("n1-4]", "has unbalanced brackets"),
+        ("n[[1]]", "has unbalanced brackets"),
+        ("a,,b", "contains an empty value"),
+        ("", "contains an empty value"),
         ("n[a-c]", "is not a range"),
         ("n[]", "is not a range"),
         ("n[9-1]", "ends before it begins"),

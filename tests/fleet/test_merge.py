@@ -485,7 +485,7 @@ def test_a_page_does_not_tell_of_thousands_of_hosts(wheelproof: Wheelproof, tmp_
             "has no named group, and no such file exists",
             2,
         ),
-        (("merge", ".", "--expect-hosts", "no/such/file"), "there is no such file", 2),
+        (("merge", ".", "--expect-hosts", "no/such/file"), "no such file", 2),
         (("merge", ".", "--expect-hosts", "a", "--select", "MTX9"), "no rule starts with 'MTX9'", 2),
         ((), "`wheelproof report` needs a command", 2),
     ],
@@ -499,7 +499,7 @@ def test_wrong_usage(wheelproof: Wheelproof, arguments: tuple[str, ...], message
 
 
 def test_the_help_names_the_command(wheelproof: Wheelproof) -> None:
-    assert "  merge  the reports of many hosts as one" in wheelproof("report", "--help").out
+    assert "  merge  merge the reports of many hosts" in wheelproof("report", "--help").out
 
 
 def test_one_host_alone(wheelproof: Wheelproof, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_doctor_that_dies_is_named_and_the_others_report(slurm: Slurm, tmp_pat
     status, log = submit(slurm, tmp_path, DOCTOR_COMMAND=command_on_nodes(tmp_path, dead="node2"))
 
     assert "UNDECIDED  3 hosts: no report from node2" in log
-    assert "node2: the doctor exited with exit code 137" in log
+    assert "node2: the doctor exited with status 137" in log
     assert status == 3, log
 
 

@@ -118,7 +118,7 @@ LAUGHS = "<!DOCTYPE t [<!ENTITY a 'ha'>" + "".join(
         (b"", "it is not XML: no element found"),
         (b"\x00\xff", "it is not XML: "),
         (b"<?xml version='1.0' encoding='no-such'?><testsuite/>", "it is not XML: "),
-        (b"<testsuite>" * 40, "nested more than 32 deep"),
+        (b"<testsuite>" * 40, "nested more than 32 levels deep"),
         (b"<testsuite>" + b"<testcase/>" * (MOST_CASES + 1), "it has more than 20,000 tests"),
         (b"<testsuite>" + b" " * LARGEST, "it is larger than 8 MiB"),
     ],

@@ -135,7 +135,7 @@ def test_a_wheel_without_modules_has_proven_nothing(world: MatrixWorld) -> None:
             "it exited with status 7\nchecked\nout\nthe reason",
         ),
         ("mine-tool a b", "it exited with status 4\nI am ['a', 'b']"),
-        ("kill -9 $$", "it ended with signal 9"),
+        ("kill -9 $$", "it was killed by signal 9"),
         ("no-such-program", "it exited with status 127"),
     ],
 )

@@ -148,8 +148,8 @@ def test_a_report_of_another_version_of_the_matrix_is_refused(done: MatrixWorld)
     write(done, "glibc = '2.34'")
     refused = command(done, "matrix", "merge", "records", "--matrix", "matrix.toml", status=2)
 
-    assert f"records/{CELL}.json cannot be merged: {ONE}, {TWO}, {CELL} was run for " in refused.stderr
-    assert "is not matrix.toml as it is now" in refused.stderr
+    assert f"records/{CELL}.json cannot be merged: {ONE}, {TWO}, {CELL} were run for " in refused.stderr
+    assert "which is not the current matrix.toml (digest " in refused.stderr
     change_record(done, lambda subject: subject["record"]["matrix"].update(digest="f" * 64))
     assert "cannot be merged" in command(done, "report", "merge", "records", status=2).stderr
 

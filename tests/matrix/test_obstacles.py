@@ -85,5 +85,5 @@ def test_uv_says_what_it_would_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_free_threaded_python_cannot_be_resolved_for(python: str) -> None:
     obstacle = obstacle_of_place(Cell("c", HERE, python, "2.11.0"), VenvExecutor())
     assert obstacle is not None
-    assert obstacle.reason == f"uv cannot resolve for the free-threaded Python {python[:-1]} remotely"
+    assert obstacle.reason == f"uv cannot resolve for the free-threaded Python {python[:-1]} without that interpreter"
     assert obstacle.hint == "expected a Python version without t, such as 3.13"

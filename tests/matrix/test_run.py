@@ -112,7 +112,7 @@ def test_what_is_known_passes_until_the_world_changes(index: RangeServer, world:
     world.write(KNOWN_CPU)
     ((rule, outcome, message),) = messages(world.run())
     assert (rule, outcome) == ("MTX101", "fail")  # a note
-    assert message.endswith("matrix.toml knows: the index has no other")
+    assert message.endswith(f"(declared in {world.folder}/matrix.toml: the index has no other)")
 
     index.files.update(simple_index(torch_wheel("cuda")))
     ((rule, outcome, message),) = messages(world.run("--fresh", status=1))

@@ -58,7 +58,7 @@ def test_one_package_keeps_its_words_and_evidence() -> None:
 
 def test_wheels_and_findings_without_a_stated_cause_are_counted() -> None:
     (wheels,) = grouped(archive("demo", ": x", kind="wheel"), archive("other", ": y", kind="wheel"))
-    assert wheels.shown.message == "demo 1.0 would be built on the target: x (in 2 wheels)"
+    assert wheels.shown.message == "demo 1.0 would be built there: x (in 2 wheels)"
     (alike,) = grouped(archive("demo", ": x", cause=""), archive("other", ": x", cause=""))
-    assert alike.shown.message == "demo 1.0 would be built on the target: x (in 2 packages)"
+    assert alike.shown.message == "demo 1.0 would be built there: x (in 2 packages)"
     assert len(grouped(archive("demo", ": x", cause=""), archive("other", ": y", cause=""))) == 2

@@ -144,7 +144,7 @@ CASES = [
         "a torch for the CPU that another package pins",
         lambda: torch("cpu", "2.10.0", demands=VLLM),
         (
-            "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, although a GPU is wanted (GB200); vllm 0.19.0 pins "
+            "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, although a GPU is required (GB200); vllm 0.19.0 pins "
             "torch==2.10.0",
         ),
         evidence=("you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0",),
@@ -153,7 +153,7 @@ CASES = [
         "STK101",
         "a CPU build whose release has a CUDA build for another machine",
         lambda: package("demo", accelerator="cpu", siblings=(X86,)),
-        ("demo 1.0 is a CPU build on aarch64, although a GPU is wanted (GB200)",),
+        ("demo 1.0 is a CPU build on aarch64, although a GPU is required (GB200)",),
         evidence=(f"{X86.file_name}: CUDA 12.8",),
         expectations={"of_torch": parse_expectation("cuda")},
     ),

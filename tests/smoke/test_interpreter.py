@@ -57,7 +57,7 @@ def test_when_none_has_torch_all_that_was_looked_at_is_named(tmp_path: Path) -> 
     assert error.what == (
         f"torch is missing: {sys.executable} and {active}/bin/python3 (VIRTUAL_ENV names it) have none"
     )
-    assert error.hint.endswith(f"or find out which build fits here: wheelproof doctor --python {sys.executable}")
+    assert error.hint.endswith(f"or find out which build fits this host: wheelproof doctor --python {sys.executable}")
     assert error.exit_code == 3
 
 

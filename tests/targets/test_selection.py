@@ -153,7 +153,7 @@ def test_a_newer_release_without_a_file_for_the_target_is_noted() -> None:
     ("requirement", "files", "explanation"),
     [
         ("foo", [], "foo has no files"),
-        ("foo>2", [file("foo-1.0.tar.gz")], "no version of foo matches >2; the newest is 1.0"),
+        ("foo>2", [file("foo-1.0.tar.gz")], "no version of foo matches >2; the latest is 1.0"),
         ("foo>=1", [file("foo-1.0.tar.gz", yanked="")], "every file of foo that matches is yanked"),
         (
             "foo",

@@ -280,7 +280,7 @@ def test_a_namespace_without_a_priority_is_not_supported() -> None:
     order = order_for(parse_variant_metadata(json.dumps(made).encode()), H100)
 
     assert order.preferred == ("null",)
-    assert order.refused["fast"].endswith("default-priorities does not order x86_64")
+    assert order.refused["fast"].endswith("default-priorities does not list x86_64")
 
 
 def test_an_optional_provider_is_not_asked() -> None:
@@ -316,7 +316,7 @@ def test_a_provider_that_is_disabled_on_the_target_is_not_asked(marker: str, lab
     assert metadata.faults == ()
     assert choice.label == label
     if not label:
-        assert choice.passed_over["cu130"].endswith(f"the provider of nvidia is disabled: {marker} does not hold")
+        assert choice.passed_over["cu130"].endswith(f"the provider of nvidia is disabled: {marker} is false")
 
 
 def test_metadata_of_an_unknown_revision_supports_nothing() -> None:

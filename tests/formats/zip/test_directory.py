@@ -125,9 +125,9 @@ def broken_directory(change: tuple[int, bytes], cut: int = 0) -> str:
 def test_a_malformed_entry_is_named_with_its_place() -> None:
     # Each entry takes 47 bytes; the directory begins at byte 66.
     assert "entry 2 of the central directory, at byte 113, does not start" in broken_directory((47, b"XX"))
-    assert "entry 2 of the central directory, at byte 113, is cut off" in broken_directory((0, b""), cut=1)
-    assert "entry 2 of the central directory, at byte 113, is cut off" in broken_directory((0, b""), cut=40)
-    assert "entry 1 of the central directory, at byte 66, is cut off" in broken_directory((32, b"\xff\xff"))
+    assert "entry 2 of the central directory, at byte 113, is truncated" in broken_directory((0, b""), cut=1)
+    assert "entry 2 of the central directory, at byte 113, is truncated" in broken_directory((0, b""), cut=40)
+    assert "entry 1 of the central directory, at byte 66, is truncated" in broken_directory((32, b"\xff\xff"))
     assert "claims to be on another disk" in broken_directory((34, b"\1\0"))
     assert "needs a zip64 extra field" in broken_directory((24, b"\xff\xff\xff\xff"))
 

@@ -220,7 +220,10 @@ def test_damage_that_cannot_be_put_back_stays_damage(world: GuardedWorld, way: s
     assert done.status == 1
     assert "NOT restored: torch; run: WHEELPROOF_GUARD=off" in done.words
     again = world.shell(way)
-    assert (again.status, "around the guard" in again.words) == (1, True), again.words
+    assert (
+        again.status,
+        "nothing was done, as held packages are already damaged: torch/__init__.py" in again.words,
+    ) == (1, True), again.words
     assert world.guard("--check").status == 1
 
 
@@ -345,7 +348,7 @@ def test_a_family_that_the_guard_does_not_hold_is_named(world: GuardedWorld) -> 
 def test_a_check_of_nothing_is_no_pass(world: GuardedWorld) -> None:
     done = world.guard("--check", "--family", "jax")
     assert done.status != 0, done.words
-    assert "there is no jax in" in done.words
+    assert f"no jax in {world.venv}\n" in done.words
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", '{"packages": []}', '{"packages": {"torch": {"version": 1}}}'])
@@ -357,7 +360,7 @@ def test_without_the_record_of_the_guard_a_check_is_undecided(world: GuardedWorl
         state.write_text(text)
     done = world.guard("--check")
     assert done.status == 3, done.words
-    assert "how torch 2.7.0+cu128 was when it was guarded is not known" in done.words
+    assert "the guarded state of torch 2.7.0+cu128 is unknown: the guard's record is missing or broken" in done.words
 
 
 def test_a_configuration_behind_a_relative_link_is_kept(world: GuardedWorld) -> None:

@@ -107,7 +107,7 @@ JAX_CASES = [
         "jaxlib by itself: the plug-in is not used with it",
         "jaxlib==0.6.2",
         FAIL,
-        "jax-cuda12-plugin 0.7.0 is incompatible with jaxlib 0.6.2",
+        "jax-cuda12-plugin 0.7.0 does not match jaxlib 0.6.2: it needs jaxlib 0.7.0",
     ),
     ("an upgrade", "-U jax", FAIL, "jax 0.7.0 would be replaced by 0.8.0"),
     ("the release that is present", "jax[cuda12]==0.7.0", PASS, "jax 0.7.0 stays"),

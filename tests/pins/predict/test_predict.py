@@ -213,7 +213,7 @@ def test_a_companion_for_another_torch_than_the_one_that_comes(wheelproof: Wheel
     [
         (["vllm", "--installer", "pip", "--offline"], "pip cannot plan an install from its cache"),
         (["vllm", "--platform", "aarch64"], "the installed packages there are unknown"),
-        (["vllm", "--installed", "2.7.0", "--platform", "all"], "only one of them"),
+        (["vllm", "--installed", "2.7.0", "--platform", "all"], "only one environment can be described at a time"),
         (
             ["vllm", "--installed", "2.7.0", "--installer", "pip", "--platform", "aarch64"],
             "pip cannot plan for another platform",

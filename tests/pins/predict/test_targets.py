@@ -78,7 +78,7 @@ def test_a_project(world: World, predict: Predict, asked: list[str], installer: 
     lost = predict(*asked, installer=installer)
 
     assert (kept[0], lost[0]) == (0, 1), (kept, lost)
-    assert "demanded by needs-2-8 1.0 (torch==2.8.0)" in lost[1]
+    assert "required by needs-2-8 1.0 (torch==2.8.0)" in lost[1]
 
 
 def test_a_project_whose_dependencies_stand_in_a_file(world: World, predict: Predict) -> None:

@@ -128,7 +128,7 @@ def test_a_folder_that_becomes_a_link(project: Path, monkeypatch: pytest.MonkeyP
         (project / "sub").symlink_to(victim / "sub")
 
     then(swap, "write", monkeypatch, Folder)  # the journal: all is planned, and nothing is written yet
-    with pytest.raises(SourceError, match=r"sub is a link; expected a folder (links are not followed)"):
+    with pytest.raises(SourceError, match=r"sub is a link; expected a folder \(links are not followed\)"):
         rewrite(project)
     assert contents(victim) == BEFORE
     assert (project / "requirements.txt").read_bytes() == BEFORE["requirements.txt"]

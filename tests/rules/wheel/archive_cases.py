@@ -197,7 +197,7 @@ CASES = [
         "WHL010",
         "a NUL",
         lambda: demo(b"demo/a.py\0.txt"),
-        (r"the member name 'demo/a.py\x00.txt' holds a NUL, at which some readers cut the name",),
+        (r"the member name 'demo/a.py\x00.txt' contains a NUL, at which some readers cut the name",),
     ),
     Case(
         "WHL010",

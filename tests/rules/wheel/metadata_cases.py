@@ -98,7 +98,7 @@ CASES = [
         "WHL106",
         "fields that stand twice, of which pip and uv take the first",
         lambda: facts_of(WheelBuilder().metadata("Name: other").wheel("Wheel-Version: 1.0")),
-        ("METADATA: Name is given 2 times", "WHEEL: Wheel-Version occurs more than once"),
+        ("METADATA: Name is given 2 times", "WHEEL: Wheel-Version is given more than once"),
         WARNING,
         member="METADATA",
     ),

@@ -171,11 +171,11 @@ def _reaped(worker: _Worker) -> Died | None:
     status = worker.child.status
     if status == 0:
         return None
-    how = f"with status {status}" if status > 0 else f"by signal {-status}"
+    how = f"exited with status {status}" if status > 0 else f"was killed by signal {-status}"
     if worker.late:
         how += f", {GRACE:g} s after its deadline"
     words = read_end(_log(worker.task), _LAST_WORDS).decode(errors="replace")
-    return Died(worker.task.cell.id, f"its process was ended {how}", words.strip(), str(_log(worker.task)))
+    return Died(worker.task.cell.id, f"its process {how}", words.strip(), str(_log(worker.task)))
 
 
 @contextlib.contextmanager

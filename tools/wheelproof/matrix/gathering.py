@@ -139,8 +139,9 @@ def _refuse_others(gathered: Gathered, identity: MatrixIdentity) -> None:
     if others:
         files = summarised(list(dict.fromkeys(gathered.sources[name] for name in others)), 4)
         theirs = gathered.newest[others[0]].matrix
+        verb = "was" if len(others) == 1 else "were"
         raise UsageError(
-            f"{files} cannot be merged: {summarised(others, 4)} was run for {theirs.source} with "
+            f"{files} cannot be merged: {summarised(others, 4)} {verb} run for {theirs.source} with "
             f"{len(theirs.cells)} cells (digest {theirs.digest[:12]}), which is not the current {identity.source} "
             f"(digest {identity.digest[:12]})",
             expected="reports of one matrix, in one version",

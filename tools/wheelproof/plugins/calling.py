@@ -20,6 +20,7 @@ from wheelproof.plugins.child import Task
 from wheelproof.plugins.installed import Plugin
 
 DEADLINE = 10.0  # seconds that a call of a plug-in may take, the start of Python included
+UNFINISHED = "did not finish"  # how the fault of a call begins that met its deadline
 LARGEST = 64 << 20  # bytes of an answer
 _LAST_WORDS = 2000  # bytes of standard error
 _AT_ONCE = threading.BoundedSemaphore(max(1, os.cpu_count() or 1))  # a release has wheels judged by eight threads
@@ -68,7 +69,7 @@ def call(plugin: Plugin, task: Task, *, deadline: float = DEADLINE) -> tuple[lis
     if answers and "fault" in answers[-1]:
         return answers[:-1], str(answers[-1]["fault"])
     if not in_time:
-        return answers, f"did not finish within {deadline:g} s"
+        return answers, f"{UNFINISHED} within {deadline:g} s"
     if child.status:
         words = errors.decode(errors="replace").strip().splitlines()
         how = f"signal {-child.status}" if child.status < 0 else f"exit code {child.status}"

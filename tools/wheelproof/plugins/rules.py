@@ -17,7 +17,7 @@ from wheel_checks.decode import DecodeError, Policy, decode
 from wheel_checks.errors import WheelproofError
 from wheel_checks.model import Audience, FactUnavailableError, Finding, Rule, Severity, Unavailable
 from wheel_checks.rules import MODULES
-from wheelproof.plugins.calling import call, fault_of
+from wheelproof.plugins.calling import UNFINISHED, call, fault_of
 from wheelproof.plugins.child import CHECK, DESCRIBE, Task
 from wheelproof.plugins.installed import Plugin
 
@@ -121,7 +121,7 @@ class _Asking:
             guilty, *others = [name for name in rules if name not in judged]
             judged[guilty] = {"crash": fault}
             judged |= {name: {"crash": f"{guilty}, which came before, {fault}"} for name in others}
-            if "did not end" in fault:
+            if fault.startswith(UNFINISHED):
                 self._given_up = f"{guilty} {fault} on another subject, and the plug-in is not called again"
         return judged
 

@@ -38,7 +38,7 @@ def parse_wheel_file(data: bytes) -> WheelFile:
     faults: list[str] = []
     fields = _read_fields(data, faults)
     single = {field: (fields[field.lower()] or [""])[0] for field in _SINGLE_FIELDS}
-    faults += [f"{field} occurs more than once" for field in _SINGLE_FIELDS if len(fields[field.lower()]) > 1]
+    faults += [f"{field} is given more than once" for field in _SINGLE_FIELDS if len(fields[field.lower()]) > 1]
     faults += _version_faults(single["Wheel-Version"])
     purelib = {"true": True, "false": False}.get(single["Root-Is-Purelib"].lower())
     if purelib is None:

@@ -249,7 +249,7 @@ def _how_it_ended(end: ChildEnd) -> str:
     if end.hang:
         return f"it did not answer within {end.seconds:.0f} s{said}"
     if end.signal:
-        return f"it was ended by {end.signal}{said}"
+        return f"it was killed by {end.signal}{said}"
     if _NO_ANNOTATIONS in said:
         return TOO_OLD
     return f"it exited with exit code {end.exit_code}{said}"

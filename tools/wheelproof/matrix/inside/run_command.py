@@ -91,8 +91,9 @@ def run(command: str, project: str, pattern: str) -> dict[str, Any]:
                 os.write(2, piece)
                 end = (end + piece)[-KEPT:]
         reports = reports_in(work, pattern)
-    how = f"status {child.returncode}" if child.returncode > 0 else f"signal {-child.returncode}"
-    error = "\n".join([f"it ended with {how}", *end.decode(errors="replace").splitlines()[-LAST_LINES:]])
+    status = child.returncode
+    how = f"exited with status {status}" if status > 0 else f"was killed by signal {-status}"
+    error = "\n".join([f"it {how}", *end.decode(errors="replace").splitlines()[-LAST_LINES:]])
     return {"reports": reports, "error": error if child.returncode else ""}
 
 

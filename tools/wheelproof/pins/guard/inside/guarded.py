@@ -107,7 +107,7 @@ def watched(guard: Guard, command: Sequence[str], variables: Mapping[str, str], 
         with _locked(guard.place.file("lock")) as may_write:
             damages = compare(known(guard), needed_of(guard), guard.sites)
             if damages:
-                say(f"nothing was done: {damages[0].what} without the guard")
+                say(f"nothing was done, as held packages are already damaged: {damages[0].what}")
                 say(f"to put it back: {put_back_command(guard, damages)}")
                 say(f"to hold what is installed now: {guard.accept}")
                 return BROKEN
@@ -163,7 +163,7 @@ def _repair(
     left = compare(before, versions, sites)
     back = sorted({damage.name for damage in damages} - {damage.name for damage in left})
     if back:
-        say(f"restored:  {', '.join(back)}")
+        say(f"restored: {', '.join(back)}")
     if left:
         names = ", ".join(sorted({damage.name for damage in left}))
         say(f"NOT restored: {names}; run: {put_back_command(guard, left)}")
