@@ -63,7 +63,7 @@ def suite(python: str, place: Path, files: Sequence[Path], options: Sequence[str
         cwd=ROOT,
     )
     if not done.stdout:
-        raise FolderError(f"the suite exited with exit code {done.returncode}, without a report")
+        raise FolderError(f"the suite exited with code {done.returncode}, without a report")
     document: Record = json.loads(done.stdout)
     return document
 

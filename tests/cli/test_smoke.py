@@ -460,7 +460,7 @@ def test_a_run_that_timed_nothing_writes_no_picture_and_says_so(smoke: Any, tmp_
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("sys.stderr.write('no module'); sys.exit(1)", "the suite exited with exit code 1, without a report"),
+        ("sys.stderr.write('no module'); sys.exit(1)", "the suite exited with code 1, without a report"),
         ("os.abort()", "the suite was killed by SIGABRT, without a report"),
         ("output.write_text('[1, 2')", "the suite's report is not valid JSON: Expecting"),
         ('output.write_text(\'{"schema": "x/9"}\')', "the suite's report is of the form 'x/9'; expected"),

@@ -165,7 +165,7 @@ def test_one_that_hangs_is_ended_and_described_by_its_files(venv: Path) -> None:
     ("code", "fault"),
     [
         ("import os; os.kill(os.getpid(), 11)", "it was killed by SIGSEGV"),
-        ("import os; os._exit(3)", "it exited with exit code 3"),
+        ("import os; os._exit(3)", "it exited with code 3"),
         (
             "import sys; sys.stderr.write('Fatal Error: x\\nmore'); sys.stderr.flush(); import os; os._exit(1)",
             "Error: x",

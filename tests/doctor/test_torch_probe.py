@@ -274,14 +274,14 @@ def test_a_crash_tells_its_signal_its_step_and_its_place(modules: Path) -> None:
 def test_a_process_that_ends_by_itself_is_an_import_that_fails(modules: Path) -> None:
     answers = ask(modules, FAKE_IMPORT="exit")
 
-    assert torch(answers).error.startswith("the process exited with exit code 7")
+    assert torch(answers).error.startswith("the process exited with code 7")
     assert seen(answers) == ("torch:import",)
 
 
 def test_a_process_that_ends_by_itself_later_is_an_initialization_that_fails(modules: Path) -> None:
     answers = ask(modules, FAKE_AVAILABLE="exit")
 
-    assert torch(answers).init_error.startswith("the process exited with exit code 7")
+    assert torch(answers).init_error.startswith("the process exited with code 7")
     assert torch(answers).failed_at == "torch.cuda.is_available()"
     assert seen(answers) == ("torch:init",)
 

@@ -66,7 +66,7 @@ def found(script: str) -> Any:
     replies: dict[str, Any] = {}
     while "end" not in replies:
         line = process.stdout.readline()
-        assert line, f"the process with torch exited with exit code {process.wait()}"
+        assert line, f"the process with torch exited with code {process.wait()}"
         replies.update(json.loads(line))
     assert "error" not in replies, replies["error"]
     return replies["answer"]

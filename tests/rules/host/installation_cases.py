@@ -254,8 +254,8 @@ CASES = [
     Case(
         "DOC200",
         "PYTHONHOME of another Python",
-        lambda: not_started("it exited with exit code 1: No module named 'encodings'", PYTHONHOME="/opt/python3.9"),
-        (f"{PYTHON} cannot be started: it exited with exit code 1: No module named 'encodings'",),
+        lambda: not_started("it exited with code 1: No module named 'encodings'", PYTHONHOME="/opt/python3.9"),
+        (f"{PYTHON} cannot be started: it exited with code 1: No module named 'encodings'",),
         evidence=("/opt/python3.9",),
     ),
     Case(

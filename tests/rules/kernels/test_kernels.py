@@ -28,7 +28,7 @@ def only(rule: str, facts: Any) -> CheckResult:
     [
         ("KRN101", installation(probe("torch", "error", "torch is missing")), "torch is missing"),
         ("KRN199", installation(probe("calibration", "error", "no memory is free")), "no memory is free"),
-        ("KRN001", installation(probe("suite", "error", "it exited with exit code 1")), "it exited with exit code 1"),
+        ("KRN001", installation(probe("suite", "error", "it exited with code 1")), "it exited with code 1"),
         (
             "KRN001",
             installation(probe("torch"), verdict="undecided", message="nothing was checked"),

@@ -68,7 +68,7 @@ class Answer:
         """What the loader said, or how a program ended that gave no code."""
         if "fault" in self.values or "code" in self.values or self.died:
             return str(self.values.get("fault", ""))
-        return f"the program exited with exit code {self.end.exit_code}: {_last_line(self.end.output)}"
+        return f"the program exited with code {self.end.exit_code}: {_last_line(self.end.output)}"
 
     @property
     def failed_at(self) -> str:
@@ -120,7 +120,7 @@ class Answer:
             end = ChildEnd(seconds=end.seconds)
         broke = hurried or end.hang or bool(end.signal) or bool(end.exit_code)
         if broke and not (hurried or end.hang or end.signal):  # a library has ended the process
-            said = f"the process exited with exit code {end.exit_code}: {_last_line(end.output)}"
+            said = f"the process exited with code {end.exit_code}: {_last_line(end.output)}"
             told["init_error" if told.get("imported") else "error"] = said
         return TorchProbe(
             end,
@@ -157,7 +157,7 @@ class Answer:
         if end.hang and self.values.get("hurried"):
             return TIME_IS_OVER
         if not self.values.get("done"):
-            error = "" if end.hang or end.signal else f"the process exited with exit code {end.exit_code}"
+            error = "" if end.hang or end.signal else f"the process exited with code {end.exit_code}"
             return KernelProbe(end, error, self._stack)
         message = next((message for message in self.messages if "kernel" in message), {})
         seconds = dict(self.each("step")).get(KERNEL_STEP, 0.0)

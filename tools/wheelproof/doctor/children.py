@@ -60,7 +60,7 @@ def run_child(
     """Run ``command`` for at most ``deadline`` seconds: how it ended, and the first ``limit`` bytes of its output.
 
     It runs in the root folder: in the current one, which may be anybody's, Python and the loader would find what lies
-    there. One that cannot be started exited with exit code 127, and ``output`` says why. Never raises.
+    there. One that cannot be started has exit code 127, and ``output`` says why. Never raises.
     """
     waits: list[str] = []
     try:

@@ -34,7 +34,7 @@ def run_smoke(python: str, deadline: float) -> Subject:
         return smoke_subject(json.loads(ended.output))
     except ValueError:  # no report
         words = ended.errors.decode(errors="replace").strip().splitlines()
-        return _undecided(words[0] if words else f"it exited with exit code {ended.status}, without output")
+        return _undecided(words[0] if words else f"it exited with code {ended.status}, without output")
 
 
 def smoke_subject(report: Mapping[str, Any]) -> Subject:

@@ -89,9 +89,7 @@ def _why_partial(document: SmokeDocument, ended: SuiteEnd, deadline: float) -> s
 
 
 def _how(ended: SuiteEnd) -> str:
-    return (
-        f"exited with exit code {ended.status}" if ended.status >= 0 else f"was killed by {_signal_name(-ended.status)}"
-    )
+    return f"exited with code {ended.status}" if ended.status >= 0 else f"was killed by {_signal_name(-ended.status)}"
 
 
 def _hint(ended: SuiteEnd) -> str:

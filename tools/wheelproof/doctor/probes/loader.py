@@ -104,4 +104,4 @@ def _complaints(end: ChildEnd, output: str) -> list[str]:
         return [f"the loader was killed by {end.signal} while it mapped the libraries"]
     lines = [line.strip() for line in (*end.output.splitlines(), *output.splitlines())]
     told = [line for line in lines if _COMPLAINT.search(line)]
-    return told or ([end.output or f"the loader exited with exit code {end.exit_code}"] if end.exit_code else [])
+    return told or ([end.output or f"the loader exited with code {end.exit_code}"] if end.exit_code else [])

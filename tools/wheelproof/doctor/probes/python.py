@@ -252,4 +252,4 @@ def _how_it_ended(end: ChildEnd) -> str:
         return f"it was killed by {end.signal}{said}"
     if _NO_ANNOTATIONS in said:
         return TOO_OLD
-    return f"it exited with exit code {end.exit_code}{said}"
+    return f"it exited with code {end.exit_code}{said}"

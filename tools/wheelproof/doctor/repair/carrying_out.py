@@ -219,7 +219,7 @@ class Repair:
             except StartError as error:
                 raise RepairFailedError(f"uv cannot be started: {error}") from error
         if status:
-            raise RepairFailedError(f"uv exited with exit code {status}: nothing was {done}")
+            raise RepairFailedError(f"uv exited with code {status}: nothing was {done}")
 
     @property
     def _question(self) -> Question:
