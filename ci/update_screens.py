@@ -117,7 +117,7 @@ def typed(command: str, folder: Path) -> str:
 def environment(folder: Path) -> dict[str, str]:
     """A terminal with colours and an empty cache; what is configured for wheelproof here does not count."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    left_out = ("WHEELPROOF_", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
+    left_out = ("WHEELPROOF_", "CI", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     return kept | {"PATH": path, "TERM": "xterm-256color", "XDG_CACHE_HOME": str(folder.parent / "cache")}
 
