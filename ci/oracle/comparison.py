@@ -132,9 +132,9 @@ def _exit(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
     if answer["exit"] == 0 and facts.accelerator in {"rocm", "xpu"}:
         return [("wrong", f"exit code 0 for a GPU of NVIDIA, and content shows {facts.accelerator}")]
     if answer["exit"] == 3:
-        return [("undecided", f"exit code 3: {answer['said'][:2]}")]
+        return [("undecided", f"exit code 3: {'; '.join(answer['said'][:2])}")]
     if answer["exit"] == 1 and hows <= {"native", "jit", "native or jit"}:
-        return [("wrong", f"exit code 1, and there is code for every GPU: {answer['said'][:2]}")]
+        return [("wrong", f"exit code 1, and there is code for every GPU: {'; '.join(answer['said'][:2])}")]
     return []
 
 
