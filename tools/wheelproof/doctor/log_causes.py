@@ -148,7 +148,7 @@ def _of_result(host: LogHost, result: CheckResult) -> LogCause:
     evidence = (
         *dict.fromkeys(Evidence(f"line {one.line}", one.quote) for one in shown.values()),
         *(replace(item, source="") for item in tables),
-        Evidence("see", f"{result.rule} ({cause.catalogue})", "`wheelproof rules`"),
+        Evidence("see", result.rule, "`wheelproof rules`"),
     )
     finding = Finding(result.message, evidence, _fix(host, result) if whole else result.fix, severity=result.severity)
     line = min((one.line for one in shown.values()), default=0)

@@ -75,7 +75,7 @@ class Recognition:
     def finding(self) -> Finding:
         """The cause as a finding, with the line that shows it."""
         own = [self.rule] if "rule" in self.entry else []
-        pages = ", ".join([*own, *(f"{rule_id(name)} ({name})" for name in self.entry.get("catalogue", ()))])
+        pages = ", ".join([*own, *map(rule_id, self.entry.get("catalogue", ()))])
         return Finding(
             self.says,
             (Evidence(f"line {self.line}", self.quote), Evidence("see", pages, "`wheelproof rules`")),
