@@ -190,20 +190,30 @@ def command_lines(pids: Iterable[int]) -> list[str]:
     return found
 
 
-def test_after_an_interruption_nothing_more_is_started(driver: Path) -> None:
+def test_after_an_interruption_nothing_more_is_started(driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    children = process._ours
+    interrupted, late, add = threading.Event(), list[process.Child](), children.add
+
+    def noting(child: process.Child) -> None:
+        if interrupted.is_set():
+            late.append(child)
+        add(child)
+
+    monkeypatch.setattr(children, "add", noting)
     hangs = variables(driver, STUB_HANG="cuInit", CUDA_VISIBLE_DEVICES="")
     answers: list[Answers] = []
     thread = threading.Thread(target=lambda: answers.append(probe(hangs, gpu=False)))
     thread.start()
-    wait_until(lambda: any("cuda.py" in line for line in command_lines(process._ours.children)))
+    wait_until(lambda: any("cuda.py" in line for line in command_lines(children.children)))
 
     end_all()
+    interrupted.set()
 
     thread.join(PATIENCE)
+    assert late == []
     assert not isinstance(answers[0].cuda, Unavailable)
     assert answers[0].cuda.end.signal == "SIGKILL"
     assert answers[0].counterfactuals == ()
-    assert not isinstance(answers[0].torch, TorchProbe) or answers[0].torch.end.signal == "SIGKILL"
 
 
 def test_nothing_of_another_root_is_run(driver: Path) -> None:
