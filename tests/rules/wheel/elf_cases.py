@@ -42,6 +42,14 @@ def intel(members: Mapping[str, Elf | bytes], tags: str = "cp312-cp312-manylinux
     return wheel_of(tags, members)
 
 
+def for_any(members: Mapping[str, Elf], depth: Depth = Depth.LINKS) -> WheelFacts:
+    """A wheel tagged for any platform, judged for Linux on aarch64."""
+    wheel = WheelBuilder("demo", "1.0", "py3-none-any")
+    for name, item in members.items():
+        wheel.add(name, item.build().data)
+    return facts_of(wheel, depth=depth, target=TARGET)
+
+
 def beside_source(members: Mapping[str, Elf], source: str) -> WheelFacts:
     """A wheel for aarch64 whose package has this source, with what its import loads."""
     wheel = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64").add("demo/__init__.py", source)
@@ -120,6 +128,27 @@ CASES = [
         "WHL502",
         "agents for other machines, as a debugger or a phone's tool brings them",
         lambda: intel({"demo/agents/arm64/libagent.so": GRACE, "demo/attach_x86.so": Elf(machine=I386, bits=32)}),
+    ),
+    Case(
+        "WHL502",
+        "a wheel for any platform whose libraries are for another machine: bitsandbytes 0.42.0, debugpy",
+        lambda: for_any({"demo/libdemo_cuda118.so": INTEL, "demo/libdemo_x86.so": Elf(machine=I386, bits=32)}),
+        ("the libraries are for i686 and x86_64, none is for aarch64",),
+        member="demo/libdemo_cuda118.so",
+        evidence=("demo/libdemo_cuda118.so, demo/libdemo_x86.so", "py3-none-any"),
+        undecided=True,
+    ),
+    Case(
+        "WHL502",
+        "a wheel for any platform whose libraries were not read",
+        lambda: for_any({"demo/libdemo_cuda118.so.11": INTEL}, Depth.QUICK),
+        ("not known whether the libraries of this wheel, tagged for any platform, are for aarch64",),
+        undecided=True,
+    ),
+    Case(
+        "WHL502",
+        "a wheel for any platform that has a library for the target",
+        lambda: for_any({"demo/libdemo_x86.so": INTEL, "demo/libdemo_arm.so": GRACE}),
     ),
     Case(
         "WHL503",

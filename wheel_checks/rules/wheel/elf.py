@@ -21,6 +21,7 @@ from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Sever
 from wheel_checks.phrases import joined, plural, summarised
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.policies import fitting_policy, oldest_policy, policy_of_target
+from wheel_checks.targets.target import LINUX
 
 PAGE_64K = 64 * 1024  # bytes; the page size of kernels on many Grace machines
 _SHOWN, _MOST_ROWS = 5, 20
@@ -37,6 +38,7 @@ _VARIANT = re.compile(
 )  # libbitsandbytes_cuda126.so: one of several, of which one is opened
 _VERSIONED = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_([\d.]+)")
 _ALIASES = {"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}  # the first glibc that packs relative relocations (its NEWS)
+_NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _MACOS = re.compile(r"darwin|macos|osx", re.IGNORECASE)
 _NAMED = {"x86_64": "x86[_-]64|amd64|x64", "aarch64": "aarch64|arm64", "i686": "i[3-6]86|x86", "armv7l": "arm"}
 _SUFFIXES = {"i386": "i686", "arm": "armv7l", "powerpc64le": "ppc64le"}  # where multiarch names differ from tags
@@ -101,7 +103,8 @@ def readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL502",
     "every ELF file is for the machine of the platform tags",
-    why="The loader skips a library for another machine, and then reports it as missing.",
+    why="The loader skips a library for another machine, and then reports it as missing. A wheel tagged for any "
+    "platform whose libraries are not for the target may work without them, or not: that is undecided.",
     example="an x86_64 library in a wheel tagged manylinux_2_28_aarch64",
     fix="Build on, or cross-compile for, the machine of the tag.",
 )
@@ -109,7 +112,8 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """The ELF header's machine is one of the tags', but for data whose path names its own (``agent/arm64/lib.so``)."""
     tagged = _tagged_machines(wheel)
     if not tagged:
-        need(Unavailable("the tags contain no Linux machine"))
+        yield from _for_any_platform(wheel)
+        return
     foreign: dict[str, list[str]] = defaultdict(list)
     for elf in _elfs(wheel):
         machine = elf.facts.header.machine
@@ -120,6 +124,31 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         message = f"{_files(members)} for {name} in a wheel for {' and '.join(sorted(tagged))}"
         fix = Fix("Build these files for the machine of the tag, or exclude them.")
         yield Finding(message, _listed("files", members), fix, Location(members[0]))
+
+
+def _for_any_platform(wheel: WheelFacts) -> Iterator[Finding]:
+    """A wheel tagged for any platform may bring libraries for several machines, or do without: debugpy does both.
+
+    So one without a library for the target is undecided, and so is one whose libraries were not read.
+    """
+    target = wheel.target
+    if target is None or target.system != LINUX or all(tag.platform != "any" for tag in need(wheel.name).tags):
+        need(Unavailable("the tags contain no Linux machine"))
+        return
+    native = [member.name for member in need(wheel.archive).members if _NATIVE.search(member.name)]
+    if not native:
+        need(Unavailable("the wheel has no native libraries"))
+    tags = Evidence("tags", ", ".join(sorted(map(str, need(wheel.name).tags))))
+    if isinstance(wheel.elfs, Unavailable):
+        fix = Fix("Read the libraries.", (Options(("wheelproof", "verify"), ("--depth", "links")),))
+        message = f"not known whether the libraries of this wheel, tagged for any platform, are for {target.machine}"
+        yield Finding(message, (*_listed("files", native), tags), fix, Location(native[0]), undecided=True)
+        return
+    machines = {elf.facts.header.machine for elf in _elfs(wheel)}
+    if machines and target.machine not in machines:
+        message = f"the libraries are for {joined(sorted(machines))}, none is for {target.machine}"
+        fix = Fix(f"Import the package on {target.machine} to see whether it works without them.")
+        yield Finding(message, (*_listed("files", native), tags), fix, Location(native[0]), undecided=True)
 
 
 @rule(
