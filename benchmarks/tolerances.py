@@ -1,7 +1,8 @@
 """How near every case comes to its tolerance, over inputs from as many seeds as there is time for, in pieces.
 
 usage: python benchmarks/tolerances.py [--only KERNEL,...] [--level full] [--seconds 500] [--state FILE]
-                                       [--large | --timed] [--seeds N] [--close-seeds N] [--device cuda|cpu]
+                                       [--large | --timed] [--seeds N] [--close-seeds N] [--at-once N]
+                                       [--device cuda|cpu]
 
 The suite draws new inputs in every run, so a tolerance that one run in a hundred misses is a false alarm of one run in
 a hundred. Each case is run with ``--seeds`` seeds (500), those that come above 0.7 of their tolerance with
@@ -9,8 +10,9 @@ a hundred. Each case is run with ``--seeds`` seeds (500), those that come above 
 repeat the command until it says that nothing is left.
 
 Prints, for each kernel, how many runs there were and the cases that came nearest (1.00 is the tolerance; a row may be
-four times as far off as the whole, and counts as a quarter), every case that a run missed, and the probability that one
-run of the suite at this level has a false alarm: by the tails, with an upper bound at 95 %, and by mere counting.
+four times as far off as the whole, and counts as a quarter, an element sixteen times), every case that a run missed,
+and the probability that one run of the suite at this level has a false alarm: by the tails, with an upper bound at
+95 %, and by mere counting.
 
 Cases that are large, and fill a GPU's memory when all kernels run at once, are run by ``--large``; ``--timed`` runs the
 shapes that level full times and judges. Both run few kernels at once.
@@ -59,6 +61,7 @@ def main() -> None:
     parser.add_argument("--state", type=Path, help="a file that keeps what was found, for the next run")
     parser.add_argument("--seeds", type=int, default=500, help="for each case")
     parser.add_argument("--close-seeds", type=int, default=10_000, help=f"for a case above {CLOSE} of its tolerance")
+    parser.add_argument("--at-once", type=int, default=0, help="kernels that run at the same time; all unless given")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--large", action="store_true", help="the large cases, and no others")
     which.add_argument("--timed", action="store_true", help="the shapes that are timed, and nothing else")
@@ -80,6 +83,7 @@ def main() -> None:
         jobs.append(Job(entry.name, run, (entry.name, known, *shared)))
     at_once = len(jobs) if options.device == "cuda" else len(os.sched_getaffinity(0))
     at_once = min(at_once, LARGE_AT_ONCE) if kind != "small" else at_once
+    at_once = options.at_once or at_once
     saved, left = time.monotonic(), 0
     for child, message in messages(jobs, at_once=at_once, patience=options.seconds + PATIENCE):
         if isinstance(message, Ended):
@@ -202,13 +206,13 @@ def _judged_as_timed(kernel: Kernel, speed: Speed, device: str, seed: int) -> tu
 
 def share_of(measured: Mapping[str, Any]) -> float:
     """The error of one output as a share of its tolerance; 0 where it is compared bit for bit."""
-    from kernels_smoke.suite.correctness.compare import WORST_ROW  # imports torch
+    from kernels_smoke.suite.correctness.compare import WORST_ELEMENT, WORST_ROW  # imports torch
 
     if not measured.get("tolerance"):
         return 0.0
-    return max(float(measured["error"]), float(measured.get("worst_row", 0.0)) / WORST_ROW) / float(
-        measured["tolerance"]
-    )
+    of_a_row, of_an_element = (float(measured.get(name, 0.0)) for name in ("worst_row", "worst_element"))
+    worst = max(float(measured["error"]), of_a_row / WORST_ROW, of_an_element / WORST_ELEMENT)
+    return worst / float(measured["tolerance"])
 
 
 # The report

@@ -56,6 +56,17 @@ def test_one_bad_row_among_many() -> None:
     assert result["message"].startswith("row 3 has the relative error ")
 
 
+@pytest.mark.parametrize("factor", [0.0, 2.0])
+def test_one_bad_element_of_a_wide_row(factor: float) -> None:
+    reference = torch.linspace(1.0, 2.0, 16 * 16384, dtype=torch.float64).reshape(16, 16384)
+    output = reference.to(torch.bfloat16)
+    output[3, 5] *= factor
+    result = Near()(output, reference)
+    assert result["error"] < result["tolerance"]
+    assert result["worst_row"] < 4 * result["tolerance"]
+    assert result["message"].startswith("element 5 of row 3 is")
+
+
 def test_a_row_of_zeros_must_be_zero() -> None:
     reference = REFERENCE.clone()
     reference[3] = 0.0

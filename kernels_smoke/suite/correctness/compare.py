@@ -1,6 +1,7 @@
 """How an output is judged against its reference: by norm and by worst row, bit for bit, or in steps of a code.
 
 A global norm hides one bad row among thousands, so every row (of the last dimension) is judged too, at four times the
+tolerance; and the norm of a wide row hides one bad element, so every element is judged as well, at sixteen times the
 tolerance. NaN never passes where the reference has none, and the poison of an unwritten output is NaN.
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 
 WORST_ROW = 4.0  # a row may be this many times the tolerance off
+WORST_ELEMENT = 16.0  # and an element, relative to itself or to the root mean square of its row
 FEW = 256  # elements, of which all may happen to be rounded by nearly half a unit in the last place
 FP8 = torch.float8_e4m3fn
 FP8_MAX = 448.0
@@ -67,15 +69,25 @@ class Near:
         error = _ratio(float(difference.norm()), float(scale.norm()), self.floor)
         norms = scale.norm(dim=1)
         usual = self.faint * float(norms.square().mean().sqrt())
-        by_row = difference.norm(dim=1) / norms.clamp(min=max(self.floor, usual, torch.finfo(torch.float64).tiny))
+        norms = norms.clamp(min=max(self.floor, usual, torch.finfo(torch.float64).tiny))
+        by_row = difference.norm(dim=1) / norms
         worst = int(by_row.argmax())
+        typical = (norms / rows.shape[1] ** 0.5)[:, None]
+        by_element = difference.abs_().div_(scale.abs_().clamp_(min=typical))
+        furthest = int(by_element.argmax())
+        worst_element = float(by_element.reshape(-1)[furthest])
         message = ""
         if not error <= tolerance:
             message = f"relative error {error:.3g} instead of at most {tolerance:.3g}"
         elif not float(by_row[worst]) <= WORST_ROW * tolerance:
             allowed = WORST_ROW * tolerance
             message = f"row {worst} has the relative error {float(by_row[worst]):.3g} instead of at most {allowed:.3g}"
-        return {"error": error, "worst_row": float(by_row[worst]), "tolerance": tolerance, "message": message}
+        elif not worst_element <= WORST_ELEMENT * tolerance:
+            row, column = divmod(furthest, rows.shape[1])
+            allowed = WORST_ELEMENT * tolerance
+            message = f"element {column} of row {row} is {worst_element:.3g} of its size off instead of {allowed:.3g}"
+        measured = {"error": error, "worst_row": float(by_row[worst]), "worst_element": worst_element}
+        return {**measured, "tolerance": tolerance, "message": message}
 
 
 @dataclass(frozen=True)
