@@ -15,7 +15,7 @@ from kernels_smoke.attention.cases_inputs import ARGUMENTS, METADATA, draw_input
 from kernels_smoke.attention.cases_speed import SPEEDS
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import FP16, FP32, POISON
-from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Tensors, big, case, here
+from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Tensors, big, case, far, here
 
 SEGMENTS = "kernels_smoke.attention.segments"
 TILED_SOFTMAX = "kernels_smoke.attention.tiled_softmax"
@@ -138,8 +138,8 @@ CASES = (
     case("scores up to 1e4", "deep", batch=MIXED, queries=40.0, keys=24.0),
     case("300 sequences", "deep", batch=MANY, heads=(8, 2)),
     case("a prompt of 5137 behind a context", "deep", batch=((5137, 9000),), heads=(8, 2), longest=True),
-    case("result offsets above 2^31", "deep", batch=((2, 20), (1, 3)), heads=(2, 1), head_dim=64, out_stride=2**29 + 8),
-    case("element offsets above 2^31", "deep", batch=((3, 70), (1, 33)), heads=(4, 2), head_dim=64, row_stride=2**24),
+    far("result offsets above 2^31", batch=((2, 20), (1, 3)), heads=(2, 1), head_dim=64, out_stride=2**29 + 8),
+    far("element offsets above 2^31", batch=((3, 70), (1, 33)), heads=(4, 2), head_dim=64, row_stride=2**24),
     *(
         case(
             f"{stage}, graph, pages of {size}",

@@ -10,7 +10,7 @@ import torch
 
 from kernels_smoke.block_attention.blocks import list_blocks
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Mutant, big, case
+from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Mutant, big, case, far
 
 BLOCKS_MODULE = "kernels_smoke.block_attention.blocks"
 
@@ -152,7 +152,7 @@ COMMON_CASES = (
     case("blocks of 64 and no other", lengths=(64,) * 40, heads=2, head_dim=128),
     case("sequences of one token", lengths=(1,) * 40, heads=2, head_dim=128),
     big("40,000 sequences of one token", lengths=(1,) * 40_000, heads=2, head_dim=128),
-    big("300,000 tokens, jagged", lengths=MANY * 34, heads=4, head_dim=128),
+    big("70,000 tokens of 17 heads, jagged", lengths=MANY * 8, heads=17, head_dim=128),
     case("heads apart, unaligned", lengths=JAGGED, heads=2, head_dim=64, head_stride=67, out_stride=65),
     case("scores of 6.7e7, many equal", lengths=MANY, heads=2, head_dim=128, extreme=True),
     case("values of 1e4", lengths=MANY, heads=2, head_dim=128, values=1e4),
@@ -163,6 +163,6 @@ COMMON_CASES = (
     here("fp16, head of 128, a scale of 1", lengths=(65,), heads=1, head_dim=128, scale=1.0),
     here("fp16, their own strides", lengths=(70,), heads=2, head_dim=64, strides=STRIDES),
     here("fp16, no token", lengths=(0,), heads=2, head_dim=64),
-    case("offsets above 2^31 in", "deep", lengths=(3,), heads=1, head_dim=64, head_stride=FAR),
-    case("offsets above 2^31 out", "deep", lengths=(3,), heads=1, head_dim=64, out_stride=FAR),
+    far("offsets above 2^31 in", lengths=(3,), heads=1, head_dim=64, head_stride=FAR),
+    far("offsets above 2^31 out", lengths=(3,), heads=1, head_dim=64, out_stride=FAR),
 )

@@ -13,7 +13,7 @@ from kernels_smoke.delta_net import reference
 from kernels_smoke.delta_net.cases_shared import ARGUMENTS, COMMON_MUTANTS, FAINT, FAR, STRIDES, TINY, draw_heads, small
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, far
 
 CHUNK = 64  # tokens, in the counting of operations
 MANY = 2000  # tokens, from which the reference goes by chunks
@@ -143,7 +143,7 @@ KERNEL = Kernel(
         case("all forgotten", lengths=(300,), forgetting=100.0),
         case("gates in bfloat16", lengths=(100, 100), gate_dtype=BF16, gate_stride=9),
         case("begun again here and there, its own scale", lengths=(300, 40), extremes=True, query_scale=0.7),
-        case("offsets above 2^31", "deep", lengths=(3,), heads=(1, 1), batch=False, initial=False, row_stride=FAR),
+        far("offsets above 2^31", lengths=(3,), heads=(1, 1), batch=False, initial=False, row_stride=FAR),
         # 16,500 short sequences have a workspace of more than 2^31 elements.
         case("a workspace above 2^31", "deep", lengths=(1,) * 16500, heads=(16, 32), depth=16, width=16, initial=False),
         *(

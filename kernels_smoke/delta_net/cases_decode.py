@@ -13,7 +13,7 @@ from kernels_smoke.delta_net import reference
 from kernels_smoke.delta_net.cases_shared import ARGUMENTS, COMMON_MUTANTS, FAINT, FAR, STRIDES, TINY, draw_heads, small
 from kernels_smoke.suite.correctness.compare import Exact, Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, big, case
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, big, case, far
 
 
 def draw_inputs(
@@ -144,7 +144,7 @@ KERNEL = Kernel(
         case("all forgotten", requests=7, rows=14, forgetting=100.0),
         case("gates in bfloat16", requests=7, rows=14, gate_dtype=BF16, gate_stride=9),
         case("begun again here and there, its own scale", requests=20, rows=40, extremes=True, query_scale=0.7),
-        case("states above 2^31", "deep", requests=1, rows=3, steps=2, states_stride=FAR),
+        far("states above 2^31", requests=1, rows=3, steps=2, states_stride=FAR),
         *(
             case(
                 f"sweep: {requests} requests of {steps}",

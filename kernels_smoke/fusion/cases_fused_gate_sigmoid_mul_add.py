@@ -10,7 +10,7 @@ from kernels_smoke.fusion import reference
 from kernels_smoke.fusion.cases_shared import FAR, WIDTHS, large
 from kernels_smoke.suite.correctness.compare import Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, big, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, big, case, far, here
 
 
 def draw_inputs(
@@ -65,7 +65,7 @@ CASES = (
     here("fp16, weight in fp32", rows=5, width=1025, dtype=FP16, weight_dtype=FP32),
     here("fp16, gates close to 0 and 1", rows=7, width=300, dtype=FP16, logit=20.0),
     here("fp16, no row", rows=0, width=300, dtype=FP16),
-    case("offsets above 2^31", "deep", rows=3, width=1000, padding=(FAR, FAR, FAR)),
+    far("offsets above 2^31", rows=3, width=1000, padding=(FAR, FAR, FAR)),
     *(
         case(f"sweep: {rows} x {width}, {str(dtype)[6:]}", "deep", rows=rows, width=width, dtype=dtype)
         for dtype in (BF16, FP16, FP32)

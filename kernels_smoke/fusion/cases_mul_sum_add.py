@@ -11,7 +11,7 @@ from kernels_smoke.fusion import reference
 from kernels_smoke.fusion.cases_shared import FAR, WIDTHS, large
 from kernels_smoke.suite.correctness.compare import Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, far, here
 
 
 def draw_inputs(
@@ -68,6 +68,7 @@ KERNEL = Kernel(
         here("fp32, 127 wide, strided rows", "quick", rows=11, width=127, row_stride=144),
         *(case(f"{width} wide", rows=7, width=width) for width in WIDTHS),
         big("70,001 rows", rows=70_001, width=1025),
+        big("1,000,003 wide", rows=5, width=1_000_003),
         case("no row", rows=0, width=128),
         case("bf16, one row", rows=1, width=4096, dtype=BF16),
         case("several steps", rows=33, width=50_001),
@@ -79,7 +80,7 @@ KERNEL = Kernel(
         here("fp16, 300 wide", rows=5, width=300, dtype=FP16),
         here("fp16, 300 rows", rows=300, width=300, dtype=FP16, scale=100.0),
         here("fp16, no row", rows=0, width=300, dtype=FP16),
-        case("offsets above 2^31", "deep", rows=3, width=1000, dtype=BF16, row_stride=FAR),
+        far("offsets above 2^31", rows=3, width=1000, dtype=BF16, row_stride=FAR),
         *(
             case(f"sweep: {rows} x {width}, {str(dtype)[6:]}", "deep", rows=rows, width=width, dtype=dtype)
             for dtype in (BF16, FP16, FP32)

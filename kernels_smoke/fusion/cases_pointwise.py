@@ -11,7 +11,7 @@ from kernels_smoke.fusion import reference
 from kernels_smoke.fusion.cases_shared import FAR, MANY, POINTWISE_MUTANTS, WIDTHS, InChunks
 from kernels_smoke.suite.correctness.compare import Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, far, here
 
 
 def work(inputs: Inputs, outputs: Tensors) -> Work:
@@ -62,6 +62,7 @@ MUL_ADD_SIGMOID = Kernel(
         *(case(f"{width} wide", rows=7, width=width) for width in WIDTHS),
         case("strided rows", rows=7, width=1000, row_stride=1024, out_stride=1008),
         big("70,001 strided rows", rows=70_001, width=1000, row_stride=1024, out_stride=1008),
+        big("1,000,003 wide", rows=3, width=1_000_003),
         case("no row", rows=0, width=128),
         case("values of 1e4", rows=7, width=4096, scale=1e4),
         case("values of 1e18", rows=7, width=4096, scale=1e18),
@@ -82,8 +83,8 @@ MUL_ADD_SIGMOID = Kernel(
         here("fp16, 1025 wide", rows=3, width=1025, dtype=FP16),
         here("fp16, values of 1e4", rows=3, width=300, dtype=FP16, scale=1e4, positive=True),
         here("fp16, no row", rows=0, width=128, dtype=FP16),
-        case("row offsets above 2^31 in", "deep", rows=3, width=5137, row_stride=FAR),
-        case("row offsets above 2^31 out", "deep", rows=3, width=5137, out_stride=FAR),
+        far("row offsets above 2^31 in", rows=3, width=5137, row_stride=FAR),
+        far("row offsets above 2^31 out", rows=3, width=5137, out_stride=FAR),
         case("more than 2^31 elements", "deep", rows=1, width=MANY),
     ),
     mutants=(
@@ -149,6 +150,7 @@ SIN_AND_COS = Kernel(
         *(case(f"{width} wide", rows=7, width=width, largest=1e4) for width in WIDTHS),
         case("strided rows", rows=7, width=1000, row_stride=1024, out_stride=1008),
         big("70,001 strided rows", rows=70_001, width=1000, row_stride=1024, out_stride=1008),
+        big("1,000,003 wide", rows=3, width=1_000_003),
         case("no row", rows=0, width=128),
         case("bf16", rows=64, width=4096, dtype=BF16, scale=10.0),
         case("bf16 of any size", rows=64, width=4096, dtype=BF16, largest=3e38),
@@ -162,8 +164,8 @@ SIN_AND_COS = Kernel(
         here("fp16, up to 100", rows=3, width=300, dtype=FP16, largest=100.0),
         here("fp16, up to 65504", rows=3, width=300, dtype=FP16, largest=65504.0),
         here("fp16, no row", rows=0, width=128, dtype=FP16),
-        case("row offsets above 2^31 in", "deep", rows=3, width=5137, row_stride=FAR, dtype=BF16),
-        case("row offsets above 2^31 out", "deep", rows=3, width=5137, out_stride=FAR, dtype=BF16),
+        far("row offsets above 2^31 in", rows=3, width=5137, row_stride=FAR, dtype=BF16),
+        far("row offsets above 2^31 out", rows=3, width=5137, out_stride=FAR, dtype=BF16),
         case("more than 2^31 elements", "deep", rows=1, width=MANY, dtype=BF16),
     ),
     mutants=(

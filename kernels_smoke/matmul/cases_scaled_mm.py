@@ -11,7 +11,7 @@ import torch
 from kernels_smoke.matmul import reference
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, here
+from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, far, here
 
 FP8 = torch.float8_e4m3fn
 TILES = "kernels_smoke.matmul.tiles"
@@ -126,8 +126,8 @@ COMMON_CASES = (
     big("300 x 528, K 8,208", m=300, n=528, k=8208),
     case("near-max values", m=130, n=256, k=1024, values=300.0),
     case("scales of 1e4", m=130, n=256, k=1024, scales=1e4),
-    case("a row beyond 2^31 elements", "deep", m=3, n=130, k=512, a_stride=2**30 + 512),
-    case("a row beyond 2^31 elements: pointers", "deep", m=3, n=130, k=512, a_stride=2**30 + 511),
+    far("a row beyond 2^31 elements", m=3, n=130, k=512, a_stride=2**30 + 512),
+    far("a row beyond 2^31 elements: pointers", m=3, n=130, k=512, a_stride=2**30 + 511),
     *(
         case(f"{m} x {n}, K {k}", "deep", m=m, n=n, k=k)
         for m in (3, 33, 129, 1025, 4097)

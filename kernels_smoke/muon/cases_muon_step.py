@@ -26,15 +26,17 @@ def draw_inputs(
     decay: float = 0.9,
     nesterov: bool = True,
     weight_decay: float = 0.1,
+    strides: tuple[int, int, int] = (0, 0, 0),
 ) -> Inputs:
     """Draw weight and momentum [..., m, n], and a gradient for each of ``steps`` steps.
 
+    Their rows are ``strides`` elements apart: the weight's, the momentum's and the gradients'.
     Weights are as large as the steps are, so that the error of a step is not lost in them.
     """
     size = 0.5 * learning_rate / max(shape[-2:]) ** 0.5
-    weight = draw.normal(*shape, dtype=dtype, scale=size, name="weight")
-    momentum = draw.normal(*shape, dtype=dtype, scale=0.5, name="momentum")
-    gradients = draw.normal(steps, *shape, dtype=dtype, name="gradients")
+    weight = draw.normal(*shape, dtype=dtype, scale=size, row_stride=strides[0], name="weight")
+    momentum = draw.normal(*shape, dtype=dtype, scale=0.5, row_stride=strides[1], name="momentum")
+    gradients = draw.normal(steps, *shape, dtype=dtype, row_stride=strides[2], name="gradients")
     options = dict(zip(OPTIONS, (learning_rate, decay, nesterov, weight_decay), strict=True))
     return {"weight": weight, "momentum": momentum, "gradients": gradients, "iterate": iterate, **options}
 
@@ -70,6 +72,7 @@ KERNEL = Kernel(
         case("256 x 16,384, bfloat16", 256, 16_384, dtype=BF16, steps=1, checked=False),
         case("640 x 256, float32 by float16", 640, 256, iterate=FP16),
         case("4 of 300 x 128, bfloat16", 4, 300, 128, dtype=BF16),
+        case("300 x 128, each at its own stride", 300, 128, dtype=BF16, strides=(136, 144, 152)),
         small("33 x 20, float32 by float16", 33, 20, level="quick", dtype=FP32, iterate=FP16, steps=2),
         small("20 x 33, no Nesterov", 20, 33, dtype=FP32, iterate=FP16, nesterov=False, steps=1),
         small("2 of 5 x 18", 2, 5, 18, dtype=FP32, iterate=FP16, steps=1),

@@ -10,7 +10,7 @@ import torch
 from kernels_smoke.norm.reference import add_rms_norm
 from kernels_smoke.suite.correctness.compare import Exact, Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, far, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
 LAYOUT = ("out_stride", "sum_stride", "in_place", "own")  # of the inputs: what says how to call, and no argument
@@ -125,8 +125,8 @@ CASES = (
     here("fp32, squares near epsilon", rows=5, width=300, dtype=FP32, scale=3e-3),
     here("fp32, its own results", rows=5, width=300, dtype=FP32, row_stride=304, own=True),
     here("fp16, no row", rows=0, width=300, dtype=FP16),
-    case("offsets above 2^31 in", "deep", rows=3, width=1000, row_stride=FAR),
-    case("offsets above 2^31 out", "deep", rows=3, width=1000, out_stride=FAR),
+    far("offsets above 2^31 in", rows=3, width=1000, row_stride=FAR),
+    far("offsets above 2^31 out", rows=3, width=1000, out_stride=FAR),
     *(
         case(f"sweep: {rows} x {width}, {str(dtype)[6:]}", "deep", rows=rows, width=width, dtype=dtype)
         for dtype in (BF16, FP16, FP32)

@@ -11,7 +11,7 @@ import torch
 from kernels_smoke.quantization import reference
 from kernels_smoke.quantization.layout import TMA_ALIGNMENT, code_dtype
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Mutant, Output, Tensors, Work, case, here
+from kernels_smoke.suite.model import Inputs, Mutant, Output, Tensors, Work, case, far, here
 
 SCALING = "kernels_smoke.quantization.scaling"
 LAYOUT = "kernels_smoke.quantization.layout"
@@ -154,7 +154,7 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
 COMMON = (
     case("one row", rows=1, width=4096),
     case("values of 1e4", rows=7, width=4096, scale=1e4),
-    case("rows beyond 2^31 elements", "deep", rows=3, width=4096, row_stride=2**30 + 8),
+    far("rows beyond 2^31 elements", rows=3, width=4096, row_stride=2**30 + 8),
 )
 LAID_OUT = {"rows": 7, "width": 300, "dtype": FP32, "out_stride": 320, "scale_stride": 3}
 ROW_CASES = (

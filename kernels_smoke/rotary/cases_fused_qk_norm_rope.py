@@ -14,13 +14,14 @@ from kernels_smoke.rotary.cases_shared import (
     QWEN,
     SHARED_MUTANTS,
     TIMED,
+    WIDE,
     draw_rotary,
     sizes,
 )
 from kernels_smoke.rotary.reference import norm_and_rotate
 from kernels_smoke.suite.correctness.compare import Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, far, here
 
 
 def draw_inputs(
@@ -90,7 +91,8 @@ CASES = (
     *COMMON_CASES,
     case("interleaved", tokens=33, **sizes(8, 2, 128, 64), interleaved=True),
     case("zero-centred", tokens=33, **QWEN, zero_centred=True),
-    case("head of 64", tokens=33, **sizes(5, 1, 64, 64)),
+    case("40 and 20 heads of 64", tokens=33, **WIDE),
+    case("head of 64, all rotated", tokens=33, **sizes(5, 1, 64, 64)),
     case("head of 96, all rotated", tokens=33, **sizes(3, 3, 96, 96)),
     case("head of 80, 20 rotated, interleaved", tokens=33, **sizes(3, 3, 80, 20), interleaved=True),
     case("strided rows", tokens=7, **QWEN, row_stride=24 * 256 + 8, cache_stride=72),
@@ -98,7 +100,7 @@ CASES = (
     here("fp32, odd widths", tokens=13, **sizes(3, 1, 33, 6), dtype=FP32, row_stride=170, cache_stride=7),
     here("fp16, interleaved", tokens=13, **sizes(3, 1, 96, 40), dtype=FP16, interleaved=True),
     here("fp16, interleaved, all rotated", tokens=3, **sizes(1, 1, 64, 64), dtype=FP16, interleaved=True),
-    case("offsets above 2^31", "deep", tokens=3, **QWEN, row_stride=FAR),
+    far("offsets above 2^31", tokens=3, **QWEN, row_stride=FAR),
     *(
         case(
             f"sweep: {head_dim} wide, {rotary_dim} rotated, {str(dtype)[6:]}",

@@ -15,13 +15,14 @@ from kernels_smoke.rotary.cases_shared import (
     QWEN,
     SHARED_MUTANTS,
     TIMED,
+    WIDE,
     draw_rotary,
     sizes,
 )
 from kernels_smoke.rotary.reference import norm_and_rotate
 from kernels_smoke.suite.correctness.compare import Exact, Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, far, here
 
 LAYOUT = ("out_stride", "gate_stride", "own")  # of the inputs: what says how to call, and no argument
 
@@ -129,7 +130,7 @@ CASES = (
     here("fp16, 96 wide, 32 rotated", "quick", tokens=13, **sizes(3, 2, 96, 32), dtype=FP16, padding=16),
     *COMMON_CASES,
     case("plain weights", tokens=33, **QWEN, zero_centred=False),
-    case("head of 64", tokens=33, **sizes(5, 1, 64, 32)),
+    case("40 and 20 heads of 64", tokens=33, **WIDE),
     case("strided rows", tokens=7, **QWEN, padding=8, cache_stride=72),
     case("strided results", tokens=7, **QWEN, out_stride=4104),
     here("fp32, 64 wide, all rotated", tokens=13, **sizes(2, 1, 64, 64), dtype=FP32),
@@ -138,8 +139,8 @@ CASES = (
     here("fp16, gates strided otherwise", tokens=3, **sizes(2, 2, 64, 32), dtype=FP16, out_stride=144, gate_stride=160),
     here("fp16, its own results", tokens=5, **sizes(3, 2, 64, 32), dtype=FP16, padding=16, own=True),
     here("fp16, plain weights", tokens=3, **sizes(2, 1, 128, 64), dtype=FP16, zero_centred=False),
-    case("offsets above 2^31 in", "deep", tokens=3, **QWEN, row_stride=FAR),
-    case("offsets above 2^31 out", "deep", tokens=3, **QWEN, out_stride=FAR),
+    far("offsets above 2^31 in", tokens=3, **QWEN, row_stride=FAR),
+    far("offsets above 2^31 out", tokens=3, **QWEN, out_stride=FAR),
     *(
         case(
             f"sweep: {head_dim} wide, {rotary_dim} rotated, {str(dtype)[6:]}",

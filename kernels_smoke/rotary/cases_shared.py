@@ -48,6 +48,7 @@ def sizes(query_heads: int, key_heads: int, head_dim: int, rotary_dim: int) -> d
 
 
 QWEN = sizes(16, 4, 256, 64)  # heads of Qwen 3.5's full attention
+WIDE = sizes(40, 20, 64, 32)  # more heads than are timed
 
 
 def shared(name: str, old: str, new: str) -> Mutant:
@@ -101,7 +102,7 @@ COMMON_CASES = (
     case("head of 300", tokens=7, **sizes(2, 1, 300, 150)),
     case("head of 1024", tokens=7, **sizes(2, 1, 1024, 64)),
     case("no token", tokens=0, **QWEN),
-    big("33,001 tokens, positions up to 140,000", tokens=33_001, **QWEN, positions=140_001),
+    big("33,001 tokens of 40 and 20 heads, positions up to 140,000", tokens=33_001, **WIDE, positions=140_001),
     case("one token", tokens=1, **QWEN),
     case("values of 1e4", tokens=7, **QWEN, scale=1e4),
     case("values of 1e17, whose squares float32 just holds", tokens=7, **QWEN, largest=1e17),

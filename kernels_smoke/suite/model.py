@@ -62,7 +62,8 @@ class Case:
     ``shape`` are the keyword arguments of ``Kernel.inputs``. ``where`` says on which devices it runs: a case for the
     interpreter is small, and in float16 or float32, because the interpreter is wrong without a word in bfloat16.
     compute-sanitizer omits what is not ``checked``: thousands of launches take it minutes. What runs ``always``
-    is not left to the interpreter at level full.
+    is not left to the interpreter at level full. What is ``far`` has elements more than 2^31 apart, so it takes
+    gigabytes, most of which are never read: it waits for memory that other cases use, and a small GPU skips it.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Case:
     where: tuple[Where, ...] = ("cuda",)
     checked: bool = True
     always: bool = False
+    far: bool = False
 
 
 def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
@@ -85,6 +87,11 @@ def big(name: str, **shape: Any) -> Case:
     for), so that nothing is compiled beforehand for this one.
     """
     return Case(name, shape, checked=False)
+
+
+def far(name: str, **shape: Any) -> Case:
+    """A case for a GPU whose offsets do not fit 32 bits."""
+    return Case(name, shape, far=True)
 
 
 def here(name: str, level: Any = "full", **shape: Any) -> Case:

@@ -240,6 +240,16 @@ def _memory_checks(options: Options, entries: Sequence[Entry], run: GpuRun) -> l
     shared = {"seed": options.seed, "slowness": options.slowness}
     task, document = "sanitizer.checks:checks", run.document
     return [
-        on_gpu(run, resumed(document, "case", task, shared | {"kernels": [entry.name]}, SANITIZER_PATIENCE))
+        on_gpu(
+            run,
+            resumed(
+                document,
+                "case",
+                task,
+                shared | {"kernels": [entry.name]},
+                SANITIZER_PATIENCE,
+                computing=processors(),  # its analysis has a thread for each
+            ),
+        )
         for entry in entries
     ]

@@ -19,7 +19,8 @@ from kernels_smoke.suite.probes.answer import first_line
 from kernels_smoke.suite.scratch_folder import scratch_folder
 
 NO_MEMORY = "the GPU's memory does not suffice"
-TRIES, PAUSE = 20, 3.0  # seconds: how often, and how long, a mutant waits for the memory that others have
+TRIES, PAUSE = 20, 3.0  # seconds: how often, and how long, one waits for the memory that others have
+FAR_MEMORY = 40 * 10**9  # bytes of a GPU that runs cases with offsets beyond 32 bits, the largest of which takes 13
 
 
 def cases(
@@ -39,7 +40,8 @@ def cases(
             emit(record)
     with autotuned(lambda: emit({"kind": "alive"}), on_gpu=device == "cuda"):
         for kernel, case in planned(emit, items, skip):
-            record = {"kind": "case", "kernel": kernel.name, "case": case.name, **run(kernel, case, device, seed)}
+            result = _run_far(emit, kernel, case, seed) if case.far else run(kernel, case, device, seed)
+            record = {"kind": "case", "kernel": kernel.name, "case": case.name, **result}
             emit(record)
             if record["outcome"] == "crash":
                 return
@@ -137,20 +139,39 @@ def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: 
     shown = {"outcome": "missed", "message": "every case passed"}
     for case in sorted(cases, key=lambda case: LEVELS.index(case.level)):  # what takes long comes last
         emit({"kind": "alive"})  # patience is for a case, not for all of them
-        result = run(kernel, case, device, seed, module)
-        for _ in range(TRIES if NO_MEMORY in result["message"] else 0):
-            emit({"kind": "alive"})
-            time.sleep(PAUSE)
-            torch.cuda.empty_cache()
-            result = run(kernel, case, device, seed, module)
-            if NO_MEMORY not in result["message"]:
-                break
+        result = _with_patience(emit, kernel, case, device, seed, module)
         if result["outcome"] in {"wrong", "crash"}:
             found = {"outcome": "caught", "caught_by": case.name, "message": result["message"]}
             return found, result["outcome"] == "crash"
         if result["outcome"] in {"refused", "error"} and shown["outcome"] == "missed":
             shown = {"outcome": "error", "message": f"{case.name} could not be run: {result['message']}"}
     return shown, False
+
+
+def _run_far(emit: Emit, kernel: Kernel, case: Case, seed: int) -> dict[str, Any]:
+    """The result of a case that takes gigabytes, which other children may hold for a while; see ``Case.far``."""
+    total = torch.cuda.get_device_properties().total_memory
+    if total < FAR_MEMORY:
+        needed = f"it needs a GPU with {FAR_MEMORY / 1e9:.0f} GB of memory, and this one has {total / 1e9:.0f}"
+        return {"outcome": "skip", "message": needed, "outputs": {}, "seconds": 0.0}
+    result = _with_patience(emit, kernel, case, "cuda", seed)
+    torch.cuda.empty_cache()  # for the other children
+    return result
+
+
+def _with_patience(
+    emit: Emit, kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType | None = None
+) -> dict[str, Any]:
+    """The result of a case that waits for memory while other children have it."""
+    result = run(kernel, case, device, seed, module)
+    for _ in range(TRIES):
+        if NO_MEMORY not in result["message"]:
+            break
+        emit({"kind": "alive"})
+        time.sleep(PAUSE)
+        torch.cuda.empty_cache()
+        result = run(kernel, case, device, seed, module)
+    return result
 
 
 def run(kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType | None = None) -> dict[str, Any]:

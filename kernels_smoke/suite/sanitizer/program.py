@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import time
 
 import torch
 
@@ -28,7 +29,8 @@ def main(name: str, seed: str, own: str = "") -> int:
     module = importlib.import_module(kernel.module)
     launched = 0
     for case in kernel.cases:
-        if "cuda" in case.where and case.level != "deep" and case.checked:
+        if "cuda" in case.where and case.level != "deep" and case.checked and not case.far:
+            begun = time.monotonic()
             draw = Draw(seed_of(int(seed), name, case.name), "cuda", guard=0)
             inputs = dict(kernel.inputs(draw, **case.shape))
             try:
@@ -39,6 +41,7 @@ def main(name: str, seed: str, own: str = "") -> int:
                 raise
             torch.cuda.synchronize()
             launched += 1
+            print(f"{time.monotonic() - begun:.1f} s: {case.name}", flush=True)  # noqa: T201  # the last words of a slow one
     print(LAUNCHED if launched else NOT_ONE)  # noqa: T201  # read by the parent
     return 0
 

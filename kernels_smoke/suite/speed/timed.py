@@ -18,8 +18,8 @@ from kernels_smoke.suite.model import Kernel, Tensors
 from kernels_smoke.suite.speed.timing import InputSet
 
 PART = 2**25  # elements of a result that are judged at once: float64 copies of them take a few gigabytes
-LAUNCHES = (4, 64)  # at least and at most, whose results must have the same bits
-SECONDS = 0.02  # that all but the least number of launches take together, with their comparisons
+LAUNCHES = (4, 256)  # at least and at most, whose results must have the same bits
+SECONDS = 0.08  # that all but the least number of launches take together, with their comparisons
 
 
 @dataclass
