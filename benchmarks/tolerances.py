@@ -10,7 +10,7 @@ a hundred. Each case is run with ``--seeds`` seeds (500), those that come above 
 repeat the command until it says that nothing is left.
 
 Prints, for each kernel, how many runs there were and the cases that came nearest (1.00 is the tolerance; a row may be
-four times as far off as the whole, and counts as a quarter, an element sixteen times), every case that a run missed,
+four times as far off as the whole, and counts as a quarter, an element forty times), every case that a run missed,
 and the probability that one run of the suite at this level has a false alarm: by the tails, with an upper bound at
 95 %, and by mere counting.
 

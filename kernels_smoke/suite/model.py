@@ -37,15 +37,11 @@ def includes(level: str, of: str) -> bool:
 def runs(case: Case, device: Where, level: str) -> bool:
     """True when a run on ``device`` at ``level`` runs ``case``.
 
-    The interpreter runs all but the deep ones: they are small. A GPU has half of its time spent on compiling, and at
-    level full it leaves the cases that the interpreter runs, too, to that and to deep.
+    The interpreter runs all but the deep ones: they are small.
     """
-    if device not in case.where:
-        return False
-    if device == "interpret":
-        return case.level != "deep" or level == "deep"
-    spared = "interpret" in case.where and case.level != "quick" and level != "deep" and not case.always
-    return includes(level, case.level) and not spared
+    return device in case.where and includes(
+        "full" if device == "interpret" and level == "quick" else level, case.level
+    )
 
 
 class Check(Protocol):
@@ -61,9 +57,9 @@ class Case:
 
     ``shape`` are the keyword arguments of ``Kernel.inputs``. ``where`` says on which devices it runs: a case for the
     interpreter is small, and in float16 or float32, because the interpreter is wrong without a word in bfloat16.
-    compute-sanitizer omits what is not ``checked``: thousands of launches take it minutes. What runs ``always``
-    is not left to the interpreter at level full. What is ``far`` has elements more than 2^31 apart, so it takes
-    gigabytes, most of which are never read: it waits for memory that other cases use, and a small GPU skips it.
+    compute-sanitizer omits what is not ``checked``: thousands of launches take it minutes. What is ``far`` has
+    elements more than 2^31 apart, so it takes gigabytes, most of which are never read: it waits for memory that other
+    cases use, and a small GPU skips it.
     """
 
     name: str
@@ -71,7 +67,6 @@ class Case:
     level: Level = "full"
     where: tuple[Where, ...] = ("cuda",)
     checked: bool = True
-    always: bool = False
     far: bool = False
 
 

@@ -94,7 +94,7 @@ def _cases(function: Function) -> Iterable[Case]:
     quick = any(case.level == "quick" for case in function.cases)
     for number, case in enumerate(function.cases):
         where = case.where if function.triton else tuple(each for each in case.where if each != "interpret")
-        yield replace(case, always=True, where=where, level=case.level if quick or number else "quick")
+        yield replace(case, where=where, level=case.level if quick or number else "quick")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ SUITE = Path(inspect.getfile(model)).parent
 PROMISED = {
     "Function": "call, inputs, reference, cases, name='', tolerance=None, modifies=(), scratch=(), gradients=(), "
     "precise=True, timed={}, bar=0.0, flops=None, peer=None, triton=True, mutants=(), repeatable=False",
-    "Case": "name, shape, level='full', where=('cuda',), checked=True, always=False, far=False",
+    "Case": "name, shape, level='full', where=('cuda',), checked=True, far=False",
     "Mutant": "name, old, new, module='', where=('cuda', 'interpret'), why=''",
     "case": "name, level='full', where=('cuda',), **shape",
     "here": "name, level='full', **shape",
