@@ -145,6 +145,7 @@ KERNEL = Kernel(
         case("gates in bfloat16", requests=7, rows=14, gate_dtype=BF16, gate_stride=9),
         case("begun again here and there, its own scale", requests=20, rows=40, extremes=True, query_scale=0.7),
         far("states above 2^31", requests=1, rows=3, steps=2, states_stride=FAR),
+        far("states above 2^31, each read and written", requests=3, rows=3, in_place=True, states_stride=FAR),
         *(
             case(
                 f"sweep: {requests} requests of {steps}",

@@ -168,6 +168,7 @@ PER_GROUP = Kernel(
         case("ties, UE8M0", rows=7, width=4096, special="ties", ue8m0=True),
         here("fp32, 384 wide", rows=11, width=384, dtype=FP32),
         here("fp32, 512 wide, UE8M0", rows=11, width=512, dtype=FP32, ue8m0=True),
+        here("fp16, one group, UE8M0", rows=19, width=128, dtype=FP16, ue8m0=True),
         here("fp16, 384 wide", rows=5, width=384, dtype=FP16, row_stride=640),
         here("fp16, 512 wide, UE8M0", rows=5, width=512, dtype=FP16, row_stride=640, ue8m0=True),
         here("more groups than a tile", rows=3, width=41 * 128, dtype=FP32),
