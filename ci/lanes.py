@@ -200,7 +200,7 @@ def kernel_lanes() -> list[Lane]:
     """
     color = ["--color=yes"] if colored() else []
     # The tests of the suite run with all others: they need neither torch nor triton, and the conftest.py of all.
-    tests = ["tests/kernels", "--ignore=tests/kernels/suite", *color]
+    tests = ["tests/kernels", "--ignore=tests/kernels/suite", "-n", "auto", *color]
     return [("kernels", lambda: kernel_tests(*tests)), mutant_lane()]
 
 
