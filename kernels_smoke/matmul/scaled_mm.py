@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import check_rows, check_span, interpreted, multiprocessors, on_device_of, require
+from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, check_operands, described, descriptor
 
 
@@ -96,6 +97,7 @@ def _scaled_mm_kernel(
             _store_tile(out, result, row, column + half * width, m, n, out_stride, DESCRIBE_OUT)
 
 
+@plannable
 def scaled_mm(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -140,7 +142,9 @@ def scaled_mm(
         tiles = triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n)
         # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.
         programs = min(tiles, choice.programs * multiprocessors(a, otherwise=3)) or tiles
-        _scaled_mm_kernel[(programs,)](
+        launch(
+            _scaled_mm_kernel,
+            (programs,),
             a=descriptor(a, choice.block_m, block_k) if describe else a,
             b=descriptor(rows, choice.block_n, block_k) if describe else rows,
             scale_a=row_scales,

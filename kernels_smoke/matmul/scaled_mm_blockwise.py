@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import check_span, interpreted, multiprocessors, on_device_of, require
+from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, check_operands, described, descriptor
 
 BLOCK = 128  # elements of K, and of N, that share a scale
@@ -81,6 +82,7 @@ def _scaled_mm_blockwise_kernel(
         _store_tile(out, acc, row, column, m, n, out_stride, DESCRIBE_OUT)
 
 
+@plannable
 def scaled_mm_blockwise(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -127,7 +129,9 @@ def scaled_mm_blockwise(
         tiles = triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n)
         # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.
         programs = min(tiles, choice.programs * multiprocessors(a, otherwise=3)) or tiles
-        _scaled_mm_blockwise_kernel[(programs,)](
+        launch(
+            _scaled_mm_blockwise_kernel,
+            (programs,),
             a=descriptor(a, choice.block_m, BLOCK) if describe else a,
             b=descriptor(rows, choice.block_n, BLOCK) if describe else rows,
             scale_a=scale_a,

@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import architecture, check_rows, check_written, interpreted, require
+from kernels_smoke.launch_plan import allocated
 
 try:
     from triton.tools.tensor_descriptor import TensorDescriptor
@@ -91,7 +92,7 @@ def check_operands(
     check_rows("b transposed", b.t(), (n, k), (a.dtype,), a)
     require(out_dtype in {None, *OUTPUTS}, f"out_dtype must be {' or '.join(map(str, OUTPUTS))}, not {out_dtype}")
     if out is None:
-        out = torch.empty((m, n), dtype=out_dtype or torch.bfloat16, device=a.device)
+        out = allocated(torch.empty((m, n), dtype=out_dtype or torch.bfloat16, device=a.device))
     check_rows("out", out, (m, n), (out_dtype,) if out_dtype else OUTPUTS, a)
     check_written("out", out)
     return out

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import check_written, interpreted, on_device_of, require
+from kernels_smoke.launch_plan import allocated, launch, plannable
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
 from kernels_smoke.muon.symmetric_product import Tiles, programs, symmetric
 
@@ -37,6 +38,8 @@ class Configuration:
 
 
 SQUARE = 64  # rows and columns of a tile while the input is scaled, and perhaps transposed
+WIDTH = 128  # columns of a tile while its squares are summed
+PARTS = 512  # of all matrices, whose squares are summed by one program each: four for each multiprocessor of an H200
 
 
 def configure(matrices: int, rows: int, columns: int, *, described: bool) -> Configuration:
@@ -61,9 +64,29 @@ def configure(matrices: int, rows: int, columns: int, *, described: bool) -> Con
 
 
 @triton.jit
+def _square_sums_kernel(
+    x, sums, rows, columns, x_stride, row_stride, column_stride, tiles_down, spans, span,
+    SQUARE: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    # `sums` is [matrices, tiles_down * spans]: that of the squares in SQUARE rows and `span` columns.
+    part = tl.program_id(0)
+    matrix = (part // (tiles_down * spans)).to(tl.int64)
+    offs_m = (part // spans % tiles_down * SQUARE + tl.arange(0, SQUARE)).to(tl.int64)
+    first = part % spans * span
+    acc = tl.zeros((SQUARE, WIDTH), tl.float32)
+    for column in range(first, first + span, WIDTH):
+        offs_n = (column + tl.arange(0, WIDTH)).to(tl.int64)
+        inside = (offs_m < rows)[:, None] & (offs_n < columns)[None, :]
+        pointers = x + matrix * x_stride + offs_m[:, None] * row_stride + offs_n[None, :] * column_stride
+        values = tl.load(pointers, mask=inside, other=0.0).to(tl.float32)  # [SQUARE, WIDTH]
+        acc += values * values
+    tl.store(sums + part, tl.sum(acc))
+
+
+@triton.jit
 def _scale_kernel(
-    x, norms, scaled, rows, columns, x_stride, row_stride, column_stride, padded_rows, padded_columns, epsilon,
-    SQUARE: tl.constexpr,
+    x, sums, scaled, rows, columns, x_stride, row_stride, column_stride, padded_rows, padded_columns, parts, epsilon,
+    SQUARE: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     # Blocks beyond the matrix are written, too: with zeros, which change no product.
     tiles_down = tl.cdiv(padded_rows, SQUARE)
@@ -75,7 +98,9 @@ def _scale_kernel(
     inside = (offs_m < rows)[:, None] & (offs_n < columns)[None, :]
     pointers = x + matrix * x_stride + offs_m[:, None] * row_stride + offs_n[None, :] * column_stride
     values = tl.load(pointers, mask=inside, other=0.0).to(tl.float32)  # [SQUARE, SQUARE]
-    values = values / (tl.load(norms + matrix) + epsilon)
+    number = tl.arange(0, PARTS)
+    squares = tl.load(sums + matrix * parts + number, mask=number < parts, other=0.0)  # [PARTS]
+    values = values / (tl.sqrt(tl.sum(squares)) + epsilon)
     targets = scaled + (matrix * padded_rows + offs_m[:, None]) * padded_columns + offs_n[None, :]
     tl.store(targets, values.to(scaled.dtype.element_ty), mask=(offs_m < padded_rows)[:, None])
 
@@ -125,6 +150,7 @@ def _update_kernel(
                 _store_tile(out, result, first + row, edge, matrices * rows, columns, columns, DESCRIBE)
 
 
+@plannable
 def newton_schulz(
     x: torch.Tensor,
     *,
@@ -155,7 +181,7 @@ def newton_schulz(
     require(len(coefficients) == 3, f"coefficients must be three numbers, not {len(coefficients)}")
     if out is None:
         dtype = x.dtype if x.dtype in OUTPUTS else torch.bfloat16
-        out = torch.empty(x.shape, dtype=dtype, device=x.device)
+        out = allocated(torch.empty(x.shape, dtype=dtype, device=x.device))
     require(out.shape == x.shape, f"out must have the shape {tuple(x.shape)}, not {tuple(out.shape)}")
     require(out.dtype in OUTPUTS, f"out must be {' or '.join(map(str, OUTPUTS))}, not {out.dtype}")
     require(out.device == x.device, f"out is on {out.device}, x is on {x.device}")
@@ -191,31 +217,62 @@ def _iterate(source: torch.Tensor, target: torch.Tensor, steps: int, coefficient
     workspace = torch.empty((16, 16), dtype=target.dtype, device=target.device)
     choice = configure(matrices, p, q, described=described(workspace))
     rows, columns = _padded(p, choice.row_padding), _padded(q, choice.column_padding)
-    x, other = (workspace.new_empty(matrices * rows, columns) for _ in range(2))
-    square, factor = (workspace.new_empty(matrices * rows, rows) for _ in range(2))
+    x, other = (allocated(workspace.new_empty(matrices * rows, columns)) for _ in range(2))
+    square, factor = (allocated(workspace.new_empty(matrices * rows, rows)) for _ in range(2))
 
-    norms = torch.linalg.vector_norm(source, dim=(-2, -1), dtype=torch.float32)
-    _scale_kernel[(matrices * triton.cdiv(rows, SQUARE) * (columns // SQUARE),)](
-        x=source,
-        norms=norms,
-        scaled=x,
-        rows=p,
-        columns=q,
-        x_stride=source.stride(0),
-        row_stride=source.stride(1),
-        column_stride=source.stride(2),
-        padded_rows=rows,
-        padded_columns=columns,
-        epsilon=EPSILON,
-        SQUARE=SQUARE,
-        num_warps=4,
-    )
+    _scale(source, x, matrices, rows)
     for step in range(steps):
         symmetric(choice.symmetric, x, None, square, matrices, 1.0, 0.0)
         symmetric(choice.symmetric, square, square, factor, matrices, c, b)
         last = step == steps - 1
         _update(choice.update, factor, x, target if last else other, matrices, a, last=last)
         x, other = other, x
+
+
+def _scale(source: torch.Tensor, scaled: torch.Tensor, matrices: int, padded_rows: int) -> None:
+    """``scaled = source / (||source|| + EPSILON)`` of each matrix, with zeros as padding."""
+    _, p, q = source.shape
+    tiles_down = triton.cdiv(p, SQUARE)
+    span = triton.cdiv(q, max(PARTS // (matrices * tiles_down), 1) * WIDTH) * WIDTH
+    spans = triton.cdiv(q, span)
+    parts = tiles_down * spans
+    sums = allocated(torch.empty((matrices, parts), dtype=torch.float32, device=source.device))
+    launch(
+        _square_sums_kernel,
+        (matrices * parts,),
+        x=source,
+        sums=sums,
+        rows=p,
+        columns=q,
+        x_stride=source.stride(0),
+        row_stride=source.stride(1),
+        column_stride=source.stride(2),
+        tiles_down=tiles_down,
+        spans=spans,
+        span=span,
+        SQUARE=SQUARE,
+        WIDTH=WIDTH,
+        num_warps=8,
+    )
+    launch(
+        _scale_kernel,
+        (matrices * triton.cdiv(padded_rows, SQUARE) * (scaled.shape[1] // SQUARE),),
+        x=source,
+        sums=sums,
+        scaled=scaled,
+        rows=p,
+        columns=q,
+        x_stride=source.stride(0),
+        row_stride=source.stride(1),
+        column_stride=source.stride(2),
+        padded_rows=padded_rows,
+        padded_columns=scaled.shape[1],
+        parts=parts,
+        epsilon=EPSILON,
+        SQUARE=SQUARE,
+        PARTS=triton.next_power_of_2(parts),
+        num_warps=4,
+    )
 
 
 def _padded(size: int, multiple: int) -> int:
@@ -231,7 +288,9 @@ def _update(
     width = tiles.block_n // tiles.halves
     count = matrices * (rows // tiles.block_m) * (columns // tiles.block_n)
     (out_rows, out_columns), strides = (out.shape[1:], out.stride()) if last else ((rows, columns), (0, columns, 1))
-    _update_kernel[(programs(tiles, count, x),)](
+    launch(
+        _update_kernel,
+        (programs(tiles, count, x),),
         factor=descriptor(factor, tiles.block_m, tiles.block_k) if describe else factor,
         x=descriptor(x, tiles.block_k, tiles.block_n) if describe else x,
         kept=descriptor(x, tiles.block_m, width) if describe else x,

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import multiprocessors
+from kernels_smoke.launch_plan import launch
 from kernels_smoke.matmul.tiles import _load_tile, _store_tile, described, descriptor
 
 
@@ -88,7 +89,9 @@ def symmetric(
     rows, block = out.shape[1], tiles.block_m
     side = rows // block
     count = matrices * side * (side + 1) // 2
-    _symmetric_kernel[(programs(tiles, count, x),)](
+    launch(
+        _symmetric_kernel,
+        (programs(tiles, count, x),),
         x=descriptor(x, block, tiles.block_k) if describe else x,
         addend=addend if addend is None or not describe else descriptor(addend, block, block),
         out=descriptor(out, block, block) if describe else out,

@@ -166,8 +166,8 @@ MUTANTS = (
     Mutant("the norm with the stride of the sum", "rows * normed_stride", "rows * sum_stride"),
     Mutant(
         "one tensor for both results",
-        "out or (torch.empty_like(x), torch.empty_like(x))",
-        "out or (torch.empty_like(x),) * 2",
+        "out or (allocated(torch.empty_like(x)), allocated(torch.empty_like(x)))",
+        "out or (allocated(torch.empty_like(x)),) * 2",
     ),
     Mutant("residual not added", "x.to(tl.float32) + residual.to(tl.float32)", "x.to(tl.float32)"),
     Mutant(

@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import check_matrix, check_rows, check_written, on_device_of, whole_rows
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 WIDEST = 16384  # elements of a row: one program holds whole rows in registers
 configure = whole_rows  # benchmarks/tune.py tries others
@@ -40,6 +41,7 @@ def _fused_add_rms_norm_kernel(
     tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)
 
 
+@plannable
 def fused_add_rms_norm(
     x: torch.Tensor,
     residual: torch.Tensor,
@@ -66,14 +68,16 @@ def fused_add_rms_norm(
     rows, width = check_matrix("x", x, WIDEST)
     check_rows("residual", residual, (rows, width), (x.dtype,), x)
     check_rows("weight", weight, (width,), (x.dtype, torch.float32), x)
-    normed, total = out or (torch.empty_like(x), torch.empty_like(x))
+    normed, total = out or (allocated(torch.empty_like(x)), allocated(torch.empty_like(x)))
     for name, tensor in (("out[0]", normed), ("out[1]", total)):
         check_rows(name, tensor, (rows, width), (x.dtype,), x)
         check_written(name, tensor)
     if rows:
         configuration = configure(width)
         with on_device_of(x):
-            _fused_add_rms_norm_kernel[(triton.cdiv(rows, configuration.rows),)](
+            launch(
+                _fused_add_rms_norm_kernel,
+                (triton.cdiv(rows, configuration.rows),),
                 x_pointer=x,
                 residual_pointer=residual,
                 weight_pointer=weight,
