@@ -16,6 +16,7 @@ from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Speed, Tensors, Work
 
 SYMMETRIC = "kernels_smoke.muon.symmetric_product"
+SCALED = "kernels_smoke.muon.frobenius_norm"
 TILES = "kernels_smoke.matmul.tiles"
 STEPS = 5
 
@@ -149,20 +150,23 @@ KERNEL = Kernel(
         Mutant("every column of tiles the first", "_load_tile(x, first + k, column,", "_load_tile(x, first + k, 0,"),
         Mutant("every matrix the first", "first = matrix * rows", "first = 0 * rows"),
         Mutant("triangle read off by one", "tile - row * (row + 1) // 2", "tile - row * (row - 1) // 2", SYMMETRIC),
-        Mutant("padding not zero", "mask=inside, other=0.0).to(tl.float32)", "mask=inside, other=1.0).to(tl.float32)"),
+        Mutant("padding not zero", "mask=inside, other=0.0", "mask=inside, other=1.0", SCALED),
         Mutant(
             "padding stored into the result",
             "element_ty), mask=inside)",
             "element_ty), mask=(offs_m < out_rows)[:, None])",
         ),
-        Mutant("matrices one behind another", "x + matrix * x_stride", "x + matrix * rows * columns"),
+        Mutant("matrices one behind another", "x + matrix * x_stride", "x + matrix * rows * columns", SCALED),
         Mutant(
             "results one behind another",
             "matrix.to(tl.int64) * out_stride",
             "matrix.to(tl.int64) * out_rows * out_columns",
         ),
         Mutant("always the usual coefficients", "a, b, c = coefficients", "a, b, c = COEFFICIENTS"),
-        Mutant("not scaled", "values = values / (", "values = values * 0.5 + 0.0 * ("),
+        Mutant("not scaled", "values = values / (", "values = values * 0.5 + 0.0 * (", SCALED),
+        Mutant("squares of the first columns only", "first + span, COLUMNS", "first + COLUMNS, COLUMNS", SCALED),
+        Mutant("the last sum of squares omitted", "number < parts", "number < parts - 1", SCALED),
+        Mutant("the norm of the first matrix for all", "sums + matrix * parts", "sums", SCALED),
         Mutant("one step too few", "for step in range(steps):", "for step in range(1, steps):"),
         Mutant("last group as high as the others", "min(tiles_m - first, GROUP_M)", "GROUP_M", TILES),
     ),

@@ -11,12 +11,12 @@ import triton.language as tl
 from kernels_smoke.launch import check_written, interpreted, on_device_of, require
 from kernels_smoke.launch_plan import allocated, launch, plannable
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
+from kernels_smoke.muon.frobenius_norm import SQUARE, scale_into
 from kernels_smoke.muon.symmetric_product import Tiles, programs, symmetric
 
 INPUTS = (torch.bfloat16, torch.float16, torch.float32)
 OUTPUTS = (torch.bfloat16, torch.float16)
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan, "Muon: An optimizer for hidden layers in neural networks" (2024)
-EPSILON = 1e-7  # is added to the norm: a matrix of zeros stays one
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,6 @@ class Configuration:
     def column_padding(self) -> int:
         """Columns of the workspaces are a multiple of this."""
         return max(self.symmetric.block_k, self.update.block_n, SQUARE)
-
-
-SQUARE = 64  # rows and columns of a tile while the input is scaled, and perhaps transposed
-WIDTH = 128  # columns of a tile while its squares are summed
-PARTS = 512  # of all matrices, whose squares are summed by one program each: four for each multiprocessor of an H200
 
 
 def configure(matrices: int, rows: int, columns: int, *, described: bool) -> Configuration:
@@ -61,48 +56,6 @@ def configure(matrices: int, rows: int, columns: int, *, described: bool) -> Con
     if matrices * side * triton.cdiv(columns, 256) < 132:
         return Configuration(symmetric, Tiles(128, 128, 64, 8, 8, 3))
     return Configuration(symmetric, Tiles(128, 256, 64, 8, 8, 3, halves=2, programs=1))
-
-
-@triton.jit
-def _square_sums_kernel(
-    x, sums, rows, columns, x_stride, row_stride, column_stride, tiles_down, spans, span,
-    SQUARE: tl.constexpr, WIDTH: tl.constexpr,
-):  # fmt: skip
-    # `sums` is [matrices, tiles_down * spans]: that of the squares in SQUARE rows and `span` columns.
-    part = tl.program_id(0)
-    matrix = (part // (tiles_down * spans)).to(tl.int64)
-    offs_m = (part // spans % tiles_down * SQUARE + tl.arange(0, SQUARE)).to(tl.int64)
-    first = part % spans * span
-    acc = tl.zeros((SQUARE, WIDTH), tl.float32)
-    for column in range(first, first + span, WIDTH):
-        offs_n = (column + tl.arange(0, WIDTH)).to(tl.int64)
-        inside = (offs_m < rows)[:, None] & (offs_n < columns)[None, :]
-        pointers = x + matrix * x_stride + offs_m[:, None] * row_stride + offs_n[None, :] * column_stride
-        values = tl.load(pointers, mask=inside, other=0.0).to(tl.float32)  # [SQUARE, WIDTH]
-        acc += values * values
-    tl.store(sums + part, tl.sum(acc))
-
-
-@triton.jit
-def _scale_kernel(
-    x, sums, scaled, rows, columns, x_stride, row_stride, column_stride, padded_rows, padded_columns, parts, epsilon,
-    SQUARE: tl.constexpr, PARTS: tl.constexpr,
-):  # fmt: skip
-    # Blocks beyond the matrix are written, too: with zeros, which change no product.
-    tiles_down = tl.cdiv(padded_rows, SQUARE)
-    tiles_across = padded_columns // SQUARE
-    tile = tl.program_id(0)
-    matrix = (tile // (tiles_down * tiles_across)).to(tl.int64)
-    offs_m = (tile // tiles_across % tiles_down * SQUARE + tl.arange(0, SQUARE)).to(tl.int64)
-    offs_n = (tile % tiles_across * SQUARE + tl.arange(0, SQUARE)).to(tl.int64)
-    inside = (offs_m < rows)[:, None] & (offs_n < columns)[None, :]
-    pointers = x + matrix * x_stride + offs_m[:, None] * row_stride + offs_n[None, :] * column_stride
-    values = tl.load(pointers, mask=inside, other=0.0).to(tl.float32)  # [SQUARE, SQUARE]
-    number = tl.arange(0, PARTS)
-    squares = tl.load(sums + matrix * parts + number, mask=number < parts, other=0.0)  # [PARTS]
-    values = values / (tl.sqrt(tl.sum(squares)) + epsilon)
-    targets = scaled + (matrix * padded_rows + offs_m[:, None]) * padded_columns + offs_n[None, :]
-    tl.store(targets, values.to(scaled.dtype.element_ty), mask=(offs_m < padded_rows)[:, None])
 
 
 @triton.jit
@@ -220,59 +173,13 @@ def _iterate(source: torch.Tensor, target: torch.Tensor, steps: int, coefficient
     x, other = (allocated(workspace.new_empty(matrices * rows, columns)) for _ in range(2))
     square, factor = (allocated(workspace.new_empty(matrices * rows, rows)) for _ in range(2))
 
-    _scale(source, x, matrices, rows)
+    scale_into(x, source)
     for step in range(steps):
         symmetric(choice.symmetric, x, None, square, matrices, 1.0, 0.0)
         symmetric(choice.symmetric, square, square, factor, matrices, c, b)
         last = step == steps - 1
         _update(choice.update, factor, x, target if last else other, matrices, a, last=last)
         x, other = other, x
-
-
-def _scale(source: torch.Tensor, scaled: torch.Tensor, matrices: int, padded_rows: int) -> None:
-    """``scaled = source / (||source|| + EPSILON)`` of each matrix, with zeros as padding."""
-    _, p, q = source.shape
-    tiles_down = triton.cdiv(p, SQUARE)
-    span = triton.cdiv(q, max(PARTS // (matrices * tiles_down), 1) * WIDTH) * WIDTH
-    spans = triton.cdiv(q, span)
-    parts = tiles_down * spans
-    sums = allocated(torch.empty((matrices, parts), dtype=torch.float32, device=source.device))
-    launch(
-        _square_sums_kernel,
-        (matrices * parts,),
-        x=source,
-        sums=sums,
-        rows=p,
-        columns=q,
-        x_stride=source.stride(0),
-        row_stride=source.stride(1),
-        column_stride=source.stride(2),
-        tiles_down=tiles_down,
-        spans=spans,
-        span=span,
-        SQUARE=SQUARE,
-        WIDTH=WIDTH,
-        num_warps=8,
-    )
-    launch(
-        _scale_kernel,
-        (matrices * triton.cdiv(padded_rows, SQUARE) * (scaled.shape[1] // SQUARE),),
-        x=source,
-        sums=sums,
-        scaled=scaled,
-        rows=p,
-        columns=q,
-        x_stride=source.stride(0),
-        row_stride=source.stride(1),
-        column_stride=source.stride(2),
-        padded_rows=padded_rows,
-        padded_columns=scaled.shape[1],
-        parts=parts,
-        epsilon=EPSILON,
-        SQUARE=SQUARE,
-        PARTS=triton.next_power_of_2(parts),
-        num_warps=4,
-    )
 
 
 def _padded(size: int, multiple: int) -> int:
