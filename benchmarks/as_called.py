@@ -1,7 +1,7 @@
 """What a call costs as a program makes it: the wall time of 1,000 calls back to back over 1,000.
 
-In three ways: a plain call, a plan (of ours), and calls captured in a CUDA graph. All calls use the same tensors, so what
-fits the L2 cache is there: next to these, the times over rotated inputs are those of the GPU alone.
+In three ways: a plain call, a plan (of ours), and calls captured in a CUDA graph. All calls use the same tensors, so
+what fits the L2 cache is there: next to these, the times over rotated inputs are those of the GPU alone.
 """
 
 from __future__ import annotations

@@ -19,10 +19,11 @@ from typing import Any
 
 import torch
 
+from benchmarks.as_called import in_graph, microseconds, plain_and_plan
 from benchmarks.eager import EAGER, Results
 from benchmarks.forked import PREPARED, summary
 from benchmarks.peers import PEERS
-from benchmarks.shapes import helion_speeds, speeds_of
+from benchmarks.shapes import helion_speeds, small_speeds, speeds_of
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.correctness.judge import judge
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Speed
@@ -30,6 +31,7 @@ from kernels_smoke.suite.speed.speeds import floor_of
 from kernels_smoke.suite.speed.timing import MOST_SETS, Call, InputSet, fresh, input_sets, measure
 
 OURS, EAGER_NAME, COMPILED = "ours", "eager", "torch.compile"
+LONGEST_CALLED = 500.0  # microseconds on the GPU, beyond which no launch shows: such calls are not timed as called
 ALIKE = 0.05  # relative: fp8 codes of two roundings differ by 2.5 %, another function by far more
 
 # What vLLM compiles with (the seeds' first document, "Performance Evaluation - Kernel Level").
@@ -63,7 +65,7 @@ class Plan:
 
 @dataclass
 class Row:
-    """One shape of one kernel, of the suite's table or of Helion's, and what can be timed there."""
+    """One shape of one kernel, of the suite's table, of Helion's or of small ones, and what can be timed there."""
 
     table: str
     kernel: Kernel
@@ -75,7 +77,7 @@ def compare(connection: Connection, name: str, plan: Plan, alone: RLock) -> None
     """Prepare the kernel ``name``, wait for the turn, time. ``alone`` is held while the GPU is used in the first step.
 
     Every message is :data:`PREPARED`, or a record with the keys table, kernel, shape, implementation, microseconds,
-    fault (and, for ours, what the speed's work is).
+    fault (and, for ours, what the speed's work is; where calls are short, what they cost as called).
     """
     kernel = registry.load(registry.entry(name))
     module = importlib.import_module(kernel.module)
@@ -84,13 +86,15 @@ def compare(connection: Connection, name: str, plan: Plan, alone: RLock) -> None
         _benchmark_alone(alone)
     speeds = speeds_of if plan.table == "suite" else helion_speeds
     rows = [Row(plan.table, kernel, speed) for speed in speeds(kernel, tiny=plan.tiny)]
+    if plan.table == "suite" and not plan.tiny:
+        rows += [Row("small", kernel, speed) for speed in small_speeds(kernel)]
     for row in rows:
         for record in _prepared(row, module, plan, alone):
             connection.send(record)
     connection.send(PREPARED)
     connection.recv()
     for row in rows:
-        for record in _timed(row, plan):
+        for record in _timed(row, module, plan):
             connection.send(record)
 
 
@@ -144,11 +148,11 @@ def _expected(row: Row, module: ModuleType, plan: Plan, alone: RLock) -> tuple[I
 
 
 def _others(row: Row, plan: Plan) -> Iterator[tuple[str, Implementation]]:
-    """Eager torch and torch.compile; in the suite's table the peers, too."""
+    """Eager torch and torch.compile; in the suite's shapes and the small ones the peers, too."""
     function = EAGER[row.kernel.name]  # a test holds every kernel that has a speed to have one
     yield EAGER_NAME, _functional(function)
     yield COMPILED, _functional(_compiled(function, plan.device))
-    if row.table != "suite":
+    if row.table == "helion":
         return
     for name, prepare in PEERS.get(row.kernel.name, {}).items():
         yield name, _other(prepare)
@@ -238,7 +242,7 @@ def _benchmark_alone(alone: RLock) -> None:
 # Second step
 
 
-def _timed(row: Row, plan: Plan) -> Iterator[dict[str, Any]]:
+def _timed(row: Row, module: ModuleType, plan: Plan) -> Iterator[dict[str, Any]]:
     if not row.implementations:
         return
     if time.monotonic() > plan.time_until:
@@ -250,13 +254,28 @@ def _timed(row: Row, plan: Plan) -> Iterator[dict[str, Any]]:
         try:
             calls: Sequence[Call] = [implementation(inputs) for inputs in sets]
             timing = measure(calls, device=plan.device)
+            called = {} if timing.microseconds > LONGEST_CALLED else _called(row, name, calls[0], sets[0], module, plan)
         except Exception as error:  # noqa: BLE001  # as above: a line of the report
             yield _record(row, name, fault=summary(error))
             continue
         work = _work(row, sets[0], plan) if name == OURS else {}
-        yield _record(row, name, microseconds=timing.microseconds, note=timing.note, **work)
+        yield _record(row, name, microseconds=timing.microseconds, note=timing.note, called=called, **work)
     del sets, calls
     _free(plan)
+
+
+def _called(row: Row, name: str, call: Call, inputs: InputSet, module: ModuleType, plan: Plan) -> dict[str, float]:
+    """Microseconds as called: of a plain call, of a plan if there is one, of a call in a CUDA graph if it can be."""
+    planned = None
+    if name == OURS:
+        call, planned = plain_and_plan(row.kernel, module, inputs)
+    found = {"plain": microseconds(call, device=plan.device)}
+    if planned is not None:
+        found["plan"] = microseconds(planned, device=plan.device)
+    if plan.device == "cuda":
+        with contextlib.suppress(RuntimeError):  # what cannot be captured has a note already
+            found["graph"] = in_graph(call)
+    return found
 
 
 def _work(row: Row, inputs: InputSet, plan: Plan) -> dict[str, Any]:

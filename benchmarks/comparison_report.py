@@ -16,10 +16,14 @@ Key = tuple[str, str, str]  # table, kernel, shape
 
 @dataclass
 class Shape:
-    """One row: what is known of our kernel's work there, and microseconds by implementation."""
+    """One row: what is known of our kernel's work there, and microseconds by implementation.
+
+    ``called`` are those as called: of a plain call, a plan, a call in a CUDA graph, by implementation.
+    """
 
     work: dict[str, Any] = field(default_factory=dict)
     microseconds: dict[str, float] = field(default_factory=dict)
+    called: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def speedup(self, over: str) -> float | None:
         """How many times as long ``over`` takes as ours; None when one of them was not timed."""
@@ -54,6 +58,8 @@ class Measurements:
         if record["microseconds"] is None:
             return
         shape.microseconds[name] = record["microseconds"]
+        if record["called"]:
+            shape.called[name] = record["called"]
         if record["note"]:
             self.notes.append(f"{what}: {record['note']}")
         if name == OURS:
@@ -74,7 +80,14 @@ class Measurements:
     def as_json(self) -> dict[str, Any]:
         """Everything, to be kept."""
         rows = [
-            {"table": table, "kernel": kernel, "shape": shape, **each.work, "times": each.microseconds}
+            {
+                "table": table,
+                "kernel": kernel,
+                "shape": shape,
+                **each.work,
+                "times": each.microseconds,
+                "called": each.called,
+            }
             for (table, kernel, shape), each in self.shapes.items()
         ]
         facts = {"environment": self.environment, "calibration": self.calibration, "seconds": self.seconds}
@@ -126,6 +139,7 @@ def markdown(results: Measurements) -> str:
         f"{', '.join(measured)}. Microseconds of one call inside a CUDA graph over rotated inputs, median of replays; "
         f"{results.seconds:.0f} s altogether.",
         _suite_table(results),
+        _called_table(results),
         _list("What could not be timed, and why:", results.faults),
         _list("Timed in another way:", results.notes),
     ]
@@ -150,6 +164,33 @@ def _suite_table(results: Measurements) -> str:
             )
         )
     return _table(heads, rows) + "\n\nIn brackets: how many times as long it takes as ours." if rows else ""
+
+
+def _called_table(results: Measurements) -> str:
+    """What a call costs where that is more than the GPU's part of it; empty when nothing was timed so."""
+    heads = ("kernel", "shape", "plain call, us", "plan, us", "CUDA graph, us", "eager", "torch.compile", "best peer")
+    rows = []
+    for table in ("suite", "small"):
+        for kernel, name, shape in results.table(table):
+            if ours := shape.called.get(OURS):
+                cells = [f"{ours[way]:.1f}" if way in ours else "-" for way in ("plain", "plan", "graph")]
+                peer = shape.best_peer()
+                others = [_called(shape, each) for each in (EAGER, COMPILED)]
+                best = f"{peer} {_called(shape, peer)}" if peer else "-"
+                rows.append((kernel, name, *cells, *others, best))
+    if not rows:
+        return ""
+    how = (
+        "As called: the wall time of 1,000 calls back to back over 1,000, all on the same tensors. A plan is a call "
+        "whose arguments are checked already; of the others, a plain call / a call in a CUDA graph. What takes longer "
+        "than 0.5 ms on the GPU is omitted."
+    )
+    return f"{how}\n\n{_table(heads, rows)}"
+
+
+def _called(shape: Shape, name: str) -> str:
+    times = shape.called.get(name)
+    return " / ".join(f"{times[way]:.1f}" if way in times else "-" for way in ("plain", "graph")) if times else "-"
 
 
 def _beside(shape: Shape, name: str) -> str:

@@ -73,6 +73,25 @@ def speeds_of(kernel: Kernel, *, tiny: bool) -> tuple[Speed, ...]:
     return (replace(kernel.speeds[0], name=f"{small.name} (tiny)", shape=small.shape, peer=None),)
 
 
+# Calls that are short enough to be launched more slowly than they run: of decoding, and of one layer's weights.
+SMALL: dict[str, dict[str, dict[str, Any]]] = {
+    "fused_add_rms_norm": {"1 x 4096": {"rows": 1, "width": 4096}},
+    "scaled_mm": {
+        "128 x 7168, K 2048": {"m": 128, "n": 7168, "k": 2048},
+        "1 x 4096, K 4096": {"m": 1, "n": 4096, "k": 4096},
+    },
+    "scaled_mm_blockwise": {"512 x 7168, K 2048": {"m": 512, "n": 7168, "k": 2048}},
+    "newton_schulz": {"2048 x 2048": {"shape": (2048, 2048)}, "1024 x 4096": {"shape": (1024, 4096)}},
+}
+
+
+def small_speeds(kernel: Kernel) -> tuple[Speed, ...]:
+    """The small shapes in which calls of ``kernel`` are timed as a program makes them, with the peer of its speeds."""
+    return tuple(
+        replace(kernel.speeds[0], name=name, shape=shape) for name, shape in SMALL.get(kernel.name, {}).items()
+    )
+
+
 def _has_elements(case: Case) -> bool:
     return all(value for value in case.shape.values() if type(value) is int)  # a bool is not an extent
 

@@ -125,7 +125,7 @@ def record(
     implementation: str, microseconds: float | None, shape: str = "16384 x 4096", fault: str = "", **more: Any
 ) -> dict[str, Any]:
     """What a child sends of one implementation."""
-    facts = {"table": "suite", "kernel": "fused_add_rms_norm", "shape": shape, "fault": fault, "note": ""}
+    facts = {"table": "suite", "kernel": "fused_add_rms_norm", "shape": shape, "fault": fault, "note": "", "called": {}}
     work = {"floor_microseconds": 100.0, "bytes": 400_000_000, "flops": 0, "unit": "bf16", "bar": 1.1, "versus": ""}
     return {**facts, "implementation": implementation, "microseconds": microseconds, **work, **more}
 
@@ -137,6 +137,18 @@ def test_the_suites_table_shows_each_time_and_how_many_times_as_long_it_takes_as
     )  # fmt: skip
     row = next(line for line in markdown(results).splitlines() if line.startswith("| fused_add_rms_norm"))
     assert row.endswith("| 16384 x 4096 | 105.0 | 100.0 | 1.05 | 945.0 (9.00x) | 126.0 (1.20x) | Liger 115.5 (1.10x) |")
+
+
+def test_a_call_is_shown_as_called_next_to_those_of_the_others() -> None:
+    results = measured(
+        record("ours", 3.0, "1 x 4096", table="small", called={"plain": 8.14, "plan": 3.9, "graph": 2.5}),
+        record("eager", 20.0, "1 x 4096", table="small", called={"plain": 61.0}),
+        record("Liger", 3.1, "1 x 4096", table="small", called={"plain": 12.0, "graph": 2.6}),
+        record("ours", 105.0),
+    )
+    report = markdown(results)
+    assert "| 1 x 4096 | 8.1 | 3.9 | 2.5 | 61.0 / - | - | Liger 12.0 / 2.6 |" in report
+    assert report.count("fused_add_rms_norm") == 2  # the large shape is in the suite's table alone
 
 
 def test_a_peer_that_fails_is_named_and_the_rest_of_its_row_stands() -> None:
@@ -198,7 +210,7 @@ def test_every_kernel_with_a_speed_has_an_eager_function_that_computes_the_same(
     script = """
 from benchmarks.comparison import _difference
 from benchmarks.eager import EAGER
-from benchmarks.shapes import helion_speeds, speeds_of
+from benchmarks.shapes import helion_speeds, small_speeds, speeds_of
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.correctness.draw import Draw
 
@@ -209,7 +221,7 @@ for entry in registry.ENTRIES:
         inputs = kernel.inputs(Draw(1, "cpu"), **speed.shape)
         fault = _difference(EAGER[kernel.name](inputs), kernel.reference(inputs))
         faults += [f"{kernel.name}: {fault}"] if fault else []
-    for speed in (*kernel.speeds, *helion_speeds(kernel, tiny=False)):
+    for speed in (*kernel.speeds, *small_speeds(kernel), *helion_speeds(kernel, tiny=False)):
         kernel.outputs(kernel.inputs(Draw(1, "meta"), **speed.shape))  # the arguments are those of its cases
 answer(faults)
 """
