@@ -153,7 +153,10 @@ class Plan(Generic[R]):
             return self._function(**{**self._arguments, **others})
         sources, pointers = list(self._sources), list(self._pointers)
         for name, other in others.items():
-            for index, tensor in zip(self._replaceable(name), _tensors(other), strict=True):
+            indices, tensors = self._replaceable(name), _tensors(other)
+            if len(indices) != len(tensors):
+                raise ValueError(f"{name} must have {len(indices)} tensors, as in the plan, not {len(tensors)}")
+            for index, tensor in zip(indices, tensors, strict=True):
                 wanted, got = _described(self._memory[index], self._pointers[index]), _described(tensor)
                 if wanted != got:
                     raise ValueError(f"{name} must be as the plan was made for, {wanted}, not {got}")
@@ -272,7 +275,7 @@ class _Recorder:
         if isinstance(result, tuple):
             return tuple(self._returned(each) for each in result)
         numbers = [number for number, source in enumerate(self.sources) if source is result]
-        if not numbers and result is not None:
+        if not numbers and result is not None and not self._fault:
             self._fault = "something is returned that is neither an argument nor was allocated"
         return numbers[0] if numbers else None
 

@@ -1,0 +1,276 @@
+"""Plans, and what plain calls keep: the same bits as the function itself, other layouts refused, memory kept."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+
+from kernels_smoke.launch_plan import Plan, Plannable, allocated, launch, plannable
+from kernels_smoke.matmul.scaled_mm import scaled_mm
+from kernels_smoke.norm import fused_add_rms_norm as norm
+from kernels_smoke.norm.fused_add_rms_norm import fused_add_rms_norm
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.compiling.ahead_of_time import compiling
+from kernels_smoke.suite.correctness.draw import Draw
+from kernels_smoke.suite.correctness.judge import same_bits
+from kernels_smoke.suite.model import LEVELS, Kernel
+from kernels_smoke.suite.speed.timing import copied
+from tests.kernels.support import DEVICE, zeros
+
+KERNELS = {entry.name: registry.load(entry) for entry in registry.ENTRIES}
+PLANNED = sorted(
+    name
+    for name, kernel in KERNELS.items()
+    if isinstance(getattr(importlib.import_module(kernel.module), name, None), Plannable)
+)
+
+
+class Calling:
+    """Stands for the module of a kernel in ``Kernel.launch``; what is to be called comes from ``of(function)``."""
+
+    def __init__(self, kernel: Kernel, of: Callable[[Any], Any]) -> None:
+        self._module, self._of = importlib.import_module(kernel.module), of
+
+    def __getattr__(self, name: str) -> Any:
+        return self._of(getattr(self._module, name))
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_plan_writes_the_bits_that_the_function_writes_and_making_it_writes_none(name: str) -> None:
+    kernel: Any = KERNELS[name]
+    cases = [case for case in kernel.cases if "interpret" in case.where]
+    case = min(cases, key=lambda case: LEVELS.index(case.level))
+    draw = Draw(20261127, DEVICE)
+    inputs = kernel.inputs(draw, **case.shape)
+    results = []
+    for of in (lambda function: function.function, lambda function: function.plan):
+        drawn, outputs = copied(inputs), draw.outputs(kernel.outputs(inputs))
+        before = copied({**drawn, **outputs})
+        made = kernel.launch(Calling(kernel, of), drawn, outputs)
+        if isinstance(made, Plan):
+            after = {**drawn, **outputs}
+            assert all(same_bits(after[key], value) for key, value in before.items() if isinstance(value, torch.Tensor))
+            made()
+        results.append({**{key: drawn[key] for key in kernel.modifies}, **outputs})
+    by_function, by_plan = results
+    assert by_plan
+    for key, value in by_function.items():
+        assert same_bits(by_plan[key], value), key
+
+
+def test_the_kernels_whose_launching_takes_longest_can_be_planned() -> None:
+    assert {"scaled_mm", "scaled_mm_blockwise", "fused_add_rms_norm", "newton_schulz"} <= set(PLANNED)
+
+
+ROWS, WIDTH = 3, 40
+
+
+def drawn(seed: int = 0, **changes: Any) -> dict[str, Any]:
+    """Arguments of fused_add_rms_norm."""
+    generator = torch.Generator().manual_seed(seed)
+    x, residual = (torch.randn(ROWS, WIDTH, generator=generator).to(DEVICE, torch.float16) for _ in range(2))
+    weight = torch.randn(WIDTH, generator=generator).to(DEVICE, torch.float16)
+    return {"x": x, "residual": residual, "weight": weight, **changes}
+
+
+def test_a_plan_writes_into_the_same_results_each_time() -> None:
+    arguments = drawn()
+    plan = fused_add_rms_norm.plan(**arguments)
+    normed, total = plan()
+    arguments["x"].zero_()
+    assert plan()[0] is normed
+    assert torch.equal(total, arguments["residual"])
+
+
+def test_a_plan_takes_other_tensors_of_the_same_layout_for_one_call() -> None:
+    one, other = drawn(1), drawn(2)
+    plan = fused_add_rms_norm.plan(**one, out=(zeros(ROWS, WIDTH), zeros(ROWS, WIDTH)))
+    wanted, wanted_of_other = fused_add_rms_norm(**one), fused_add_rms_norm(**{**one, "x": other["x"]})
+    out = (zeros(ROWS, WIDTH), zeros(ROWS, WIDTH))
+    made = plan(x=other["x"], out=out)
+    assert all(one is other for one, other in zip(made, out, strict=True))
+    assert all(map(torch.equal, out, wanted_of_other))
+    assert all(map(torch.equal, plan(), wanted))
+
+
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        (
+            {"x": zeros(ROWS + 1, WIDTH)},
+            r"x must be as the plan was made for, torch.float16 \(3, 40\), .* not .*\(4, 40\)",
+        ),
+        ({"x": zeros(ROWS, WIDTH + 1)[:, :WIDTH]}, r"strides \(40, 1\), .* strides \(41, 1\)"),
+        ({"weight": zeros(WIDTH, dtype=torch.float32)}, "torch.float16 .* not torch.float32"),
+        ({"weight": zeros(WIDTH + 1)[1:]}, "not .*, 2 bytes behind a multiple of 16"),
+        ({"residual": zeros(ROWS, WIDTH, device="meta")}, "not .* on meta"),
+        ({"weight": None}, "weight must have 1 tensors, as in the plan, not 0"),
+        ({"epsilon": 1e-3}, "epsilon is no tensor of the plan; its tensors are x, residual, weight"),
+        ({"bias": zeros(WIDTH)}, "bias is no tensor of the plan"),
+    ],
+)
+def test_a_plan_refuses_tensors_of_another_layout(others: dict[str, Any], message: str) -> None:
+    plan = fused_add_rms_norm.plan(**drawn())
+    with pytest.raises(ValueError, match=message):
+        plan(**others)
+
+
+def test_a_plan_for_a_residual_that_is_updated_in_place_refuses_one_that_is_not() -> None:
+    arguments = drawn()
+    wanted = fused_add_rms_norm(**copied(arguments))
+    out = (zeros(ROWS, WIDTH), arguments["residual"])
+    plan = fused_add_rms_norm.plan(**arguments, out=out)
+    plan()
+    assert all(map(torch.equal, out, wanted))
+    with pytest.raises(ValueError, match="residual: tensors are the same memory as others, or no longer are"):
+        plan(residual=zeros(ROWS, WIDTH))
+
+
+def test_a_plan_refuses_what_the_function_refuses() -> None:
+    with pytest.raises(ValueError, match=r"residual must be torch\.float16"):
+        fused_add_rms_norm.plan(**drawn(residual=zeros(ROWS, WIDTH, dtype=torch.float32)))
+
+
+def test_a_plan_keeps_the_memory_of_its_tensors() -> None:
+    arguments = drawn()
+    wanted, _ = fused_add_rms_norm(**arguments)
+    plan = fused_add_rms_norm.plan(**arguments)
+    arguments["x"].data = zeros(ROWS, WIDTH)  # other memory: the plan does not see it
+    del arguments
+    assert torch.equal(plan()[0], wanted)
+
+
+def test_a_plan_of_tensors_without_values_compiles() -> None:
+    meta = {name: value.to("meta") for name, value in drawn().items()}
+    plan = fused_add_rms_norm.plan(**meta)
+    if DEVICE == "cuda":
+        with compiling(GPUTarget("cuda", 90, 32)) as functions:
+            plan()
+        assert [function.name for function in functions] == ["_fused_add_rms_norm_kernel"]
+
+
+# Plain calls
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain calls on this device keep what they checked, as on a GPU."""
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_call_like_an_earlier_one_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused_add_rms_norm(**drawn(1))
+    arguments = drawn(2)
+    wanted = fused_add_rms_norm.function(**arguments)
+    with monkeypatch.context() as patched:
+        patched.setattr(norm, "check_rows", None)
+        made = fused_add_rms_norm(**arguments)
+        again = fused_add_rms_norm(**arguments)
+        with pytest.raises(TypeError):
+            fused_add_rms_norm(**drawn(2, weight=zeros(WIDTH + 1)[1:]))
+    for results in (made, again):
+        assert all(map(torch.equal, results, wanted))
+    assert made[0].data_ptr() != again[0].data_ptr()  # each call has its own results
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({}, {"epsilon": 1.0}),
+        ({}, {"zero_centred": True}),
+        ({"zero_centred": False}, {"zero_centred": 0}),
+        ({}, {"weight": torch.ones(WIDTH, device=DEVICE)}),
+        ({}, {"x": zeros(ROWS, WIDTH + 1)[:, :WIDTH]}),
+    ],
+)
+def test_a_call_that_differs_is_another_one(first: dict[str, Any], then: dict[str, Any]) -> None:
+    fused_add_rms_norm(**drawn(1, **first))
+    arguments = drawn(2, **then)
+    assert all(map(torch.equal, fused_add_rms_norm(**arguments), fused_add_rms_norm.function(**arguments)))
+
+
+@pytest.mark.usefixtures("kept")
+def test_one_tensor_for_two_arguments_is_another_call() -> None:
+    arguments = drawn(1)
+    fused_add_rms_norm(**arguments)
+    x = arguments["x"]
+    made = fused_add_rms_norm(**{**arguments, "residual": x})
+    assert torch.equal(made[1], 2 * x)
+    assert all(map(torch.equal, fused_add_rms_norm(**drawn(1)), fused_add_rms_norm.function(**drawn(1))))
+
+
+@pytest.mark.usefixtures("kept")
+def test_another_layout_of_the_launch_is_used_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = drawn()
+    fused_add_rms_norm(**arguments)
+    asked: list[int] = []
+    before = norm.configure
+
+    def configure(width: int) -> Any:
+        asked.append(width)
+        return before(width)
+
+    monkeypatch.setattr(norm, "configure", configure)
+    fused_add_rms_norm(**arguments)
+    assert asked == [WIDTH]
+
+
+@pytest.mark.usefixtures("kept")
+def test_results_that_are_allocated_have_the_dtype_that_was_asked_for() -> None:
+    a, b = (torch.ones(20, 32, device=DEVICE, dtype=torch.float16) for _ in range(2))
+    one = torch.ones(1, device=DEVICE)
+    for _ in range(2):
+        for dtype in (torch.float16, torch.float32):
+            out = scaled_mm(a, b.t(), one, one, out_dtype=dtype)
+            assert (out.dtype, float(out[0, 0])) == (dtype, 32.0)
+
+
+# Functions of which no plan can be made
+
+
+@triton.jit  # type: ignore[untyped-decorator]  # of Triton
+def _double_kernel(x: Any, out: Any, count: tl.constexpr) -> None:
+    offsets = tl.arange(0, count)
+    tl.store(out + offsets, 2 * tl.load(x + offsets))  # [count]
+
+
+def doubled(x: torch.Tensor, *, hidden: bool) -> torch.Tensor:
+    out = torch.empty_like(x) if hidden else allocated(torch.empty_like(x))
+    launch(_double_kernel, (1,), x=x, out=out, count=16)
+    return out
+
+
+def test_a_function_that_hides_what_it_allocates_has_no_plan() -> None:
+    x = torch.ones(16, device=DEVICE)
+    assert torch.equal(plannable(doubled).plan(x, hidden=False)(), 2 * x)
+    with pytest.raises(RuntimeError, match="no plan can be made: out is part of 0 of"):
+        plannable(doubled).plan(x, hidden=True)
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_plain_call_of_such_a_function_works_each_time() -> None:
+    function = plannable(doubled)
+    for value in (1.0, 2.0):
+        x = torch.full((16,), value, device=DEVICE)
+        assert torch.equal(function(x, hidden=True), 2 * x)
+
+
+def test_a_planned_function_within_another_is_part_of_its_plan() -> None:
+    inner = plannable(doubled)
+
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return inner(inner(x, hidden=False), hidden=False)
+
+    x = torch.ones(16, device=DEVICE)
+    plan = plannable(twice).plan(x)
+    x.fill_(3.0)
+    assert torch.equal(plan(), 4 * x)
