@@ -123,6 +123,18 @@ def hooked() -> bool:
     return _set(runtime.launch_enter_hook) or _set(runtime.launch_exit_hook)
 
 
+def listen(hook: Callable[[Any], None]) -> None:
+    """Have ``hook`` called before each launch by Triton itself, where Triton can have several hooks (3.5 and newer)."""
+    if hasattr(knobs.runtime.launch_enter_hook, "add"):
+        knobs.runtime.launch_enter_hook.add(hook)
+
+
+def ignore(hook: Callable[[Any], None]) -> None:
+    """The opposite of ``listen``."""
+    if hasattr(knobs.runtime.launch_enter_hook, "remove"):
+        knobs.runtime.launch_enter_hook.remove(hook)
+
+
 def _set(hook: Any) -> bool:
     return bool(getattr(hook, "calls", hook))  # a chain of hooks, or one hook before Triton 3.5
 

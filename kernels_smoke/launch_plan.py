@@ -22,14 +22,10 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import torch
 import triton
+import triton.language as tl
 from triton.runtime.jit import JITFunction
 
-from kernels_smoke.direct_launch import MOST_BINDINGS, Call, Launch, Place, hooked, keep
-
-try:
-    from triton.tools.tensor_descriptor import TensorDescriptor
-except ImportError:  # older than Triton 3.4
-    TensorDescriptor = ()
+from kernels_smoke.direct_launch import MOST_BINDINGS, Call, Launch, Place, hooked, ignore, keep, listen
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -224,17 +220,25 @@ class _Recorder:
         self._given = len(sources)
         self._launches: list[Launch] = []
         self._fault = ""  # why no plan can be made of it
+        self._thread = threading.get_ident()
+        self._unexpected = 0  # launches on the GPU that were not made by this recorder
 
     def __enter__(self) -> None:
         _active.recorder = self
+        listen(self._count)
 
     def __exit__(self, *_: object) -> None:
+        ignore(self._count)
         _active.recorder = None
+
+    def _count(self, _: object) -> None:
+        self._unexpected += threading.get_ident() == self._thread
 
     def launch(self, kernel: Any, grid: tuple[int, ...], arguments: dict[str, Any]) -> None:
         compiled = None
         if self.launching:
             compiled = kernel[grid](**arguments)
+            self._unexpected -= compiled is not None
         elif isinstance(kernel, JITFunction):
             compiled = kernel.warmup(grid=grid, **arguments)
         self._launches.append(Launch(kernel, grid, {n: self._placed(n, v) for n, v in arguments.items()}, compiled))
@@ -242,6 +246,8 @@ class _Recorder:
     def recording(self, result: object) -> _Recording:
         """What was heard. Raises RuntimeError when that does not say all that a call needs."""
         returned = self._returned(result)
+        if self._unexpected:
+            self._fault = "a kernel was launched by other means than launch()"
         if self._fault:
             raise RuntimeError(f"no plan can be made: {self._fault}")
         return _Recording(self._launches, [_allocation(tensor) for tensor in self.sources[self._given :]], returned)
@@ -249,10 +255,12 @@ class _Recorder:
     def _placed(self, name: str, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             return self._place(name, value)
-        if isinstance(value, TensorDescriptor):
+        if isinstance(base := getattr(value, "base", None), torch.Tensor):  # a descriptor, Triton's or Gluon's
             empty = copy.copy(value)
             empty.base = None
-            return replace(self._place(name, value.base), descriptor=empty)
+            return replace(self._place(name, base), descriptor=empty)
+        if not _without_memory(value):
+            self._fault = f"{name} is a {type(value).__name__}, which may hold a tensor"
         return value
 
     def _place(self, name: str, tensor: torch.Tensor) -> Place:
@@ -278,6 +286,13 @@ class _Recorder:
         if not numbers and result is not None and not self._fault:
             self._fault = "something is returned that is neither an argument nor was allocated"
         return numbers[0] if numbers else None
+
+
+def _without_memory(value: Any) -> bool:
+    """Whether an argument of a launch is the same for all tensors of one layout."""
+    if isinstance(value, tuple):
+        return all(map(_without_memory, value))
+    return isinstance(value, (*PLAIN, tl.dtype, tl.constexpr, JITFunction))
 
 
 def _extent(tensor: torch.Tensor) -> int:

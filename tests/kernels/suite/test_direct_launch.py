@@ -55,8 +55,9 @@ torch.Tensor.is_cuda = True  # those of this script stand for tensors on a GPU
 torch.Tensor.get_device = lambda self: 0
 
 from kernels_smoke import direct_launch
+from kernels_smoke.launch_plan import plannable
 from kernels_smoke.matmul.scaled_mm import scaled_mm
-from kernels_smoke.norm.fused_add_rms_norm import fused_add_rms_norm
+from kernels_smoke.norm.fused_add_rms_norm import _fused_add_rms_norm_kernel, fused_add_rms_norm
 
 library = ctypes.CDLL("libcuda.so.1")
 sizes = (ctypes.c_int * 64).in_dll(library, "sizes")
@@ -118,7 +119,20 @@ answers = [
     ways(fused_add_rms_norm, x, residual, weight, out=out),
     ways(scaled_mm, a, b.t(), one, one, out=torch.empty(128, 96, **half)),
 ]
-print(json.dumps(answers))
+
+
+@plannable
+def bypassing(x):
+    _fused_add_rms_norm_kernel[(1,)](x, x, x, x, x, 128, 128, 128, 128, 1, 128, 1e-6, False, 128, 1, "")
+
+
+refused, count.value = [], 0
+try:
+    bypassing.plan(x)
+except RuntimeError as error:
+    refused.append(str(error))
+refused += [launched(lambda: bypassing(x))[0] for _ in range(3)]
+print(json.dumps([answers, refused]))
 """
 
 
@@ -136,9 +150,9 @@ def test_a_plan_and_a_kept_call_launch_what_triton_launches(tmp_path: Path) -> N
         [PYTHON, "-c", SCRIPT], env=os.environ | settings, capture_output=True, text=True, check=False, timeout=240
     )
     assert done.returncode == 0, done.stderr
-    for (made, seen), name in zip(
-        json.loads(done.stdout), ("_fused_add_rms_norm_kernel", "_scaled_mm_kernel"), strict=True
-    ):
+    answers, refused = json.loads(done.stdout)
+    assert refused == ["no plan can be made: a kernel was launched by other means than launch()", 1, 1, 1]
+    for (made, seen), name in zip(answers, ("_fused_add_rms_norm_kernel", "_scaled_mm_kernel"), strict=True):
         wanted = made.pop("Triton")
         assert wanted[0] == 1
         assert wanted[2] == 77
