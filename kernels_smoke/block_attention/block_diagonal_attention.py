@@ -17,6 +17,7 @@ from kernels_smoke.block_attention.blocks import (
     strides,
 )
 from kernels_smoke.launch import check_written, on_device_of
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 
 def configure() -> Configuration:
@@ -40,6 +41,7 @@ def _block_diagonal_attention_kernel(
     _store(out + head * out_head, b_o, start, length, BLOCK, HEAD_DIM, out_token)
 
 
+@plannable
 def block_diagonal_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -64,14 +66,16 @@ def block_diagonal_attention(
 
     Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
     """
-    out = torch.empty_like(q) if out is None else out
+    out = allocated(torch.empty_like(q)) if out is None else out
     scale = check_heads(q, blocks, scale, q=q, k=k, v=v, out=out)
     check_written("out", out)
     tokens, heads, head_dim = q.shape
     tiles = len(blocks) * heads if tokens else 0
     if tiles:
         with on_device_of(q):
-            _block_diagonal_attention_kernel[(tiles,)](
+            launch(
+                _block_diagonal_attention_kernel,
+                (tiles,),
                 q=q,
                 k=k,
                 v=v,

@@ -10,6 +10,7 @@ import triton.language as tl
 
 from kernels_smoke.delta_net.arguments import EPSILON, check_heads, check_numbers
 from kernels_smoke.launch import DTYPES, check_rows, check_written, interpreted, on_device_of, require
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def _decode_kernel(
         tl.store(states + row * states_stride + within, state, mask=row >= 0)
 
 
+@plannable
 def gated_delta_rule_decode(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -122,14 +124,16 @@ def gated_delta_rule_decode(
     check_rows("states", states, (states.shape[0], value_heads, depth, width), (torch.float32,), q)
     require(states[:1].is_contiguous(), "a row of states must be contiguous")
     check_written("states", states)
-    out = torch.empty_like(v) if out is None else out
+    out = allocated(torch.empty_like(v)) if out is None else out
     check_rows("out", out, (tokens, value_heads, width), (q.dtype,), q)
     check_written("out", out)
     if tokens:
         choice = configure(requests, value_heads)
         block_v = min(choice.block_v, width)
         with on_device_of(q):
-            _decode_kernel[(requests * value_heads * (width // block_v),)](
+            launch(
+                _decode_kernel,
+                (requests * value_heads * (width // block_v),),
                 q=q,
                 k=k,
                 v=v,

@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import check_matrix, check_rows, check_written, on_device_of, whole_rows
+from kernels_smoke.launch_plan import launch, plannable
 
 WIDEST = 16384  # elements of a row: one program holds whole rows in registers
 configure = whole_rows  # benchmarks/tune.py tries others
@@ -33,6 +34,7 @@ def _fused_gate_sigmoid_mul_add_kernel(
     tl.store(final_pointers, added.to(final_pointer.dtype.element_ty), mask=mask)
 
 
+@plannable
 def fused_gate_sigmoid_mul_add(
     final: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, shared: torch.Tensor
 ) -> torch.Tensor:
@@ -55,7 +57,9 @@ def fused_gate_sigmoid_mul_add(
     if rows:
         configuration = configure(width)
         with on_device_of(final):
-            _fused_gate_sigmoid_mul_add_kernel[(triton.cdiv(rows, configuration.rows),)](
+            launch(
+                _fused_gate_sigmoid_mul_add_kernel,
+                (triton.cdiv(rows, configuration.rows),),
                 final_pointer=final,
                 x_pointer=x,
                 weight_pointer=weight,

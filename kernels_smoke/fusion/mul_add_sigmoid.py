@@ -8,6 +8,7 @@ import triton.language as tl
 
 from kernels_smoke.fusion.pointwise import Configuration, _place, as_rows, programs
 from kernels_smoke.launch import on_device_of
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 
 def configure(itemsize: int) -> Configuration:
@@ -31,6 +32,7 @@ def _mul_add_sigmoid_kernel(
     tl.store(out_pointer + row * out_stride + columns, activated.to(out_pointer.dtype.element_ty), mask=mask)
 
 
+@plannable
 def mul_add_sigmoid(
     x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None
 ) -> torch.Tensor:
@@ -42,12 +44,14 @@ def mul_add_sigmoid(
 
     Raises ValueError when a shape, dtype, device or stride is not as said.
     """
-    out = torch.empty_like(x, memory_format=torch.contiguous_format) if out is None else out
+    out = allocated(torch.empty_like(x, memory_format=torch.contiguous_format)) if out is None else out
     x_rows, w_rows, b_rows, out_rows = as_rows({"x": x, "w": w, "b": b, "out": out})
     if x.numel():
         configuration = configure(x.itemsize)
         with on_device_of(x):
-            _mul_add_sigmoid_kernel[(programs(x_rows, configuration.block),)](
+            launch(
+                _mul_add_sigmoid_kernel,
+                (programs(x_rows, configuration.block),),
                 x_pointer=x_rows,
                 w_pointer=w_rows,
                 b_pointer=b_rows,

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import check_matrix, check_rows, check_written, on_device_of
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 WIDEST = 2**30  # elements of a row: columns are counted in 32 bits
 
@@ -53,6 +54,7 @@ def _mul_sum_add_kernel(
     tl.store(out_pointer + rows * out_stride, result.to(out_pointer.dtype.element_ty), mask=rows < count)
 
 
+@plannable
 def mul_sum_add(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
     """Return ``(2 x).sum(-1) + 1`` for each row, computed in float32 and rounded once.
 
@@ -62,13 +64,15 @@ def mul_sum_add(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Te
     Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 2^30 elements.
     """
     rows, width = check_matrix("x", x, WIDEST)
-    out = x.new_empty(rows) if out is None else out
+    out = allocated(x.new_empty(rows)) if out is None else out
     check_rows("out", out.unsqueeze(-1), (rows, 1), (x.dtype,), x)
     check_written("out", out)
     if rows:
         configuration = configure(width)
         with on_device_of(x):
-            _mul_sum_add_kernel[(triton.cdiv(rows, configuration.rows),)](
+            launch(
+                _mul_sum_add_kernel,
+                (triton.cdiv(rows, configuration.rows),),
                 x_pointer=x,
                 out_pointer=out,
                 x_stride=x.stride(0),

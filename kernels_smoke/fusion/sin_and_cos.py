@@ -10,6 +10,7 @@ import triton.language as tl
 
 from kernels_smoke.fusion.pointwise import Configuration, _place, as_rows, programs
 from kernels_smoke.launch import on_device_of
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 # A quarter turn in three parts (Cody and Waite, "Software Manual for the Elementary Functions", 1980). The first two
 # have 11 bits: with a whole number of less than 13 bits, their products are exact in the 24 bits of float32.
@@ -62,6 +63,7 @@ def _sin_and_cos_kernel(
     tl.store(cosine_pointer + row * cosine_stride + columns, cosine.to(cosine_pointer.dtype.element_ty), mask=mask)
 
 
+@plannable
 def sin_and_cos(
     x: torch.Tensor, *, out: tuple[torch.Tensor, torch.Tensor] | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -73,12 +75,14 @@ def sin_and_cos(
 
     Raises ValueError when a shape, dtype, device or stride is not as said.
     """
-    sine, cosine = out or (torch.empty_like(x, memory_format=torch.contiguous_format) for _ in range(2))
+    sine, cosine = out or (allocated(torch.empty_like(x, memory_format=torch.contiguous_format)) for _ in range(2))
     x_rows, sine_rows, cosine_rows = as_rows({"x": x, "out[0]": sine, "out[1]": cosine})
     if x.numel():
         configuration = configure()
         with on_device_of(x):
-            _sin_and_cos_kernel[(programs(x_rows, configuration.block),)](
+            launch(
+                _sin_and_cos_kernel,
+                (programs(x_rows, configuration.block),),
                 x_pointer=x_rows,
                 sine_pointer=sine_rows,
                 cosine_pointer=cosine_rows,

@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import on_device_of
+from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.quantization.layout import Configuration, check_bound, check_matrix, check_width, results
 from kernels_smoke.quantization.scaling import LEAST_SCALE, _quotients, _row_scale
 
@@ -35,6 +36,7 @@ def _dynamic_per_token_scaled_fp8_quant_kernel(
     tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)
 
 
+@plannable
 def dynamic_per_token_scaled_fp8_quant(
     x: torch.Tensor,
     *,
@@ -64,7 +66,9 @@ def dynamic_per_token_scaled_fp8_quant(
         configuration = configure(width)
         block = triton.next_power_of_2(width)
         with on_device_of(x):
-            _dynamic_per_token_scaled_fp8_quant_kernel[(triton.cdiv(rows, configuration.tile),)](
+            launch(
+                _dynamic_per_token_scaled_fp8_quant_kernel,
+                (triton.cdiv(rows, configuration.tile),),
                 x_pointer=x,
                 codes_pointer=codes,
                 scales_pointer=scales,

@@ -8,6 +8,7 @@ import torch
 import triton
 
 from kernels_smoke.launch import DTYPES, FP8, MOST_ROWS, check_rows, check_span, check_written, interpreted, require
+from kernels_smoke.launch_plan import allocated
 
 WIDEST = 32768  # elements of a row, when a program holds one whole row in registers
 WIDEST_NORM = 16384  # the same, when it needs the residual and the weight, too
@@ -82,10 +83,10 @@ def results(
     """
     rows = x.shape[0]
     if out is None:
-        codes = torch.empty((rows, width), dtype=code_dtype(), device=x.device)
+        codes = allocated(torch.empty((rows, width), dtype=code_dtype(), device=x.device))
         aligned = triton.cdiv(rows, TMA_ALIGNMENT) * TMA_ALIGNMENT
         strides = (1, aligned) if column_major else (groups, 1)
-        return codes, torch.empty_strided((rows, groups), strides, dtype=torch.float32, device=x.device)
+        return codes, allocated(torch.empty_strided((rows, groups), strides, dtype=torch.float32, device=x.device))
     codes, scales = out
     check_rows("out[0]", codes, (rows, width), (code_dtype(),), x)
     shape = (rows, groups)

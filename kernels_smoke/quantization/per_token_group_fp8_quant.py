@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import on_device_of
+from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.quantization.layout import Configuration, check_groups, check_matrix, results
 from kernels_smoke.quantization.scaling import LEAST_GROUP_SCALE, LEAST_UE8M0_SCALE, _power_of_two, _quotients, _scale
 
@@ -40,6 +41,7 @@ def _per_token_group_fp8_quant_kernel(
     tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)
 
 
+@plannable
 def per_token_group_fp8_quant(
     x: torch.Tensor,
     *,
@@ -75,7 +77,9 @@ def per_token_group_fp8_quant(
         rows_of_tile = configuration.tile // groups_of_tile
         tiles = triton.cdiv(rows, rows_of_tile) * triton.cdiv(groups, groups_of_tile)
         with on_device_of(x):
-            _per_token_group_fp8_quant_kernel[(tiles,)](
+            launch(
+                _per_token_group_fp8_quant_kernel,
+                (tiles,),
                 x_pointer=x,
                 codes_pointer=codes,
                 scales_pointer=scales,

@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import check_rows, check_written, on_device_of
+from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.quantization.layout import (
     WIDEST_NORM,
     Configuration,
@@ -58,6 +59,7 @@ def _rms_norm_per_block_quant_kernel(
     tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)
 
 
+@plannable
 def rms_norm_per_block_quant(
     x: torch.Tensor,
     weight: torch.Tensor,
@@ -99,7 +101,9 @@ def rms_norm_per_block_quant(
     if rows:
         configuration = configure(width)
         with on_device_of(x):
-            _rms_norm_per_block_quant_kernel[(triton.cdiv(rows, configuration.tile),)](
+            launch(
+                _rms_norm_per_block_quant_kernel,
+                (triton.cdiv(rows, configuration.tile),),
                 x_pointer=x,
                 residual_pointer=residual,
                 weight_pointer=weight,

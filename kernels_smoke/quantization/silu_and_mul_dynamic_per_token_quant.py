@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import on_device_of, require
+from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.quantization.activation import _silu_and_mul
 from kernels_smoke.quantization.layout import Configuration, check_bound, check_matrix, check_width, results
 from kernels_smoke.quantization.scaling import LEAST_SCALE, _quotients, _row_scale
@@ -47,6 +48,7 @@ def _silu_and_mul_dynamic_per_token_quant_kernel(
     tl.store(codes + tail, _quotients(tail_product, scale).to(codes_pointer.dtype.element_ty), mask=inside)
 
 
+@plannable
 def silu_and_mul_dynamic_per_token_quant(
     x: torch.Tensor,
     *,
@@ -79,7 +81,9 @@ def silu_and_mul_dynamic_per_token_quant(
         configuration = configure(width)
         head = max(triton.next_power_of_2(width) // 2, 1)
         with on_device_of(x):
-            _silu_and_mul_dynamic_per_token_quant_kernel[(rows,)](
+            launch(
+                _silu_and_mul_dynamic_per_token_quant_kernel,
+                (rows,),
                 x_pointer=x,
                 codes_pointer=codes,
                 scales_pointer=scales,

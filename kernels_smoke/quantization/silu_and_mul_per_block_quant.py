@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import on_device_of, require
+from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.quantization.activation import _silu_and_mul
 from kernels_smoke.quantization.layout import Configuration, check_groups, check_matrix, results
 from kernels_smoke.quantization.scaling import LEAST_SILU_GROUP_SCALE, _quotients, _scale
@@ -40,6 +41,7 @@ def _silu_and_mul_per_block_quant_kernel(
     tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)
 
 
+@plannable
 def silu_and_mul_per_block_quant(
     x: torch.Tensor,
     *,
@@ -75,7 +77,9 @@ def silu_and_mul_per_block_quant(
         rows_of_tile = configuration.tile // groups_of_tile
         tiles = triton.cdiv(rows, rows_of_tile) * triton.cdiv(groups, groups_of_tile)
         with on_device_of(x):
-            _silu_and_mul_per_block_quant_kernel[(tiles,)](
+            launch(
+                _silu_and_mul_per_block_quant_kernel,
+                (tiles,),
                 x_pointer=x,
                 codes_pointer=codes,
                 scales_pointer=scales,

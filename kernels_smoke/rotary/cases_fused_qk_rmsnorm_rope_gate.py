@@ -180,8 +180,8 @@ MUTANTS = (
     ),
     Mutant(
         "one tensor for its own queries and gates",
-        "query_out, gate_out = (query_gate.new_empty(tokens, query_heads * head_dim) for _ in range(2))",
-        "query_out = gate_out = query_gate.new_empty(tokens, query_heads * head_dim)",
+        "query_out, gate_out = (allocated(query_gate.new_empty(tokens, query_heads * head_dim)) for _ in range(2))",
+        "query_out = gate_out = allocated(query_gate.new_empty(tokens, query_heads * head_dim))",
     ),
     Mutant("stride of the wrong result", "token * gate_out_stride", "token * key_out_stride"),
 )

@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import DTYPES, check_rows, check_written, on_device_of, require
+from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.rotary.heads import Configuration, _norm_and_rotate, blocks, check_norm_and_rope
 
 
@@ -51,6 +52,7 @@ def _fused_qk_norm_rope_kernel(
     )
 
 
+@plannable
 def fused_qk_norm_rope(
     qkv: torch.Tensor,
     q_weight: torch.Tensor,
@@ -93,7 +95,9 @@ def fused_qk_norm_rope(
         block = blocks(head_dim, rotary_dim)
         programs = sum(triton.cdiv(tokens * heads, configuration.heads) for heads in (query_heads, key_heads))
         with on_device_of(qkv):
-            _fused_qk_norm_rope_kernel[(programs,)](
+            launch(
+                _fused_qk_norm_rope_kernel,
+                (programs,),
                 qkv_pointer=qkv,
                 q_weight_pointer=q_weight,
                 k_weight_pointer=k_weight,

@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import DTYPES, check_rows, check_written, on_device_of, require
+from kernels_smoke.launch_plan import allocated, launch, plannable
 from kernels_smoke.rotary.heads import Configuration, _norm_and_rotate, blocks, check_norm_and_rope
 
 
@@ -61,6 +62,7 @@ def _fused_qk_rmsnorm_rope_gate_kernel(
     tl.store(gate_out_pointer + token * gate_out_stride + head * HEAD_DIM + columns, gate, mask=in_gate)
 
 
+@plannable
 def fused_qk_rmsnorm_rope_gate(
     query_gate: torch.Tensor,
     key: torch.Tensor,
@@ -103,8 +105,8 @@ def fused_qk_rmsnorm_rope_gate(
     check_rows("query_gate", query_gate, (tokens, query_heads * 2 * head_dim), DTYPES, query_gate)
     check_rows("key", key, (tokens, key_heads * head_dim), (query_gate.dtype,), query_gate)
     if out is None:
-        query_out, gate_out = (query_gate.new_empty(tokens, query_heads * head_dim) for _ in range(2))
-        out = query_out, torch.empty_like(key), gate_out
+        query_out, gate_out = (allocated(query_gate.new_empty(tokens, query_heads * head_dim)) for _ in range(2))
+        out = query_out, allocated(torch.empty_like(key)), gate_out
     for number, (tensor, heads) in enumerate(zip(out, (query_heads, key_heads, query_heads), strict=True)):
         check_rows(f"out[{number}]", tensor, (tokens, heads * head_dim), (query_gate.dtype,), query_gate)
         check_written(f"out[{number}]", tensor)
@@ -113,7 +115,9 @@ def fused_qk_rmsnorm_rope_gate(
         block = blocks(head_dim, rotary_dim)
         programs = sum(triton.cdiv(tokens * heads, configuration.heads) for heads in (query_heads, key_heads))
         with on_device_of(query_gate):
-            _fused_qk_rmsnorm_rope_gate_kernel[(programs,)](
+            launch(
+                _fused_qk_rmsnorm_rope_gate_kernel,
+                (programs,),
                 query_gate_pointer=query_gate,
                 key_pointer=key,
                 q_weight_pointer=q_weight,
