@@ -220,6 +220,7 @@ class _Recorder:
         self._given = len(sources)
         self._launches: list[Launch] = []
         self._fault = ""  # why no plan can be made of it
+        self._device: int | None = None  # the current one while launching
         self._thread = threading.get_ident()
         self._unexpected = 0  # launches on the GPU that were not made by this recorder
 
@@ -241,6 +242,14 @@ class _Recorder:
             self._unexpected -= compiled is not None
         elif isinstance(kernel, JITFunction):
             compiled = kernel.warmup(grid=grid, **arguments)
+            compiled.run  # noqa: B018  # loads the kernel: now the GPU is the current one
+        if compiled is not None:
+            device = triton.runtime.driver.active.get_current_device()
+            if self._device not in {None, device}:
+                self._fault = "launches are on several GPUs"
+            self._device = device
+        elif isinstance(kernel, JITFunction):  # a hook (triton.knobs.runtime.jit_cache_hook) took it
+            self._fault = "a kernel was not compiled"
         self._launches.append(Launch(kernel, grid, {n: self._placed(n, v) for n, v in arguments.items()}, compiled))
 
     def recording(self, result: object) -> _Recording:
@@ -250,7 +259,8 @@ class _Recorder:
             self._fault = "a kernel was launched by other means than launch()"
         if self._fault:
             raise RuntimeError(f"no plan can be made: {self._fault}")
-        return _Recording(self._launches, [_allocation(tensor) for tensor in self.sources[self._given :]], returned)
+        made = [_allocation(tensor) for tensor in self.sources[self._given :]]
+        return _Recording(self._launches, made, returned, self._device)
 
     def _placed(self, name: str, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -307,16 +317,18 @@ def _allocation(tensor: torch.Tensor) -> Callable[[], torch.Tensor]:
 
 
 class _Recording:
-    """All that a call launches, apart from where its tensors are."""
+    """All that a call launches on ``device`` (None: in the interpreter), apart from where its tensors are."""
 
-    def __init__(self, launches: list[Launch], made: list[Callable[[], torch.Tensor]], returned: Any) -> None:
+    def __init__(
+        self, launches: list[Launch], made: list[Callable[[], torch.Tensor]], returned: Any, device: int | None
+    ) -> None:
         self.launches, self.made, self.returned = launches, made, returned
+        self._device = device
         self._bound: dict[tuple[int, ...], list[Call]] = {}
-        self._compiled = bool(launches) and launches[0].compiled is not None
+        self._compiled = device is not None
         if self._compiled:
             driver = triton.runtime.driver.active
             self._current_device, self._current_stream = driver.get_current_device, driver.get_current_stream
-            self._device = self._current_device()
             caches = {id(each.kernel): each.kernel.device_caches for each in launches}
             self._caches = [(cache, cache[self._device]) for cache in caches.values()]
 

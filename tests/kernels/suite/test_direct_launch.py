@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 SCRIPT = """
-import ctypes, json
+import contextlib, ctypes, json
 import torch, triton
 from triton import knobs
 from triton.backends.compiler import GPUTarget
@@ -36,6 +36,7 @@ STORED = {"i1": 1, "i32": 4, "i64": 8, "fp32": 4}
 
 class Driver:
     launcher_cls = CudaLauncher
+    device = 0
 
     def __init__(self):
         self.utils = CudaUtils()
@@ -44,10 +45,20 @@ class Driver:
         return GPUTarget("cuda", 90, 32)
 
     def get_current_device(self):
-        return 0
+        return self.device
 
     def get_current_stream(self, device):
-        return STREAM
+        return STREAM + device
+
+
+@contextlib.contextmanager
+def on_device(number):
+    driver = triton.runtime.driver.active
+    before, driver.device = driver.device, number
+    try:
+        yield
+    finally:
+        driver.device = before
 
 
 triton.runtime.driver.set_active(Driver())
@@ -57,6 +68,7 @@ torch.Tensor.get_device = lambda self: 0
 from kernels_smoke import direct_launch
 from kernels_smoke.launch_plan import plannable
 from kernels_smoke.matmul.scaled_mm import scaled_mm
+from kernels_smoke.norm import fused_add_rms_norm as norm
 from kernels_smoke.norm.fused_add_rms_norm import _fused_add_rms_norm_kernel, fused_add_rms_norm
 
 library = ctypes.CDLL("libcuda.so.1")
@@ -126,13 +138,20 @@ def bypassing(x):
     _fused_add_rms_norm_kernel[(1,)](x, x, x, x, x, 128, 128, 128, 128, 1, 128, 1e-6, False, 128, 1, "")
 
 
-refused, count.value = [], 0
+count.value = 0
+torch.cuda.device = on_device
+norm.on_device_of = lambda tensor: on_device(1)  # all tensors are on another GPU than the current one
+other = torch.ones(5, 128, **half)
+plan = fused_add_rms_norm.plan(other, other, weight)
+elsewhere = [launched(lambda: fused_add_rms_norm(other, other, weight))[2] for _ in range(3)] + [launched(plan)[2]]
+elsewhere.append(triton.runtime.driver.active.device)
+refused = []
 try:
     bypassing.plan(x)
 except RuntimeError as error:
     refused.append(str(error))
 refused += [launched(lambda: bypassing(x))[0] for _ in range(3)]
-print(json.dumps([answers, refused]))
+print(json.dumps([answers, refused, elsewhere]))
 """
 
 
@@ -150,8 +169,9 @@ def test_a_plan_and_a_kept_call_launch_what_triton_launches(tmp_path: Path) -> N
         [PYTHON, "-c", SCRIPT], env=os.environ | settings, capture_output=True, text=True, check=False, timeout=240
     )
     assert done.returncode == 0, done.stderr
-    answers, refused = json.loads(done.stdout)
+    answers, refused, elsewhere = json.loads(done.stdout)
     assert refused == ["no plan can be made: a kernel was launched by other means than launch()", 1, 1, 1]
+    assert elsewhere == [78, 78, 78, 78, 0]
     for (made, seen), name in zip(answers, ("_fused_add_rms_norm_kernel", "_scaled_mm_kernel"), strict=True):
         wanted = made.pop("Triton")
         assert wanted[0] == 1
