@@ -119,8 +119,8 @@ def keep(kept: dict[Any, Any], key: Any, value: Any, most: int) -> None:
 
 def hooked() -> bool:
     """True while a profiler listens to launches (``triton.knobs.runtime.launch_enter_hook`` and its like)."""
-    runtime = knobs.runtime
-    return _set(runtime.launch_enter_hook) or _set(runtime.launch_exit_hook)
+    enter, leave = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
+    return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))  # chains, or a hook before Triton 3.5
 
 
 def listen(hook: Callable[[Any], None]) -> None:
@@ -133,10 +133,6 @@ def ignore(hook: Callable[[Any], None]) -> None:
     """The opposite of ``listen``."""
     if hasattr(knobs.runtime.launch_enter_hook, "remove"):
         knobs.runtime.launch_enter_hook.remove(hook)
-
-
-def _set(hook: Any) -> bool:
-    return bool(getattr(hook, "calls", hook))  # a chain of hooks, or one hook before Triton 3.5
 
 
 def _call(compiled: Any, grid: tuple[int, ...], values: list[Any]) -> Call:
