@@ -51,6 +51,8 @@ def configure(m: int, n: int, out_size: int, *, described: bool) -> Configuratio
         return Configuration(rows, 64, 64, group_m=8, warps=8, stages=3)
     if m <= 64:
         return Configuration(rows, 64, 256, group_m=1, warps=4, stages=3, swapped=True)
+    if triton.cdiv(m, 64) * triton.cdiv(n, 128) <= 132:  # one small tile for each multiprocessor, at most
+        return Configuration(64, 128, 128, group_m=8, warps=4, stages=5, halves=2)
     if triton.cdiv(m, 128) * triton.cdiv(n, 256) < 132:  # too few large tiles to occupy every multiprocessor
         return Configuration(128, 128, 128, group_m=8, warps=8, stages=4, halves=2)
     stages = 4 if out_size == 2 else 3  # half of a tile of the result is in shared memory, too: 32 or 64 KiB
