@@ -123,10 +123,12 @@ def hooked() -> bool:
     return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))  # chains, or a hook before Triton 3.5
 
 
-def listen(hook: Callable[[Any], None]) -> None:
-    """Have ``hook`` called before each launch by Triton itself, where Triton can have several hooks (3.5 and newer)."""
-    if hasattr(knobs.runtime.launch_enter_hook, "add"):
-        knobs.runtime.launch_enter_hook.add(hook)
+def listen(hook: Callable[[Any], None]) -> bool:
+    """Have ``hook`` called before each launch by Triton itself; False where that has one hook only (before 3.5)."""
+    if not hasattr(knobs.runtime.launch_enter_hook, "add"):
+        return False
+    knobs.runtime.launch_enter_hook.add(hook)
+    return True
 
 
 def ignore(hook: Callable[[Any], None]) -> None:

@@ -105,9 +105,9 @@ def test_a_plan_takes_other_tensors_of_the_same_layout_for_one_call() -> None:
     [
         (
             {"x": zeros(ROWS + 1, WIDTH)},
-            r"x must be as the plan was made for, torch.float16 \(3, 40\), .* not .*\(4, 40\)",
+            r"x must be torch.float16 \(3, 40\) with .*, as in the plan, not .*\(4, 40\)",
         ),
-        ({"x": zeros(ROWS, WIDTH + 1)[:, :WIDTH]}, r"strides \(40, 1\), .* strides \(41, 1\)"),
+        ({"x": zeros(ROWS, WIDTH + 1)[:, :WIDTH]}, r"strides \(40, 1\) .* strides \(41, 1\)"),
         ({"weight": zeros(WIDTH, dtype=torch.float32)}, "torch.float16 .* not torch.float32"),
         ({"weight": zeros(WIDTH + 1)[1:]}, "not .*, 2 bytes behind a multiple of 16"),
         ({"residual": zeros(ROWS, WIDTH, device="meta")}, "not .* on meta"),
