@@ -162,7 +162,8 @@ class Recording:
         if self.compiled:
             driver = triton.runtime.driver.active
             self._current_device, self._current_stream = driver.get_current_device, driver.get_current_stream
-            caches = {id(each.kernel): each.kernel.device_caches for each in launches}
+            kernels = [each.kernel for each in launches if hasattr(each.kernel, "device_caches")]  # since Triton 3.3
+            caches = {id(kernel): kernel.device_caches for kernel in kernels}
             self._caches = [(cache, cache[self._device]) for cache in caches.values()]
 
     def valid(self) -> bool:
