@@ -13,7 +13,13 @@ from typing import Any
 import torch
 
 from benchmarks.eager_block_attention import block_diagonal_attention, block_diagonal_attention_backward
-from benchmarks.eager_delta_net import gated_delta_rule_chunk, gated_delta_rule_decode
+from benchmarks.eager_delta_net import (
+    causal_conv1d,
+    causal_conv1d_update,
+    delta_rule_gates,
+    gated_delta_rule_chunk,
+    gated_delta_rule_decode,
+)
 from benchmarks.eager_dualip import simplex_projection, sparse_product
 from benchmarks.eager_muon import newton_schulz
 from kernels_smoke.suite.model import Inputs
@@ -236,6 +242,9 @@ EAGER: dict[str, Callable[[Inputs], Results]] = {
         block_diagonal_attention_backward,
         gated_delta_rule_chunk,
         gated_delta_rule_decode,
+        delta_rule_gates,
+        causal_conv1d,
+        causal_conv1d_update,
         newton_schulz,
         simplex_projection,
         sparse_product,

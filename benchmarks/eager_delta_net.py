@@ -87,3 +87,43 @@ def _sequence(query: Any, key: Any, value: Any, log_decay: Any, beta: Any, state
         out[:, chunk] = query[:, chunk] @ state + weights[:, chunk] @ delta
         state = state * total[:, chunk, -1:, None].exp() + key[:, chunk].mT @ delta
     return out.movedim(0, 2).flatten(0, 1)[:tokens], state
+
+
+def delta_rule_gates(inputs: Inputs) -> Results:
+    """Both gates, pointwise."""
+    decay = torch.nn.functional.softplus(inputs["a"].float() + inputs["dt_bias"].float())
+    return {"log_decay": -inputs["A_log"].float().exp() * decay, "beta": inputs["b"].float().sigmoid()}
+
+
+def causal_conv1d(inputs: Inputs) -> Results:
+    """A grouped convolution of torch, a sequence at a time, of the inputs with their state before them."""
+    taps = inputs["weight"].shape[1]
+    after, out = inputs["states"].clone(), []
+    for number, x in enumerate(inputs["x"].split(inputs["lengths"])):
+        before = inputs["states"].new_zeros(taps - 1, x.shape[1])
+        if inputs["state_indices_in"] is not None and (row := int(inputs["state_indices_in"][number])) >= 0:
+            before = inputs["states"][row]
+        held = torch.cat((before, x))
+        out.append(_convolved(inputs, held.t()[None])[0].t())
+        if inputs["state_indices_out"] is not None and (row := int(inputs["state_indices_out"][number])) >= 0:
+            after[row] = held[len(held) - taps + 1 :]
+    return {"out": torch.cat(out), "states": after}
+
+
+def causal_conv1d_update(inputs: Inputs) -> Results:
+    """A grouped convolution of each request's state and its tokens."""
+    taps, (requests, steps) = inputs["weight"].shape[1], inputs["state_indices_out"].shape
+    before = inputs["states"][inputs["state_indices_in"].long()]
+    held = torch.cat((before, inputs["x"].unflatten(0, (requests, steps))), dim=1)
+    after = inputs["states"].clone()
+    for step in range(steps):
+        after[inputs["state_indices_out"][:, step].long()] = held[:, step + 1 : step + taps]
+    return {"out": _convolved(inputs, held.transpose(1, 2)).transpose(1, 2).flatten(0, 1), "states": after}
+
+
+def _convolved(inputs: Inputs, held: Any) -> Any:
+    """The convolution of [batch, channels, taps - 1 + tokens], activated."""
+    weight, bias = inputs["weight"].to(held.dtype), inputs["bias"]
+    bias = None if bias is None else bias.to(held.dtype)
+    made = torch.nn.functional.conv1d(held, weight[:, None], bias, groups=len(weight))
+    return torch.nn.functional.silu(made) if inputs["silu"] else made

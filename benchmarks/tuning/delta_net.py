@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from kernels_smoke.delta_net.causal_conv1d import Configuration as Convolution
+from kernels_smoke.delta_net.causal_conv1d_update import Configuration as Update
 from kernels_smoke.delta_net.gated_delta_rule_chunk import Configuration as Chunk
 from kernels_smoke.delta_net.gated_delta_rule_decode import Configuration as Decode
+from kernels_smoke.launch import WholeRows
 
 _CHUNK = [
     # 64 columns: four warps hold the state as the left operand of Hopper's products.
@@ -39,7 +44,23 @@ _DECODE = [
     Decode(block_v=128, warps=8),
 ]
 
-CANDIDATES: dict[str, list[tuple[str, Chunk] | tuple[str, Decode]]] = {
+_CONVOLUTION = [
+    Convolution(block_t, block_c, warps)
+    for block_t, block_c, warps in (
+        *((32, 128, 4), (16, 256, 4), (16, 128, 2), (32, 256, 8), (32, 256, 4), (64, 128, 4), (64, 64, 4), (8, 512, 4)),
+        *((16, 512, 8), (64, 256, 8), (128, 64, 4), (8, 256, 2)),
+    )
+]
+
+_UPDATE = [Update(block_c, warps) for block_c, warps in ((1024, 4), (512, 2), (2048, 4), (2048, 8), (512, 4), (256, 1))]
+
+CANDIDATES: dict[str, list[tuple[str, Any]]] = {
     "gated_delta_rule_chunk": [("", layout) for layout in _CHUNK],
     "gated_delta_rule_decode": [("", layout) for layout in _DECODE],
+    "causal_conv1d": [("", layout) for layout in _CONVOLUTION],
+    "causal_conv1d_update": [("", layout) for layout in _UPDATE],
+    "delta_rule_gates": [
+        ("", WholeRows(block=32, rows=rows, warps=warps))
+        for rows, warps in ((64, 4), (32, 2), (32, 4), (128, 4), (16, 1))
+    ],
 }

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
-from kernels_smoke.delta_net import cases_chunk, cases_decode
+from kernels_smoke.delta_net import cases_chunk, cases_convolution, cases_decode, cases_gates
 
-KERNELS = {kernel.name: kernel for kernel in (cases_chunk.KERNEL, cases_decode.KERNEL)}
+KERNELS = {
+    kernel.name: kernel
+    for kernel in (
+        cases_chunk.KERNEL,
+        cases_decode.KERNEL,
+        cases_gates.KERNEL,
+        cases_convolution.PREFILL,
+        cases_convolution.UPDATE,
+    )
+}

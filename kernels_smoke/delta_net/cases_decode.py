@@ -32,15 +32,22 @@ def draw_inputs(
     strides: Mapping[str, tuple[int, ...]] = {},
     in_place: bool = False,
     missing: bool = False,
+    projected: bool = False,
     **more: Any,
 ) -> Inputs:
     """Draw ``steps`` tokens for each request, with heads as in ``draw_heads``, and ``rows`` rows of states.
 
     The rows of requests are shuffled. ``in_place``: the state behind the first token replaces the one before
     it. ``missing``: the first request begins without a state, and the last state is not kept. ``states_stride``:
-    elements from one row of states to the next.
+    elements from one row of states to the next. ``projected``: the gates are projections, with A_log and dt_bias.
     """
     drawn = draw_heads(draw, requests * steps, heads, depth=depth, width=width, scale=scale, strides=strides, **more)
+    gates: dict[str, Any] = {"A_log": None, "dt_bias": None}
+    if projected:
+        for name, low, high in (("log_decay", -6.0, 3.0), ("beta", -4.0, 4.0)):
+            gates[name] = draw.uniform(*drawn[name].shape, low=low, high=high, dtype=drawn[name].dtype, name=name)
+        for name, low, high in (("A_log", 0.0, 1.5), ("dt_bias", -4.0, 0.0)):
+            gates[name] = draw.uniform(heads[1], low=low, high=high, dtype=FP32, name=name)
     size = heads[1] * depth * width
     states = draw.normal(rows, size, dtype=FP32, scale=scale, row_stride=states_stride, name="states")
     order = draw.permutation(rows, dtype=index_dtype, name="order")
@@ -56,6 +63,7 @@ def draw_inputs(
             state_out[-1, -1] = -1
     return {
         **drawn,
+        **gates,
         "states": states,
         "state_indices_in": state_in,
         "state_indices_out": state_out,
@@ -67,7 +75,7 @@ def draw_inputs(
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
     return module.gated_delta_rule_decode(
-        **{name: inputs[name] for name in ARGUMENTS},
+        **{name: inputs[name] for name in (*ARGUMENTS, "A_log", "dt_bias")},
         states=inputs["states"].unflatten(1, inputs["row"]),
         state_indices_in=inputs["state_indices_in"],
         state_indices_out=inputs["state_indices_out"],
@@ -77,8 +85,12 @@ def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
 
 def expected(inputs: Inputs) -> Tensors:
     """The output, and all states afterwards, in float64."""
+    arguments = {name: inputs[name] for name in ARGUMENTS}
+    if inputs["A_log"] is not None:
+        projected = (inputs[name] for name in ("log_decay", "beta", "A_log", "dt_bias"))
+        arguments["log_decay"], arguments["beta"] = reference.gates(*projected)
     out, states = reference.decode(
-        **{name: inputs[name] for name in ARGUMENTS},
+        **arguments,
         states=inputs["states"].unflatten(1, inputs["row"]),
         rows_in=inputs["state_indices_in"].tolist(),
         rows_out=inputs["state_indices_out"].tolist(),
@@ -146,6 +158,7 @@ KERNEL = Kernel(
         case("begun again here and there, its own scale", requests=20, rows=40, extremes=True, query_scale=0.7),
         far("states above 2^31", requests=1, rows=3, steps=2, states_stride=FAR),
         far("states above 2^31, each read and written", requests=3, rows=3, in_place=True, states_stride=FAR),
+        case("gates projected", requests=20, rows=40, heads=(16, 32), projected=True),
         *(
             case(
                 f"sweep: {requests} requests of {steps}",
@@ -188,6 +201,7 @@ KERNEL = Kernel(
             **TINY,
         ),
         small("float16, norms near 1e-3", requests=2, rows=4, heads=(1, 2), key_scale=1.8e-4, **TINY),
+        small("float32, gates projected", requests=2, rows=6, steps=2, dtype=FP32, projected=True, **TINY),
         small("float16, no request", requests=0, rows=2, **TINY),
     ),
     mutants=(
@@ -207,6 +221,8 @@ KERNEL = Kernel(
             "k_stride=q.stride(0),\n                k_head_stride=q.stride(1)",
         ),
         Mutant("tokens of the result without gaps", "token * out_stride", "token * VALUE_HEADS * out_head_stride"),
+        Mutant("gates projected, beta as it is", "b_beta = tl.sigmoid(b_beta)", "b_beta = b_beta * 1.0"),
+        Mutant("the decay of another head's parameters", "tl.load(A_log + head)", "tl.load(A_log)"),
         Mutant("queries not normalized", "b_q *= tl.rsqrt", "b_q *= 1.0 + 0.0 * tl.rsqrt"),
         Mutant(
             "written to the row that was read",

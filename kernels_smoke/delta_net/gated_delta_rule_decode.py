@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.delta_net.arguments import EPSILON, check_heads, check_numbers
+from kernels_smoke.delta_net.delta_rule_gates import _log_decay, check_parameters
 from kernels_smoke.launch import DTYPES, check_rows, check_written, interpreted, on_device_of, require
 from kernels_smoke.launch_plan import allocated, launch, plannable
 
@@ -37,7 +38,7 @@ def configure(requests: int, value_heads: int) -> Configuration:
 
 @triton.jit
 def _decode_kernel(
-    q, k, v, log_decay, beta, states, state_indices_in, state_indices_out, out,
+    q, k, v, log_decay, beta, A_log, dt_bias, states, state_indices_in, state_indices_out, out,
     q_stride, q_head_stride, k_stride, k_head_stride, v_stride, v_head_stride, log_decay_stride, beta_stride,
     states_stride, out_stride, out_head_stride, scale, epsilon,
     STEPS: tl.constexpr, VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, K: tl.constexpr, V: tl.constexpr,
@@ -59,8 +60,12 @@ def _decode_kernel(
         b_k = tl.load(k + token * k_stride + head // GROUP * k_head_stride + o_k).to(tl.float32)  # [K]
         b_q = tl.load(q + token * q_stride + head // GROUP * q_head_stride + o_k).to(tl.float32)  # [K]
         b_v = tl.load(v + token * v_stride + head * v_head_stride + o_v).to(tl.float32)  # [BLOCK_V]
-        decay = tl.exp(tl.load(log_decay + token * log_decay_stride + head).to(tl.float32))  # [1]
+        b_log_decay = tl.load(log_decay + token * log_decay_stride + head).to(tl.float32)  # [1]
         b_beta = tl.load(beta + token * beta_stride + head).to(tl.float32)  # [1]
+        if A_log is not None:  # they are what the layer projects: a and b
+            b_log_decay = _log_decay(b_log_decay, tl.load(A_log + head), tl.load(dt_bias + head))  # [1]
+            b_beta = tl.sigmoid(b_beta)
+        decay = tl.exp(b_log_decay)
         if NORMALIZE:
             b_k *= tl.rsqrt(tl.sum(b_k * b_k, axis=0) + epsilon)
             b_q *= tl.rsqrt(tl.sum(b_q * b_q, axis=0) + epsilon)
@@ -86,6 +91,8 @@ def gated_delta_rule_decode(
     state_indices_in: torch.Tensor,
     state_indices_out: torch.Tensor,
     *,
+    A_log: torch.Tensor | None = None,
+    dt_bias: torch.Tensor | None = None,
     scale: float | None = None,
     normalize: bool = False,
     out: torch.Tensor | None = None,
@@ -108,6 +115,8 @@ def gated_delta_rule_decode(
     - ``state_indices_in``: [requests], ``state_indices_out``: [requests, steps]; int32 or int64, contiguous. A negative
       number is not a row: such a state begins at zero, or is not kept. No row may be written for two tokens, nor be
       written by one request and read by another. The numbers are not checked.
+    - ``A_log``, ``dt_bias``: [value heads], of that dtype or float32. With them, ``log_decay`` and ``beta`` hold a and
+      b, as the layer projects them: the decay is ``exp(-exp(A_log) softplus(a + dt_bias))``, and beta ``sigmoid(b)``.
     - ``scale``: depth^-0.5 unless it is given.
     - ``normalize``: divide each q[t] and k[t] by sqrt(its squared norm + 1e-6).
     - ``out``: the result, like ``v``.
@@ -124,6 +133,9 @@ def gated_delta_rule_decode(
     check_rows("states", states, (states.shape[0], value_heads, depth, width), (torch.float32,), q)
     require(states[:1].is_contiguous(), "a row of states must be contiguous")
     check_written("states", states)
+    if A_log is not None and dt_bias is not None:
+        check_parameters(A_log, dt_bias, value_heads, q)
+    require((A_log is None) == (dt_bias is None), "A_log and dt_bias are given together")
     out = allocated(torch.empty_like(v)) if out is None else out
     check_rows("out", out, (tokens, value_heads, width), (q.dtype,), q)
     check_written("out", out)
@@ -139,6 +151,8 @@ def gated_delta_rule_decode(
                 v=v,
                 log_decay=log_decay,
                 beta=beta,
+                A_log=A_log,
+                dt_bias=dt_bias,
                 states=states,
                 state_indices_in=state_indices_in,
                 state_indices_out=state_indices_out,

@@ -164,3 +164,24 @@ def decode(
         kept = to[:, t] >= 0
         after[to[kept, t]] = state[kept]
     return out, after
+
+
+def gates(
+    a: torch.Tensor, b: torch.Tensor, A_log: torch.Tensor, dt_bias: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """``(-exp(A_log) softplus(a + dt_bias), sigmoid(b))``, both [tokens, value heads], in float64."""
+    x = a.double() + dt_bias.double()
+    softplus = x.clamp(min=0.0) + torch.log1p(torch.exp(-x.abs()))
+    return -A_log.double().exp() * softplus, torch.sigmoid(b.double())
+
+
+def convolution(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, before: torch.Tensor, *, silu: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Output [tokens, channels] of one sequence and its inputs from ``before`` [taps - 1, channels] on, in float64."""
+    inputs = torch.cat((before.double(), x.double()))
+    taps = weight.shape[1]
+    total = torch.zeros_like(inputs[taps - 1 :]) if bias is None else bias.double().expand(x.shape)
+    for tap in range(taps):
+        total = total + inputs[tap : tap + len(x)] * weight[:, tap].double()
+    return (total * torch.sigmoid(total) if silu else total), inputs
