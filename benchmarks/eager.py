@@ -22,6 +22,7 @@ from benchmarks.eager_delta_net import (
 )
 from benchmarks.eager_dualip import simplex_projection, sparse_product
 from benchmarks.eager_muon import newton_schulz
+from benchmarks.eager_routing import cross_entropy, top_k_sample, topk_softmax
 from kernels_smoke.suite.model import Inputs
 
 FP8 = torch.float8_e4m3fn
@@ -245,6 +246,9 @@ EAGER: dict[str, Callable[[Inputs], Results]] = {
         delta_rule_gates,
         causal_conv1d,
         causal_conv1d_update,
+        topk_softmax,
+        top_k_sample,
+        cross_entropy,
         newton_schulz,
         simplex_projection,
         sparse_product,

@@ -1,0 +1,1 @@
+"""Losses with their gradients in one launch. See README.md for formulas and sources."""

@@ -1,0 +1,279 @@
+"""The k greatest logits of each row and their softmax: a token's experts, or the tokens to sample from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.launch import (
+    DTYPES_16,
+    check_matrix,
+    check_rows,
+    check_scale,
+    check_written,
+    interpreted,
+    on_device_of,
+    require,
+)
+from kernels_smoke.routing.keys import _keys, _position, _value, _without
+
+WIDEST = 2**20  # logits of a row: a program keeps the maxima of their groups
+MOST = 128  # of a row that are found: a program keeps as many groups
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How the launches for rows of one width are laid out.
+
+    - ``group``: logits of which the maximum is kept; 0 where a program has whole rows, ``rows`` of them.
+    - ``piece``: logits that one program reads for that. ``warps``: of a program that has whole rows, or reads a piece.
+    - ``select_warps``: of the program that looks through the greatest groups of a row.
+    """
+
+    rows: int
+    warps: int
+    group: int = 0
+    piece: int = 0
+    select_warps: int = 0
+
+
+def configure(width: int) -> Configuration:
+    """The layout for rows of ``width`` logits: see "Layouts" in README.md."""
+    if width <= (64 if interpreted() else 1024):
+        block = triton.next_power_of_2(width)
+        return Configuration(rows=max(512 // block, 1), warps=1)
+    if interpreted():
+        return Configuration(rows=1, warps=4, group=16, piece=64, select_warps=4)
+    return Configuration(rows=1, warps=4, group=64, piece=4096, select_warps=8 if width <= 2**18 else 16)
+
+
+@triton.jit
+def _finish(
+    chosen, greatest, total, rows, inside, uniforms, weights, indices, tokens, weights_stride, indices_stride,
+    temperature, TOP: tl.constexpr, TOP_BLOCK: tl.constexpr, RENORMALIZE: tl.constexpr, DTYPE: tl.constexpr,
+    SHORT: tl.constexpr,
+):  # fmt: skip  # keys [ROWS, TOP_BLOCK]; greatest logit, sum of exponentials, rows [ROWS, 1]
+    o_k = tl.arange(0, TOP_BLOCK)[None, :]
+    b_weights = tl.where(o_k < TOP, tl.exp((_value(chosen, DTYPE, SHORT) - greatest) / temperature), 0.0)
+    positions = _position(chosen, SHORT)
+    kept = tl.sum(b_weights, axis=1, keep_dims=True)  # [ROWS, 1]
+    if weights is not None:
+        divisor = kept if RENORMALIZE else total
+        mask = inside & (o_k < TOP)
+        tl.store(weights + rows * weights_stride + o_k, b_weights / divisor, mask=mask)
+        tl.store(indices + rows * indices_stride + o_k, positions, mask=mask)
+    if tokens is not None:
+        drawn = tl.load(uniforms + rows, mask=inside, other=0.0) * kept  # [ROWS, 1]
+        passed = (tl.cumsum(b_weights, axis=1) <= drawn) & (o_k < TOP)
+        place = tl.minimum(tl.sum(passed.to(tl.int32), axis=1, keep_dims=True), TOP - 1)  # [ROWS, 1]
+        token = tl.sum(tl.where(o_k == place, positions, 0), axis=1, keep_dims=True)  # [ROWS, 1]
+        tl.store(tokens + rows, token, mask=inside)
+
+
+@triton.jit
+def _greatest(keys, ROWS: tl.constexpr, TOP: tl.constexpr, TOP_BLOCK: tl.constexpr, SHORT: tl.constexpr):
+    """The TOP greatest of ``keys`` [ROWS, columns], in falling order, as [ROWS, TOP_BLOCK]; the rest repeats one."""
+    o_k = tl.arange(0, TOP_BLOCK)[None, :]
+    chosen = tl.zeros((ROWS, TOP_BLOCK), keys.dtype)
+    for number in range(TOP):
+        best = tl.max(keys, axis=1, keep_dims=True)  # [ROWS, 1]
+        chosen = tl.where(o_k >= number, best, chosen)
+        keys = _without(keys, best, SHORT)
+    return chosen
+
+
+@triton.jit
+def _rows_kernel(
+    logits, uniforms, weights, indices, tokens, logits_stride, weights_stride, indices_stride, count, width,
+    temperature, TOP: tl.constexpr, TOP_BLOCK: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    RENORMALIZE: tl.constexpr, SHORT: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
+    o_n = tl.arange(0, BLOCK)[None, :]
+    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
+    inside = (rows < count) & (o_n < width)
+    x = tl.load(logits + rows * logits_stride + o_n, mask=inside, other=0.0)  # [ROWS, BLOCK]
+    keys = _keys(x, o_n, inside, SHORT)
+    chosen = _greatest(keys, ROWS, TOP, TOP_BLOCK, SHORT)  # [ROWS, TOP_BLOCK]
+    greatest = tl.max(tl.where(inside, x.to(tl.float32), float("-inf")), axis=1, keep_dims=True)  # [ROWS, 1]
+    shares = tl.where(inside, tl.exp((x.to(tl.float32) - greatest) / temperature), 0.0)
+    total = tl.sum(shares, axis=1, keep_dims=True)  # [ROWS, 1]
+    _finish(
+        chosen, greatest, total, rows, rows < count, uniforms, weights, indices, tokens, weights_stride, indices_stride,
+        temperature, TOP, TOP_BLOCK, RENORMALIZE, logits.dtype.element_ty, SHORT,
+    )  # fmt: skip
+
+
+@triton.jit
+def _groups_kernel(
+    logits, maxima, sums, logits_stride, width, groups, pieces, temperature, GROUP: tl.constexpr, PIECE: tl.constexpr
+):
+    # The greatest key of each group, and of a piece of some groups the greatest logit and its sum of exponentials.
+    program = tl.program_id(0).to(tl.int64)
+    row = program // pieces
+    piece = (program % pieces).to(tl.int32)
+    o_g = tl.arange(0, PIECE // GROUP)
+    o_n = piece * PIECE + o_g[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    inside = o_n < width
+    x = tl.load(logits + row * logits_stride + o_n, mask=inside, other=0.0)  # [PIECE / GROUP, GROUP]
+    keys = _keys(x, o_n, inside, False)
+    group = piece * (PIECE // GROUP) + o_g
+    tl.store(maxima + row * groups + group, tl.max(keys, axis=1), mask=group < groups)
+    values = tl.where(inside, x.to(tl.float32), float("-inf"))
+    greatest = tl.max(values)
+    finite = tl.where(greatest == float("-inf"), 0.0, greatest)  # a piece may have nothing but minus infinity
+    tl.store(sums + program * 2, greatest)
+    tl.store(sums + program * 2 + 1, tl.sum(tl.exp((values - finite) / temperature)))
+
+
+@triton.jit
+def _select_kernel(
+    logits, maxima, sums, uniforms, weights, indices, tokens, logits_stride, weights_stride, indices_stride,
+    width, groups, pieces, temperature,
+    TOP: tl.constexpr, TOP_BLOCK: tl.constexpr, GROUP: tl.constexpr, GROUPS_BLOCK: tl.constexpr,
+    PIECES_BLOCK: tl.constexpr, RENORMALIZE: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
+    # One row: its TOP greatest logits are in the TOP groups with the greatest maxima.
+    row = tl.program_id(0).to(tl.int64)
+    o_g = tl.arange(0, GROUPS_BLOCK)[None, :]
+    keys = tl.load(maxima + row * groups + o_g, mask=o_g < groups, other=-(2**63))  # [1, GROUPS_BLOCK]
+    found = _greatest(keys, 1, TOP, TOP_BLOCK, False)  # [1, TOP_BLOCK]
+    group = (_position(found, False) // GROUP).reshape(TOP_BLOCK, 1)
+    o_n = group * GROUP + tl.arange(0, GROUP)[None, :]
+    real = (tl.arange(0, TOP_BLOCK) < tl.minimum(TOP, groups))[:, None]  # others repeat the last one
+    inside = (o_n < width) & real
+    x = tl.load(logits + row * logits_stride + o_n, mask=inside, other=0.0)  # [TOP_BLOCK, GROUP]
+    candidates = _keys(x, o_n, inside, False).reshape(1, TOP_BLOCK * GROUP)
+    chosen = _greatest(candidates, 1, TOP, TOP_BLOCK, False)  # [1, TOP_BLOCK]
+
+    o_p = tl.arange(0, PIECES_BLOCK)
+    o_sums = sums + (row * pieces + o_p) * 2
+    highest = tl.load(o_sums, mask=o_p < pieces, other=float("-inf"))  # [PIECES_BLOCK]
+    shares = tl.load(o_sums + 1, mask=o_p < pieces, other=0.0)  # [PIECES_BLOCK]
+    greatest = tl.max(highest)
+    total = tl.sum(shares * tl.exp((highest - greatest) / temperature))
+    once = tl.zeros((1, 1), tl.float32)
+    _finish(
+        chosen, once + greatest, once + total, row + tl.zeros((1, 1), tl.int64), tl.full((1, 1), 1, tl.int1), uniforms,
+        weights, indices, tokens, weights_stride, indices_stride, temperature, TOP, TOP_BLOCK, RENORMALIZE,
+        logits.dtype.element_ty, False,
+    )  # fmt: skip
+
+
+def topk_softmax(
+    logits: torch.Tensor,
+    k: int,
+    *,
+    renormalize: bool = False,
+    temperature: float = 1.0,
+    out: tuple[torch.Tensor, torch.Tensor] | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return ``(weights, indices)`` of the ``k`` greatest logits of each row, in falling order.
+
+    The weights are those of ``softmax(logits / temperature)`` over the whole row; with ``renormalize`` they are divided
+    by their sum, which is the softmax over the k alone. Of equal logits the first one comes first, so that the result
+    is the same on each run. Source: the routers of mixtures of experts (Shazeer et al. 2017, with the softmax first as
+    in Fedus, Zoph and Shazeer 2021), and top-k sampling (Fan, Lewis and Dauphin 2018).
+
+    - ``logits``: [rows, width], bfloat16, float16 or float32; rows may be strided. Values are finite or minus infinity,
+      and each row has a finite one.
+    - ``k``: 1 to 128, and at most ``width``.
+    - ``out``: the weights [rows, k] in float32, and the indices [rows, k] in int32.
+
+    Raises ValueError when a shape, dtype, device, stride or number is not as said, or rows are wider than 2^20.
+    """
+    rows, _ = check_arguments(logits, k, temperature)
+    device = logits.device
+    weights, indices = out or (
+        torch.empty((rows, k), dtype=dtype, device=device) for dtype in (torch.float32, torch.int32)
+    )
+    for name, tensor, dtype in (("out[0]", weights, torch.float32), ("out[1]", indices, torch.int32)):
+        check_rows(name, tensor, (rows, k), (dtype,), logits)
+        check_written(name, tensor)
+    select(logits, k, temperature, weights=weights, indices=indices, renormalize=renormalize)
+    return weights, indices
+
+
+def check_arguments(logits: torch.Tensor, k: int, temperature: float) -> tuple[int, int]:
+    """Return (rows, width) of ``logits``. Raises ValueError when an argument is not as ``topk_softmax`` says."""
+    rows, width = check_matrix("logits", logits, WIDEST)
+    require(1 <= k <= min(width, MOST), f"k must be from 1 to {min(width, MOST)}, not {k}")
+    check_scale(temperature, "temperature")
+    return rows, width
+
+
+def select(
+    logits: torch.Tensor,
+    k: int,
+    temperature: float,
+    *,
+    weights: torch.Tensor | None = None,
+    indices: torch.Tensor | None = None,
+    uniforms: torch.Tensor | None = None,
+    tokens: torch.Tensor | None = None,
+    renormalize: bool = False,
+) -> None:
+    """Write weights and indices, or the tokens that ``uniforms`` draw from the softmax over the k greatest."""
+    rows, width = logits.shape
+    if not rows:
+        return
+    choice = configure(width)
+    results = {
+        "uniforms": uniforms,
+        "weights": weights,
+        "indices": indices,
+        "tokens": tokens,
+        "weights_stride": 0 if weights is None else weights.stride(0),
+        "indices_stride": 0 if indices is None else indices.stride(0),
+        "TOP": k,
+        "TOP_BLOCK": triton.next_power_of_2(k),
+        "RENORMALIZE": renormalize,
+    }
+    with on_device_of(logits):
+        if not choice.group:
+            _rows_kernel[(triton.cdiv(rows, choice.rows),)](
+                logits=logits,
+                logits_stride=logits.stride(0),
+                count=rows,
+                width=width,
+                temperature=temperature,
+                ROWS=choice.rows,
+                BLOCK=triton.next_power_of_2(width),
+                SHORT=logits.dtype in DTYPES_16,
+                **results,
+                num_warps=choice.warps,
+            )
+            return
+        groups, pieces = triton.cdiv(width, choice.group), triton.cdiv(width, choice.piece)
+        maxima = torch.empty((rows, groups), dtype=torch.int64, device=logits.device)
+        sums = torch.empty((rows, pieces, 2), dtype=torch.float32, device=logits.device)
+        _groups_kernel[(rows * pieces,)](
+            logits=logits,
+            maxima=maxima,
+            sums=sums,
+            logits_stride=logits.stride(0),
+            width=width,
+            groups=groups,
+            pieces=pieces,
+            temperature=temperature,
+            GROUP=choice.group,
+            PIECE=choice.piece,
+            num_warps=choice.warps,
+        )
+        _select_kernel[(rows,)](
+            logits=logits,
+            maxima=maxima,
+            sums=sums,
+            logits_stride=logits.stride(0),
+            width=width,
+            groups=groups,
+            pieces=pieces,
+            temperature=temperature,
+            GROUP=choice.group,
+            GROUPS_BLOCK=triton.next_power_of_2(groups),
+            PIECES_BLOCK=triton.next_power_of_2(pieces),
+            **results,
+            num_warps=choice.select_warps,
+        )
