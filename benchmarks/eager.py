@@ -156,6 +156,20 @@ def fused_gate_sigmoid_mul_add(inputs: Inputs) -> Results:
     return {"final": inputs["final"] + gate * inputs["shared"]}
 
 
+def fused_linear(inputs: Inputs) -> Results:
+    """The norm in float32, rounded; torch's product with the bias; the activation."""
+    x, bias = inputs["x"], inputs["bias"]
+    if inputs["norm_weight"] is not None:
+        gamma = inputs["norm_weight"].float() + float(inputs["zero_centred"])
+        variance = x.float().square().mean(dim=-1, keepdim=True)
+        x = (x.float() * torch.rsqrt(variance + inputs["epsilon"]) * gamma).to(x.dtype)
+    made = torch.nn.functional.linear(x, inputs["weight"], None if bias is None else bias.to(x.dtype))
+    if inputs["activation"] == "gelu":
+        return {"out": torch.nn.functional.gelu(made, approximate="tanh")}
+    activations = {"relu": torch.relu, "silu": torch.nn.functional.silu, "none": torch.nn.Identity()}
+    return {"out": activations[inputs["activation"]](made)}
+
+
 def mul_add_sigmoid(inputs: Inputs) -> Results:
     """Three pointwise steps."""
     return {"activated": torch.sigmoid(inputs["x"] * inputs["w"] + inputs["b"])}
@@ -233,6 +247,7 @@ EAGER: dict[str, Callable[[Inputs], Results]] = {
         fused_qk_norm_rope,
         fused_qk_rmsnorm_rope_gate,
         fused_gate_sigmoid_mul_add,
+        fused_linear,
         mul_add_sigmoid,
         mul_sum_add,
         sin_and_cos,

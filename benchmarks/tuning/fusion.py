@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels_smoke.fusion import mul_add_sigmoid, mul_sum_add, pointwise, sin_and_cos
+from kernels_smoke.fusion import fused_linear, mul_add_sigmoid, mul_sum_add, pointwise, sin_and_cos
 from kernels_smoke.launch import WholeRows, whole_rows
 
 GATE_WIDTH = 4096  # of the speed's rows
 SUM_WIDTH = 16384
+
+_LINEAR = fused_linear.Configuration
+_MANY, _NORMED = "4096 x 12288, K 4096, SiLU", "normed, 4096 x 12288, K 4096"
+_FEW = "normed, 16 x 12288, K 4096, SiLU"
 
 CANDIDATES: dict[str, list[tuple[str, Any]]] = {
     "fused_gate_sigmoid_mul_add": [
@@ -17,6 +21,28 @@ CANDIDATES: dict[str, list[tuple[str, Any]]] = {
             ("", WholeRows(block=GATE_WIDTH, rows=rows, warps=warps, eviction=eviction))
             for rows, warps in ((1, 4), (1, 8), (1, 16), (2, 8), (2, 16))
             for eviction in ("", "evict_first")
+        ),
+    ],
+    "fused_linear": [
+        *(
+            (case, _LINEAR(m, n, k, group_m=8, warps=8, stages=stages, halves=2, programs=1, describe_out=True))
+            for case, m, n, k, stages in (
+                *(
+                    (_MANY, 128, 256, 64, 3),
+                    (_MANY, 128, 256, 64, 4),
+                    (_MANY, 128, 128, 64, 4),
+                    (_MANY, 256, 128, 64, 3),
+                ),
+                *((_NORMED, 128, 128, 64, 3), (_NORMED, 128, 256, 64, 3), (_NORMED, 128, 256, 32, 4)),
+                *((_NORMED, 128, 128, 64, 4), (_NORMED, 256, 128, 64, 3), (_NORMED, 128, 128, 32, 4)),
+            )
+        ),
+        *(
+            (_FEW, _LINEAR(16, n, k, group_m=1, warps=warps, stages=stages, swapped=True))
+            for n, k, warps, stages in (
+                *((64, 128, 4, 3), (64, 128, 4, 4), (64, 256, 4, 3), (64, 64, 4, 4), (128, 128, 4, 3), (64, 256, 8, 3)),
+                *((64, 128, 8, 4), (128, 64, 4, 4)),
+            )
         ),
     ],
     "mul_add_sigmoid": [

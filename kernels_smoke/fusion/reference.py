@@ -26,3 +26,25 @@ def mul_sum_add(x: torch.Tensor) -> torch.Tensor:
 def sin_and_cos(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """``(sin(x), cos(x))``."""
     return x.double().sin_(), x.double().cos_()
+
+
+def linear(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    norm_weight: torch.Tensor | None,
+    *,
+    activation: str,
+    zero_centred: bool,
+    epsilon: float,
+) -> torch.Tensor:
+    """``activation(norm(x) @ weight.T + bias)`` [M, N] in float64; GELU by its approximation with tanh."""
+    x = x.double()
+    if norm_weight is not None:
+        gamma = norm_weight.double() + (1.0 if zero_centred else 0.0)
+        x = x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + epsilon) * gamma
+    made = x @ weight.double().t()
+    made = made if bias is None else made + bias.double()
+    if activation == "gelu":
+        return torch.nn.functional.gelu(made, approximate="tanh")
+    return {"none": made, "relu": made.clamp(min=0.0), "silu": made * torch.sigmoid(made)}[activation]

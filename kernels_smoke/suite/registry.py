@@ -38,6 +38,7 @@ ENTRIES = (
     Entry("fused_qk_norm_rope", "rotary", "RMS norm of each query and key head, then rotary embedding", quick=True),
     Entry("fused_qk_rmsnorm_rope_gate", "rotary", "the same next to an output gate, which is copied out"),
     Entry("fused_gate_sigmoid_mul_add", "fusion", "a gated addition in place: f += sigmoid(x . w) s"),
+    Entry("fused_linear", "fusion", "a linear layer with the norm before it and the activation after it"),
     Entry("mul_add_sigmoid", "fusion", "vertical fusion: sigmoid(x w + b)"),
     Entry("mul_sum_add", "fusion", "reduction fusion: (2 x).sum(-1) + 1", quick=True),
     Entry("sin_and_cos", "fusion", "horizontal fusion: two outputs of one input"),

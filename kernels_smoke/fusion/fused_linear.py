@@ -1,0 +1,197 @@
+"""A linear layer with what comes before and after it: RMS norm of its input, bias and activation of its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.launch import (
+    DTYPES_16,
+    check_matrix,
+    check_rows,
+    check_written,
+    interpreted,
+    multiprocessors,
+    on_device_of,
+    require,
+)
+from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
+
+ACTIVATIONS = ("none", "relu", "gelu", "silu")
+LARGEST = 2**30  # of the sizes: the last tile may reach beyond, in 32 bits
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How one launch is laid out; the fields are those of ``scaled_mm``, ``block_k`` in elements."""
+
+    block_m: int
+    block_n: int
+    block_k: int
+    group_m: int
+    warps: int
+    stages: int
+    swapped: bool = False
+    halves: int = 1
+    programs: int = 0
+    describe_out: bool = False
+
+
+def configure(m: int, n: int, *, described: bool, normed: bool) -> Configuration:
+    """The layout for a result of m x n elements; ``normed``: the input is normed on its way."""
+    if interpreted():  # small, so that small cases have several tiles in both directions
+        swapped, block_m, halves = (True, 16, 1) if m <= 16 else (False, 32, 2)
+        return Configuration(block_m, 32, 32, 2, 4, 1, swapped, halves, programs=1, describe_out=not swapped)
+    rows = 16 if m <= 16 else 32 if m <= 32 else 64
+    if not described:
+        return Configuration(rows, 64, 32, group_m=8, warps=8, stages=3)
+    if m <= 64:
+        return Configuration(rows, 64, 128, group_m=1, warps=4, stages=3, swapped=True)
+    if normed:  # squares and the normed tile take registers of their own
+        return Configuration(128, 128, 64, group_m=8, warps=8, stages=3, halves=2, programs=1, describe_out=True)
+    if triton.cdiv(m, 128) * triton.cdiv(n, 256) < 132:  # too few large tiles to occupy every multiprocessor
+        return Configuration(128, 128, 64, group_m=8, warps=8, stages=4, halves=2)
+    return Configuration(128, 256, 64, group_m=8, warps=8, stages=3, halves=2, programs=1, describe_out=True)
+
+
+@triton.jit
+def _activated(x, ACTIVATION: tl.constexpr):
+    """``x`` activated; GELU by its approximation with tanh(z) = 2 sigmoid(2 z) - 1."""
+    if ACTIVATION == "relu":
+        x = tl.maximum(x, 0.0)
+    if ACTIVATION == "gelu":
+        x *= tl.sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
+    if ACTIVATION == "silu":
+        x *= tl.sigmoid(x)
+    return x
+
+
+@triton.jit
+def _fused_linear_kernel(
+    x, weight, bias, norm_weight, out, m, n, k, x_stride, weight_stride, out_stride, epsilon,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+    ACTIVATION: tl.constexpr, ZERO_CENTRED: tl.constexpr, SWAPPED: tl.constexpr, HALVES: tl.constexpr,
+    PERSISTENT: tl.constexpr, DESCRIBE: tl.constexpr, DESCRIBE_OUT: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
+    # `x` is [m, k] and `weight` [n, k]: both row-major, descriptors or pointers.
+    tiles_m = tl.cdiv(m, BLOCK_M)
+    tiles_n = tl.cdiv(n, BLOCK_N)
+    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), flatten=PERSISTENT):
+        tile_m, tile_n = _place(tile, tiles_m, tiles_n, GROUP_M)
+        row = tile_m * BLOCK_M
+        column = tile_n * BLOCK_N
+        acc = tl.zeros((BLOCK_N, BLOCK_M) if SWAPPED else (BLOCK_M, BLOCK_N), tl.float32)
+        squares = tl.zeros((BLOCK_M, BLOCK_K), tl.float32)
+        for start_k in range(0, k, BLOCK_K):
+            tile_x = _load_tile(x, row, start_k, m, k, x_stride, BLOCK_M, BLOCK_K, DESCRIBE)  # [BLOCK_M, BLOCK_K]
+            # [BLOCK_N, BLOCK_K]
+            tile_w = _load_tile(weight, column, start_k, n, k, weight_stride, BLOCK_N, BLOCK_K, DESCRIBE)
+            if norm_weight is not None:
+                offs_k = start_k + tl.arange(0, BLOCK_K)
+                gamma = tl.load(norm_weight + offs_k, mask=offs_k < k, other=0.0).to(tl.float32)  # [BLOCK_K]
+                if ZERO_CENTRED:
+                    gamma += 1.0
+                values = tile_x.to(tl.float32)
+                squares += values * values
+                tile_x = (values * gamma[None, :]).to(tile_x.dtype)
+            left, right = (tile_w, tile_x) if SWAPPED else (tile_x, tile_w)
+            acc = tl.dot(left, right.T, acc)  # [BLOCK_M, BLOCK_N], or its transpose
+        if SWAPPED:
+            acc = acc.T
+        if norm_weight is not None:  # the norm of a row is one factor of its products
+            acc *= tl.rsqrt(tl.sum(squares, axis=1) / k + epsilon)[:, None]
+
+        width: tl.constexpr = BLOCK_N // HALVES
+        acc0, acc1 = acc, acc
+        if HALVES == 2:
+            acc0, acc1 = tl.split(acc.reshape(BLOCK_M, 2, width).permute(0, 2, 1))
+        for half in tl.static_range(HALVES):
+            result = acc0 if half == 0 else acc1
+            offs_n = column + half * width + tl.arange(0, width)
+            if bias is not None:
+                result += tl.load(bias + offs_n, mask=offs_n < n, other=0.0).to(tl.float32)[None, :]  # [1, width]
+            result = _activated(result, ACTIVATION)
+            _store_tile(out, result, row, column + half * width, m, n, out_stride, DESCRIBE_OUT)
+
+
+def fused_linear(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    *,
+    activation: str = "none",
+    norm_weight: torch.Tensor | None = None,
+    zero_centred: bool = False,
+    epsilon: float = 1e-6,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Return ``activation(norm(x) @ weight.T + bias)``, accumulated in float32 and rounded once.
+
+    With ``norm_weight``, ``norm(x) = x / sqrt(mean(x^2) + epsilon) * norm_weight`` (RMS norm, Zhang and Sennrich 2019,
+    equation 4; ``zero_centred``: the weight is stored less 1), without it ``x``. What tensor cores multiply is ``x *
+    norm_weight``, rounded to the dtype of ``x``; each program computes the norms of its rows while it multiplies them.
+    These are the epilogue and the prologue fusion of PyTorch's compiler team ("Kernel Fusion", 2026).
+
+    - ``x``: [M, K], bfloat16 or float16; ``weight``: [N, K] of that dtype. Rows may be strided; it is faster when they
+      begin at multiples of 16 bytes.
+    - ``bias``: [N], ``norm_weight``: [K], of that dtype or float32. In float16, ``x * norm_weight`` must be within
+      65,504.
+    - ``activation``: "none", "relu", "gelu" (its approximation by tanh) or "silu".
+    - ``out``: the result [M, N], of that dtype; rows may be strided.
+
+    Raises ValueError when a shape, dtype, device, stride or name is not as said.
+    """
+    m, k = check_matrix("x", x, LARGEST)
+    require(x.dtype in DTYPES_16, f"x must be {' or '.join(map(str, DTYPES_16))}, not {x.dtype}")
+    require(weight.ndim == 2, f"weight must be [N, K], not {weight.ndim}-dimensional")
+    n = weight.shape[0]
+    require(max(m, n) < LARGEST, f"M and N must be less than {LARGEST}, not {m} and {n}")
+    check_rows("weight", weight, (n, k), (x.dtype,), x)
+    for name, vector, size in (("bias", bias, n), ("norm_weight", norm_weight, k)):
+        if vector is not None:
+            check_rows(name, vector, (size,), (x.dtype, torch.float32), x)
+    require(activation in ACTIVATIONS, f"activation must be one of {', '.join(ACTIVATIONS)}, not {activation!r}")
+    out = torch.empty((m, n), dtype=x.dtype, device=x.device) if out is None else out
+    check_rows("out", out, (m, n), (x.dtype,), x)
+    check_written("out", out)
+    if not (m and n):
+        return out
+
+    with on_device_of(x):
+        describe = described(x) and described(weight)
+        choice = configure(m, n, described=describe, normed=norm_weight is not None)
+        describe_out = choice.describe_out and described(out)
+        tiles = triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n)
+        # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.
+        programs = min(tiles, choice.programs * multiprocessors(x, otherwise=3)) or tiles
+        _fused_linear_kernel[(programs,)](
+            x=descriptor(x, choice.block_m, choice.block_k) if describe else x,
+            weight=descriptor(weight, choice.block_n, choice.block_k) if describe else weight,
+            bias=bias,
+            norm_weight=norm_weight,
+            out=descriptor(out, choice.block_m, choice.block_n // choice.halves) if describe_out else out,
+            m=m,
+            n=n,
+            k=k,
+            x_stride=x.stride(0),
+            weight_stride=weight.stride(0),
+            out_stride=out.stride(0),
+            epsilon=epsilon,
+            BLOCK_M=choice.block_m,
+            BLOCK_N=choice.block_n,
+            BLOCK_K=choice.block_k,
+            GROUP_M=choice.group_m,
+            ACTIVATION=activation,
+            ZERO_CENTRED=zero_centred,
+            SWAPPED=choice.swapped,
+            HALVES=choice.halves,
+            PERSISTENT=choice.programs > 0,
+            DESCRIBE=describe,
+            DESCRIBE_OUT=describe_out,
+            num_warps=choice.warps,
+            num_stages=choice.stages,
+        )
+    return out
