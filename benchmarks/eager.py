@@ -21,7 +21,7 @@ from benchmarks.eager_delta_net import (
     gated_delta_rule_decode,
 )
 from benchmarks.eager_dualip import simplex_projection, sparse_product
-from benchmarks.eager_muon import newton_schulz
+from benchmarks.eager_muon import gram_newton_schulz, newton_schulz, qk_clip
 from benchmarks.eager_routing import cross_entropy, top_k_sample, topk_softmax
 from kernels_smoke.suite.model import Inputs
 
@@ -265,6 +265,8 @@ EAGER: dict[str, Callable[[Inputs], Results]] = {
         top_k_sample,
         cross_entropy,
         newton_schulz,
+        gram_newton_schulz,
+        qk_clip,
         simplex_projection,
         sparse_product,
     )

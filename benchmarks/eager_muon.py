@@ -31,3 +31,21 @@ def _sum_and_product(
     if term.ndim == 2:
         return torch.addmm(term, one, other, beta=weight, alpha=scale)
     return torch.baddbmm(term, one, other, beta=weight, alpha=scale)
+
+
+def gram_newton_schulz(inputs: Inputs) -> dict[str, Any]:
+    """The same iteration, as a model's code has it: there is no other form of it in torch."""
+    return newton_schulz(inputs)
+
+
+def qk_clip(inputs: Inputs) -> dict[str, Any]:
+    """Both weights multiplied by a factor for each head."""
+    factors = (inputs["threshold"] / inputs["max_logits"]).clamp(max=1.0)
+    head_dim = len(inputs["query_weight"]) // len(factors)
+    least = factors.reshape(len(inputs["key_weight"]) // head_dim, -1).amin(dim=1).sqrt()
+    own = factors / least.repeat_interleave(len(factors) // len(least))
+    scaled = zip(("query_weight", "key_weight"), (own, least), strict=True)
+    return {
+        name: (inputs[name] * factor.repeat_interleave(head_dim)[:, None]).to(inputs[name].dtype)
+        for name, factor in scaled
+    }

@@ -19,5 +19,4 @@ CANDIDATES = {
         *((EXPERTS, Configuration(rows=rows, warps=warps)) for rows, warps in ((8, 1), (16, 4), (8, 2), (32, 4))),
         *_VOCABULARY,
     ],
-    "top_k_sample": _VOCABULARY[:3],
 }

@@ -50,7 +50,7 @@ def configure(m: int, n: int, *, described: bool, normed: bool) -> Configuration
         return Configuration(rows, 64, 32, group_m=8, warps=8, stages=3)
     if m <= 64:
         return Configuration(rows, 64, 128, group_m=1, warps=4, stages=3, swapped=True)
-    if normed:  # squares and the normed tile take registers of their own
+    if normed:  # squares and the normed tile take registers, too
         return Configuration(128, 128, 64, group_m=8, warps=8, stages=3, halves=2, programs=1, describe_out=True)
     if triton.cdiv(m, 128) * triton.cdiv(n, 256) < 132:  # too few large tiles to occupy every multiprocessor
         return Configuration(128, 128, 64, group_m=8, warps=8, stages=4, halves=2)

@@ -42,3 +42,18 @@ def muon_step(
     rows, columns = weight.shape[-2:]
     length = learning_rate * max(1.0, rows / columns) ** 0.5
     return (1 - learning_rate * weight_decay) * weight - length * newton_schulz(direction), momentum
+
+
+def qk_clip(
+    query_weight: torch.Tensor, key_weight: torch.Tensor, max_logits: torch.Tensor, *, threshold: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both weights after the clipping of MuonClip, in float64; heads that share a key head share its factor."""
+    heads = len(max_logits)
+    head_dim = len(query_weight) // heads
+    factors = (threshold / max_logits.double()).clamp(max=1.0)
+    least = factors.reshape(len(key_weight) // head_dim, -1).amin(dim=1).sqrt()
+    own = factors / least.repeat_interleave(heads // len(least))
+    return (
+        query_weight.double() * own.repeat_interleave(head_dim)[:, None],
+        key_weight.double() * least.repeat_interleave(head_dim)[:, None],
+    )

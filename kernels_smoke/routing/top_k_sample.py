@@ -5,9 +5,7 @@ from __future__ import annotations
 import torch
 
 from kernels_smoke.launch import check_rows, check_written, require
-from kernels_smoke.routing.topk_softmax import check_arguments, configure, select
-
-__all__ = ["configure", "top_k_sample"]
+from kernels_smoke.routing.topk_softmax import check_arguments, select
 
 
 def top_k_sample(

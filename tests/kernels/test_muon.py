@@ -10,9 +10,11 @@ import torch
 
 from kernels_smoke.muon import newton_schulz as module
 from kernels_smoke.muon import reference
+from kernels_smoke.muon.gram_newton_schulz import gram_newton_schulz
 from kernels_smoke.muon.muon_step import muon_step
 from kernels_smoke.muon.newton_schulz import newton_schulz
-from tests.kernels.support import DEVICE
+from kernels_smoke.muon.qk_clip import qk_clip
+from tests.kernels.support import DEVICE, error
 
 ITERATE = torch.bfloat16 if DEVICE == "cuda" else torch.float16  # the interpreter is wrong in bfloat16
 RATE = 0.08
@@ -146,3 +148,86 @@ def test_a_step_takes_parameters_and_matrices_without_elements() -> None:
     assert weight.is_leaf
     nothing = torch.zeros(4, 0, device=DEVICE)
     muon_step(nothing, nothing, nothing, learning_rate=0.1, dtype=ITERATE)
+
+
+# The Gram form, MuonClip, and the memory of the optimizer
+
+
+def spread(rows: int, columns: int, orders: float) -> torch.Tensor:
+    """A matrix whose singular values span so many orders of magnitude."""
+    generator = torch.Generator().manual_seed(4)
+    left = torch.randn(rows, rows, generator=generator) * torch.logspace(0, -orders, rows)[None, :]
+    return (left @ torch.randn(rows, columns, generator=generator)).to(DEVICE)
+
+
+def test_the_gram_form_is_as_exact_as_the_other_where_singular_values_differ_much() -> None:
+    x = spread(64, 192, orders=4.0).half()
+    wanted = reference.newton_schulz(x)
+    by_gram, by_x = (error(function(x), wanted) for function in (gram_newton_schulz, newton_schulz))
+    assert by_gram < max(2 * by_x, 2e-2)
+
+
+def test_without_a_restart_small_singular_values_are_lost() -> None:
+    x = spread(64, 192, orders=4.0).half()
+    wanted = reference.newton_schulz(x)
+    restarted, straight = (error(gram_newton_schulz(x, restart=steps), wanted) for steps in (2, 5))
+    assert restarted < straight
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": torch.zeros(5)}, "x must be a matrix or a batch of matrices, not 1-dimensional"),
+        ({"restart": 0}, "steps and restart must be 1 or more, not 5 and 0"),
+        ({"coefficients": (5.0, 1.0, 1.0)}, "the first coefficient must be from 1 to 4, not 5.0"),
+        ({"out": torch.zeros(4, 8, device=DEVICE)}, "out must be torch.bfloat16 or torch.float16, not torch.float32"),
+    ],
+)
+def test_what_the_gram_form_refuses(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gram_newton_schulz(**{"x": torch.zeros(4, 8, dtype=torch.float16, device=DEVICE)} | change)
+
+
+def test_clipped_weights_bring_the_greatest_logit_to_the_threshold() -> None:
+    generator = torch.Generator().manual_seed(6)
+    heads, key_heads, size, width = 4, 2, 8, 32
+    query, key = (torch.randn(count * size, width, generator=generator).to(DEVICE) for count in (heads, key_heads))
+    x = torch.randn(20, width, generator=generator).to(DEVICE)
+
+    def greatest() -> torch.Tensor:
+        queries, keys = ((x @ each.t()).unflatten(1, (-1, size)) for each in (query, key))
+        return torch.einsum("ihd,jhd->hij", queries, keys.repeat_interleave(heads // key_heads, dim=1)).amax(dim=(1, 2))
+
+    before = greatest()
+    threshold = float(before.median())
+    qk_clip(query, key, before, threshold=threshold)
+    assert torch.allclose(greatest(), before.clamp(max=threshold), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"max_logits": torch.ones(3)}, "16 rows of query_weight are no multiple of 3 heads"),
+        ({"key_weight": torch.ones(6, 8)}, "6 rows of key_weight are not key heads of 4 that 4 heads share"),
+        ({"threshold": 0.0}, "threshold must be positive"),
+        ({"max_logits": torch.ones(4, dtype=torch.float64)}, "max_logits must be torch.float32"),
+    ],
+)
+def test_what_the_clipping_refuses(change: dict[str, Any], message: str) -> None:
+    weights = {"query_weight": torch.ones(16, 8), "key_weight": torch.ones(8, 8)}
+    arguments: dict[str, Any] = weights | {"max_logits": torch.ones(4)} | change
+    for name, value in arguments.items():
+        arguments[name] = value.to(DEVICE) if isinstance(value, torch.Tensor) else value
+    with pytest.raises(ValueError, match=message):
+        qk_clip(**arguments)
+
+
+def test_muon_keeps_four_bytes_for_each_parameter_where_adamw_keeps_eight() -> None:
+    weight = torch.nn.Parameter(torch.zeros(64, 96))
+    adam = torch.optim.AdamW([weight])
+    weight.grad = torch.ones_like(weight)
+    adam.step()
+    moments = [value for value in adam.state[weight].values() if value.numel() > 1]
+    momentum = torch.zeros_like(weight)  # all that muon_step takes from one step to the next
+    assert sum(value.nbytes for value in moments) == 8 * weight.numel()
+    assert momentum.nbytes == 4 * weight.numel()
