@@ -76,6 +76,12 @@ def fused_add_rms_norm(inputs: Inputs) -> Results:
     return {"normed": rms_norm(total, inputs["weight"], zero_centred=inputs["zero_centred"]), "sum": total}
 
 
+def all_reduce_add_rms_norm(inputs: Inputs) -> Results:
+    """The sum over the ranks, which are on one GPU here, then the same."""
+    total = inputs["x"].sum(dim=0) + inputs["residual"]
+    return {"normed": rms_norm(total, inputs["weight"], zero_centred=inputs["zero_centred"]), "sum": total}
+
+
 def dynamic_per_token_scaled_fp8_quant(inputs: Inputs) -> Results:
     """One scale for each row."""
     return by_row(inputs["x"])
@@ -238,6 +244,7 @@ EAGER: dict[str, Callable[[Inputs], Results]] = {
     function.__name__: function
     for function in (
         fused_add_rms_norm,
+        all_reduce_add_rms_norm,
         dynamic_per_token_scaled_fp8_quant,
         per_token_group_fp8_quant,
         rms_norm_dynamic_per_token_quant,

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import torch
 
+from kernels_smoke.norm import cases_all_reduce
 from kernels_smoke.norm.reference import add_rms_norm
 from kernels_smoke.suite.correctness.compare import Exact, Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
@@ -191,5 +192,6 @@ KERNELS = {
         cases=CASES,
         mutants=MUTANTS,
         speeds=(Speed("16384 x 4096", {"rows": 16384, "width": 4096}, bar=1.10, work=work),),
-    )
+    ),
+    "all_reduce_add_rms_norm": cases_all_reduce.KERNEL,
 }

@@ -18,3 +18,14 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, *, epsilon: float, zero_cent
     x = x.double()
     scale = weight.double() + 1.0 if zero_centred else weight.double()
     return x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + epsilon) * scale
+
+
+def all_reduce_add_rms_norm(
+    x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, *, epsilon: float, zero_centred: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """``(norm, sum)`` for x [ranks, rows, width]: the sum, in the order of the ranks in float32, is rounded once."""
+    total = torch.zeros_like(residual, dtype=torch.float32)
+    for part in x:
+        total += part.float()
+    total = (total + residual.float()).to(residual.dtype)
+    return rms_norm(total, weight, epsilon=epsilon, zero_centred=zero_centred), total

@@ -29,6 +29,7 @@ class Entry:
 
 ENTRIES = (
     Entry("fused_add_rms_norm", "norm", "residual addition and RMS norm, plain or zero-centred", quick=True),
+    Entry("all_reduce_add_rms_norm", "norm", "the same of a sum over ranks, which read each other's memory"),
     Entry("dynamic_per_token_scaled_fp8_quant", "quantization", "one scale for each row"),
     Entry("per_token_group_fp8_quant", "quantization", "one scale for each group of a row, also as UE8M0", quick=True),
     Entry("rms_norm_dynamic_per_token_quant", "quantization", "RMS norm, then one scale for each row"),

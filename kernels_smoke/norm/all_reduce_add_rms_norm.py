@@ -1,0 +1,132 @@
+"""The sum over all ranks, the residual addition and the RMS norm in one launch: how tensor-parallel layers end."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.launch import DTYPES, check_matrix, check_rows, check_written, on_device_of, require, whole_rows
+from kernels_smoke.norm.peers import PROGRAMS, Peers
+
+WIDEST = 16384  # elements of a row: one program holds whole rows in registers
+MOST_RANKS = 8  # each reads the inputs of all others
+configure = whole_rows  # benchmarks/tune.py tries others
+
+
+@triton.jit
+def _meet(signals, rank, RANKS: tl.constexpr):
+    """Wait until the program of this number has come here on every rank; the signals are zero again afterwards."""
+    tl.debug_barrier()  # what other threads of this program did is done before it is signalled
+    program = tl.program_id(0)
+    own = tl.load(signals + rank).to(tl.pointer_type(tl.int32)) + program * RANKS
+    for peer in tl.static_range(RANKS):
+        there = tl.load(signals + peer).to(tl.pointer_type(tl.int32)) + program * RANKS + rank
+        while tl.atomic_cas(there, 0, 1, sem="release", scope="sys") != 0:
+            pass
+    for peer in tl.static_range(RANKS):
+        while tl.atomic_cas(own + peer, 1, 0, sem="acquire", scope="sys") != 1:
+            pass
+    tl.debug_barrier()  # no thread reads before the one that waited is back
+
+
+@triton.jit
+def _all_reduce_add_rms_norm_kernel(
+    pointers, signals, residual_pointer, weight_pointer, normed_pointer, sum_pointer, rank,
+    x_stride, residual_stride, normed_stride, sum_stride, count, width, epsilon,
+    RANKS: tl.constexpr, ZERO_CENTRED: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
+    if signals is not None:
+        _meet(signals, rank, RANKS)  # every rank has written its input
+    dtype = sum_pointer.dtype.element_ty
+    columns = tl.arange(0, BLOCK)[None, :]
+    for tile in range(tl.program_id(0), tl.cdiv(count, ROWS), tl.num_programs(0)):
+        rows = (tile * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
+        mask = (rows < count) & (columns < width)
+        # [ROWS, BLOCK]
+        residual = tl.load(residual_pointer + rows * residual_stride + columns, mask=mask, other=0.0)
+        total = tl.zeros((ROWS, BLOCK), tl.float32)
+        for peer in tl.static_range(RANKS):  # in the order of the ranks on each of them: all get the same bits
+            x_pointer = tl.multiple_of(tl.load(pointers + peer).to(tl.pointer_type(dtype)), 16)
+            # [ROWS, BLOCK]
+            x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, cache_modifier=".cg")
+            total += x.to(tl.float32)
+        rounded = (total + residual.to(tl.float32)).to(dtype)
+        tl.store(sum_pointer + rows * sum_stride + columns, rounded, mask=mask)
+
+        total = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
+        rstd = tl.rsqrt(tl.sum(total * total, axis=1, keep_dims=True) / width + epsilon)  # [ROWS, 1]
+        weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
+        scale = weight.to(tl.float32)
+        if ZERO_CENTRED:
+            scale += 1.0
+        normed = (total * rstd * scale).to(normed_pointer.dtype.element_ty)
+        tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)
+    if signals is not None:
+        _meet(signals, rank, RANKS)  # every rank has read: the inputs may be overwritten
+
+
+def all_reduce_add_rms_norm(
+    peers: Peers,
+    residual: torch.Tensor,
+    weight: torch.Tensor,
+    *,
+    epsilon: float = 1e-6,
+    zero_centred: bool = False,
+    out: tuple[torch.Tensor, torch.Tensor] | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return ``(norm(S), S)`` for ``S = sum over the ranks of x + residual``, the same bits on every rank.
+
+    What ``fused_add_rms_norm`` does, of inputs that are summed over all ranks first, in float32; S is rounded once,
+    where a separate all-reduce would round before. Each rank reads the inputs of all others through NVLink or PCIe,
+    without multicast, which is the least for two ranks. Every rank of the group calls it, with rows and widths
+    that are equal. Source: the fused all-reduce of TensorRT-LLM, and its form for Gemma's weights in TokenSpeed.
+
+    - ``peers``: the inputs, each [rows, width], bfloat16, float16 or float32; see :func:`kernels_smoke.norm.peers`.
+    - ``residual``: [rows, width], of that dtype; rows may be strided. ``weight``: [width], of that dtype or float32.
+    - ``out``: the two results, [rows, width], of that dtype; ``residual`` may be the second, which then is updated in
+      place.
+
+    Raises ValueError when a shape, dtype, device or stride is not as said, rows are wider than 16,384 elements, or
+    there are more than eight ranks.
+    """
+    rows, width = check_matrix("x", peers.x, WIDEST)
+    x, ranks = peers.x, peers.ranks
+    require(1 <= ranks <= MOST_RANKS, f"there are {ranks} ranks; 1 to {MOST_RANKS} are possible")
+    require(0 <= peers.rank < ranks, f"rank must be from 0 to {ranks - 1}, not {peers.rank}")
+    require(x.dtype in DTYPES, f"x must be {' or '.join(map(str, DTYPES))}, not {x.dtype}")
+    for name, numbers in (("pointers", peers.pointers), ("signals", peers.signals)):
+        if numbers is not None:
+            check_rows(name, numbers, (ranks,), (torch.int64,), x)
+    check_rows("residual", residual, (rows, width), (x.dtype,), x)
+    check_rows("weight", weight, (width,), (x.dtype, torch.float32), x)
+    normed, total = out or (torch.empty_like(x), torch.empty_like(x))
+    for name, tensor in (("out[0]", normed), ("out[1]", total)):
+        check_rows(name, tensor, (rows, width), (x.dtype,), x)
+        check_written(name, tensor)
+    if rows:
+        configuration = configure(width)
+        programs = PROGRAMS if peers.signals is not None else triton.cdiv(rows, configuration.rows)
+        with on_device_of(x):
+            _all_reduce_add_rms_norm_kernel[(programs,)](
+                pointers=peers.pointers,
+                signals=peers.signals,
+                residual_pointer=residual,
+                weight_pointer=weight,
+                normed_pointer=normed,
+                sum_pointer=total,
+                rank=peers.rank,
+                x_stride=x.stride(0),
+                residual_stride=residual.stride(0),
+                normed_stride=normed.stride(0),
+                sum_stride=total.stride(0),
+                count=rows,
+                width=width,
+                epsilon=epsilon,
+                RANKS=ranks,
+                ZERO_CENTRED=zero_centred,
+                BLOCK=configuration.block,
+                ROWS=configuration.rows,
+                num_warps=configuration.warps,
+            )
+    return normed, total
