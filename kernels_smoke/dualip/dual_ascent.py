@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -91,7 +92,11 @@ def linear_program(
 
 
 def dual_ascent(
-    program: LinearProgram, *, smoothing: Sequence[float] = (1.0, 0.3, 0.1, 0.03, 0.01), iterations: int = 500
+    program: LinearProgram,
+    *,
+    smoothing: Sequence[float] = (1.0, 0.3, 0.1, 0.03, 0.01),
+    iterations: int = 500,
+    group: Any = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return ``(x, dual)`` after ``iterations`` for each of ``smoothing``: [variables] and [rows], float32.
 
@@ -101,20 +106,27 @@ def dual_ascent(
     one of the linear program itself. The method is that of DuaLip (Basu, Ghoting, Mazumder, Pan 2020).
 
     Nothing waits for the GPU, so that all of it can be captured in a graph.
+
+    With ``group``, a process group of torch.distributed, each of its ranks has some of the blocks, and ``program`` is
+    that share (see :func:`kernels_smoke.dualip.share.share`); limits are those of the whole. An iteration sums ``A x``
+    over all ranks, and nothing else: every rank takes the same step, and returns the x of its share and the same dual.
     Raises ValueError when ``smoothing`` is empty or not positive, or there is no iteration.
     """
     positive = len(smoothing) > 0 and all(0 < strength < math.inf for strength in smoothing)
     require(positive, f"smoothing must be positive numbers, not {tuple(smoothing)}")
     require(iterations > 0, f"iterations must be 1 or more, not {iterations}")
-    scaled, scale = _rows_scaled(program)
+    scaled, scale = _rows_scaled(program, group)
     # At least the square of A's norm, and so of a row's, which is 1 where A has any effect.
-    curvature = torch.clamp(_greatest_sum(scaled.columns) * _greatest_sum(scaled.rows), min=1.0)
+    of_columns = _over_ranks(_sums(scaled.columns).max(), group, "MAX")
+    of_rows = _over_ranks(_sums(scaled.rows), group).max()
+    curvature = torch.clamp(of_columns * of_rows, min=1.0)
     dual = torch.zeros_like(program.limits)
     for strength in smoothing:
         step = strength / curvature
         ahead, momentum = dual, torch.ones_like(step)
         for _ in range(iterations):
-            gradient = sparse_product(scaled.rows, _best(scaled, ahead, strength)) - scaled.limits
+            used = sparse_product(scaled.rows, _best(scaled, ahead, strength))
+            gradient = _over_ranks(used, group) - scaled.limits
             raised = torch.clamp(ahead + step * gradient, min=0.0)
             overshot = torch.sum(gradient * (raised - dual)) < 0
             momentum = torch.where(overshot, torch.ones_like(momentum), momentum)
@@ -170,13 +182,24 @@ def _members(segments: Segments) -> torch.Tensor:
     return torch.repeat_interleave(segments.offsets.diff().long(), output_size=segments.elements)
 
 
-def _rows_scaled(program: LinearProgram) -> tuple[LinearProgram, torch.Tensor]:
+def _over_ranks(values: torch.Tensor, group: Any, operation: str = "SUM") -> torch.Tensor:
+    """``values`` after an all-reduce in place; as they are without a group."""
+    if group is not None:
+        from torch import distributed  # noqa: PLC0415  # not every build of torch has it
+
+        distributed.all_reduce(values, op=getattr(distributed.ReduceOp, operation), group=group)
+    return values
+
+
+def _rows_scaled(program: LinearProgram, group: Any) -> tuple[LinearProgram, torch.Tensor]:
     """The program with each row of A over its norm, and the factors [rows]; a row of zeros keeps the factor 1."""
     row, values = program.columns.indices.long(), program.rows.values
     greatest = torch.zeros_like(program.limits).scatter_reduce(0, row, program.columns.values.abs(), "amax")
+    greatest = _over_ranks(greatest, group, "MAX")
     greatest = torch.where(greatest > 0, greatest, torch.ones_like(greatest))
     shares = values / greatest[_members(program.rows.segments)]  # whose squares are in the range of float32
-    norms = torch.sqrt(sparse_product(replace(program.rows, values=shares.square()), torch.ones_like(program.cost)))
+    squares = sparse_product(replace(program.rows, values=shares.square()), torch.ones_like(program.cost))
+    norms = torch.sqrt(_over_ranks(squares, group))
     scale = torch.where(norms > 0, 1 / (norms * greatest), torch.ones_like(norms))
     by_column = program.columns.values * scale[program.columns.indices.long()]
     by_row = program.rows.values * scale[_members(program.rows.segments)]
@@ -189,7 +212,7 @@ def _rows_scaled(program: LinearProgram) -> tuple[LinearProgram, torch.Tensor]:
     return scaled, scale
 
 
-def _greatest_sum(matrix: Compressed) -> torch.Tensor:
-    """The greatest sum of magnitudes in a segment of ``matrix``."""
+def _sums(matrix: Compressed) -> torch.Tensor:
+    """The sum of magnitudes in each segment of ``matrix``."""
     magnitudes = replace(matrix, values=matrix.values.abs(), indices=torch.zeros_like(matrix.indices))
-    return sparse_product(magnitudes, matrix.values.new_ones(1)).max()
+    return sparse_product(magnitudes, matrix.values.new_ones(1))

@@ -14,6 +14,7 @@ from kernels_smoke.dualip import reference
 from kernels_smoke.dualip.cases_dual_ascent import matching
 from kernels_smoke.dualip.dual_ascent import LinearProgram, certify, dual_ascent, linear_program
 from kernels_smoke.dualip.segments import LengthClass, Segments, segments
+from kernels_smoke.dualip.share import share
 from kernels_smoke.dualip.simplex_projection import simplex_projection
 from kernels_smoke.dualip.sparse_product import Compressed, sparse_product
 from tests.kernels.support import DEVICE
@@ -203,3 +204,28 @@ def test_a_certificate_proves_itself() -> None:
     assert float(certify(program, x, -dual).bound) == -torch.inf
     nobody = replace(program, limits=-program.limits)
     assert float(certify(nobody, x, dual).feasible) == torch.inf
+
+
+# Shares of several ranks
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 7])
+def test_shares_of_all_ranks_are_the_whole(ranks: int) -> None:
+    whole = problem(7, 3)
+    matrix = whole.columns
+    tensors = (whole.cost, whole.limits, matrix.segments.offsets, matrix.indices, matrix.values, whole.blocks.offsets)
+    shares = [share(*tensors, rank=rank, ranks=ranks) for rank in range(ranks)]
+    assert torch.equal(torch.cat([each.cost for each in shares]), whole.cost)
+    assert torch.equal(torch.cat([each.columns.indices for each in shares]), matrix.indices)
+    assert sum(each.blocks.count for each in shares) == whole.blocks.count
+    assert all(torch.equal(each.limits, whole.limits) for each in shares)
+
+
+def test_a_share_needs_a_rank_and_a_block() -> None:
+    whole = problem(3, 3)
+    matrix = whole.columns
+    tensors = (whole.cost, whole.limits, matrix.segments.offsets, matrix.indices, matrix.values, whole.blocks.offsets)
+    with pytest.raises(ValueError, match="rank must be from 0 to 1, not 2"):
+        share(*tensors, rank=2, ranks=2)
+    with pytest.raises(ValueError, match="there are 3 blocks for 4 ranks"):
+        share(*tensors, rank=0, ranks=4)

@@ -273,6 +273,11 @@ def test_the_comparison_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> N
 
 
 @pytest.mark.kernels
+def test_two_ranks_with_half_of_the_columns_each_find_the_dual_of_one() -> None:
+    assert "dual ascent over 2 ranks: the dual of one" in run("benchmarks/ranks.py", "--device", "cpu")
+
+
+@pytest.mark.kernels
 def test_tuning_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> None:
     output = tmp_path / "tuned.json"
     report = run(
