@@ -39,8 +39,11 @@ FAMILIES = (
     "block_attention",
     "delta_net",
     "norm_fusion",
+    "helion_layer",
+    "fusion",
     "muon",
     "dualip",
+    "serving",
 )
 HELION_MEANS = "helion's kernels, geometric means against torch.compile"
 PATIENCE = 300.0  # seconds of silence: FLA tunes itself for half a minute, torch.compile takes as long
@@ -154,6 +157,7 @@ def _timed(name: str, run: Run, *, in_graph: bool) -> dict[str, Any]:
             microseconds, note = statistics.median(replayed(run, LAUNCHES)), AS_LAUNCHED
     except Exception as error:  # noqa: BLE001  # as above
         return {"variant": name, "microseconds": None, "note": "", "fault": summary(error)}
+    note = "; ".join(filter(None, (note, getattr(run, "note", ""))))
     return {"variant": name, "microseconds": microseconds, "note": note, "fault": ""}
 
 

@@ -21,8 +21,12 @@ SEED = 20261122
 MODEL: dict[str, Any] = {"longest": True, "spare": 0}  # Llama 3 8B's heads and pages of 16 are what is drawn by default
 
 
+SHARES = (0, 50, 100)  # per cent of the sequences of a batch that decode; the others are prompts
+BATCHES = ((4, 2048), (32, 512), (32, 4096))  # sequences, and how long each is
+
+
 def experiments() -> list[Experiment]:
-    """A prompt, decoding of one and of many sequences, and a batch of both."""
+    """A prompt, decoding of one and of many sequences, a batch of both, and shares of decoding in batches."""
     prompt = {"batch": ((4096, 4096),), **MODEL}
     mixed = {"batch": ((2048, 2048), *((1, 4096),) * 31), **MODEL}
     return [
@@ -56,7 +60,23 @@ def experiments() -> list[Experiment]:
             variants=_stages(mixed),
             work="34 GF and 528 MB of keys and values",
         ),
+        *(_share(share, count, length) for count, length in BATCHES for share in SHARES),
     ]
+
+
+def _share(share: int, count: int, length: int) -> Experiment:
+    """A batch of which ``share`` per cent of the sequences decode, as in figure 6 of the paper."""
+    decoding = count * share // 100
+    batch = ((length, length),) * (count - decoding) + ((1, length),) * decoding
+    flops = 4 * 128 * 32 * ((count - decoding) * length * (length + 1) // 2 + decoding * length)
+    return Experiment(
+        name=f"paged attention, {count} sequences of {length}, {share} % decoding",
+        reported="figure 6, on an H100: query blocks win with prompts, parallel tiled softmax where all decode, and "
+        "flexible tiles (figure 7) in both; FlashAttention 3 is the baseline there",
+        baseline="query_blocks",
+        variants={stage: run for stage, run in _stages({"batch": batch, **MODEL}).items() if stage != "naive"},
+        work=f"{flops / 1e9:.0f} GF and {4096 * count * length / 1e6:.0f} MB of keys and values",
+    )
 
 
 def _stages(shape: Mapping[str, Any]) -> dict[str, Callable[[], Run]]:

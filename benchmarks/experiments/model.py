@@ -12,6 +12,18 @@ Run = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """A function to time, and what the table is to say of it besides: errors, bytes, what a compiler made of it."""
+
+    run: Run
+    note: str
+
+    def __call__(self) -> object:
+        """One call."""
+        return self.run()
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """One experiment: what the document reports, and the variants that are timed here.
 
