@@ -114,7 +114,7 @@ def causal_conv1d_update(inputs: Inputs) -> Results:
     """A grouped convolution of each request's state and its tokens."""
     taps, (requests, steps) = inputs["weight"].shape[1], inputs["state_indices_out"].shape
     before = inputs["states"][inputs["state_indices_in"].long()]
-    held = torch.cat((before, inputs["x"].unflatten(0, (requests, steps))), dim=1)
+    held = torch.cat((before, inputs["x"].reshape(requests, steps, -1)), dim=1)
     after = inputs["states"].clone()
     for step in range(steps):
         after[inputs["state_indices_out"][:, step].long()] = held[:, step + 1 : step + taps]

@@ -176,7 +176,8 @@ def expected_of_requests(inputs: Inputs) -> Tensors:
     state_in, state_out = inputs["state_indices_in"].long(), inputs["state_indices_out"].long()
     requests, steps = state_out.shape
     before = torch.where((state_in >= 0)[:, None, None], states[state_in.clamp(min=0)], 0.0)
-    x = inputs["x"].double().unflatten(0, (requests, steps))
+    channels = inputs["x"].shape[1]
+    x = inputs["x"].double().reshape(requests, steps, channels)
     held = torch.cat((before, x), dim=1).transpose(0, 1)  # [taps - 1 + steps, requests, channels]
     out, _ = reference.convolution(
         held[taps - 1 :].flatten(1),
@@ -188,7 +189,7 @@ def expected_of_requests(inputs: Inputs) -> Tensors:
     for step in range(steps):
         kept = state_out[:, step]
         states[kept[kept >= 0]] = held[step + 1 : step + taps].transpose(0, 1)[kept >= 0]
-    return {"out": out.unflatten(1, (requests, -1)).transpose(0, 1).flatten(0, 1), "states": states}
+    return {"out": out.reshape(steps, requests, channels).transpose(0, 1).flatten(0, 1), "states": states}
 
 
 def outputs(inputs: Inputs) -> dict[str, Output]:

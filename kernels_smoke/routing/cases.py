@@ -165,9 +165,9 @@ SAMPLE = Kernel(
             "uniforms of the whole row", "mask=inside, other=0.0) * kept", "mask=inside, other=0.0) * total", SELECT
         ),
         Mutant(
-            "the next one",
-            "tl.cumsum(b_weights, axis=1) <= drawn",
-            "tl.cumsum(b_weights, axis=1) - b_weights <= drawn",
+            "a later one",
+            "place += (passed <= drawn)",
+            "place += (passed <= drawn + 0.1)",
             SELECT,
         ),
         Mutant("every row with the first uniform", "tl.load(uniforms + rows", "tl.load(uniforms + rows * 0", SELECT),

@@ -67,8 +67,11 @@ def _finish(
         tl.store(indices + rows * indices_stride + o_k, positions, mask=mask)
     if tokens is not None:
         drawn = tl.load(uniforms + rows, mask=inside, other=0.0) * kept  # [ROWS, 1]
-        passed = (tl.cumsum(b_weights, axis=1) <= drawn) & (o_k < TOP)
-        place = tl.minimum(tl.sum(passed.to(tl.int32), axis=1, keep_dims=True), TOP - 1)  # [ROWS, 1]
+        place = tl.zeros_like(drawn).to(tl.int32)  # [ROWS, 1]
+        passed = tl.zeros_like(drawn)
+        for number in range(TOP - 1):  # Triton 3.6 cannot compile a scan of this layout
+            passed += tl.sum(tl.where(o_k == number, b_weights, 0.0), axis=1, keep_dims=True)  # [ROWS, 1]
+            place += (passed <= drawn).to(tl.int32)
         token = tl.sum(tl.where(o_k == place, positions, 0), axis=1, keep_dims=True)  # [ROWS, 1]
         tl.store(tokens + rows, token, mask=inside)
 
