@@ -272,7 +272,7 @@ PREFILL = Kernel(
         here("float16, states not kept", lengths=(20, 3), final=False, **TINY),
     ),
     mutants=(
-        Mutant("taps in the other order", "at = o_t - (WIDTH - 1 - tap)", "at = o_t - tap"),
+        Mutant("taps in the other order", "at = o_t - back", "at = o_t - (WIDTH - 1 - back)"),
         Mutant("reads the sequence before", "inside = (at >= begin) & (at < end)", "inside = (at >= 0) & (at < end)"),
         Mutant("no state", "(at < begin) & (row >= 0))[:, None]", "(at < begin) & (row < -1))[:, None]"),
         Mutant(

@@ -35,7 +35,24 @@ class Configuration:
 
 def configure() -> Configuration:
     """The layout for the present GPU; in the interpreter small, so that small cases have several blocks."""
-    return Configuration(block_t=16, block_c=32, warps=4) if interpreted() else Configuration(32, 128, 4)
+    return Configuration(block_t=16, block_c=32, warps=4) if interpreted() else Configuration(16, 128, 2)
+
+
+@triton.jit
+def _taps(weight, o_c, in_c, WIDTH: tl.constexpr, BLOCK_C: tl.constexpr):
+    """The weights of the last input, and of one, two and three before it, float32, [BLOCK_C] each; zero beyond WIDTH.
+
+    A thread loads all taps of its channels at once: tap by tap, these loads take longer than those of the inputs.
+    """
+    tap = tl.arange(0, 4) + (WIDTH - 4)
+    inside = in_c[:, None]
+    if WIDTH < 4:
+        inside &= (tap >= 0)[None, :]
+    b_w = tl.load(weight + o_c[:, None] * WIDTH + tap[None, :], mask=inside, other=0.0)  # [BLOCK_C, 4]
+    even, odd = tl.split(b_w.to(tl.float32).reshape(BLOCK_C, 2, 2))  # of three and one back, of two and none
+    w3, w1 = tl.split(even)
+    w2, w0 = tl.split(odd)
+    return w0, w1, w2, w3
 
 
 @triton.jit
@@ -102,8 +119,9 @@ def _prefill_kernel(
     acc = tl.zeros((BLOCK_T, BLOCK_C), tl.float32)
     if bias is not None:
         acc += tl.load(bias + o_c, mask=in_c, other=0.0).to(tl.float32)[None, :]  # [1, BLOCK_C]
-    for tap in tl.static_range(WIDTH):
-        at = o_t - (WIDTH - 1 - tap)
+    w0, w1, w2, w3 = _taps(weight, o_c, in_c, WIDTH, BLOCK_C)
+    for back in tl.static_range(WIDTH):
+        at = o_t - back
         inside = (at >= begin) & (at < end)
         # [BLOCK_T, BLOCK_C]
         b_x = tl.load(x + at[:, None] * x_stride + o_c[None, :], mask=inside[:, None] & in_c[None, :], other=0.0)
@@ -112,7 +130,7 @@ def _prefill_kernel(
                 before = ((at < begin) & (row >= 0))[:, None] & in_c[None, :]
                 o_held = row * states_stride + (at - begin + WIDTH - 1)[:, None] * states_tap_stride + o_c[None, :]
                 b_x += tl.load(states + o_held, mask=before, other=0.0)  # [BLOCK_T, BLOCK_C]
-        b_w = tl.load(weight + o_c * WIDTH + tap, mask=in_c, other=0.0).to(tl.float32)  # [BLOCK_C]
+        b_w = w0 if back == 0 else w1 if back == 1 else w2 if back == 2 else w3
         acc += b_x.to(tl.float32) * b_w[None, :]
     if SILU:
         acc *= tl.sigmoid(acc)

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.delta_net.arguments import check_numbers
-from kernels_smoke.delta_net.causal_conv1d import _held, check_convolution, check_result, check_states
+from kernels_smoke.delta_net.causal_conv1d import _held, _taps, check_convolution, check_result, check_states
 from kernels_smoke.launch import interpreted, on_device_of, require
 
 
@@ -43,11 +43,7 @@ def _update_kernel(
     x2 = _held(states, row, WIDTH - 3, o_c, in_c & (WIDTH > 2), states_stride, states_tap_stride)  # [BLOCK_C]
     x3 = _held(states, row, WIDTH - 4, o_c, in_c & (WIDTH > 3), states_stride, states_tap_stride)  # [BLOCK_C]
     tl.debug_barrier()  # several threads may hold one channel: all have read before one writes
-    o_w = weight + o_c * WIDTH + WIDTH - 1
-    w0 = tl.load(o_w, mask=in_c, other=0.0).to(tl.float32)  # [BLOCK_C]
-    w1 = tl.load(o_w - 1, mask=in_c, other=0.0).to(tl.float32)  # [BLOCK_C]
-    w2 = tl.load(o_w - 2, mask=in_c & (WIDTH > 2), other=0.0).to(tl.float32)  # [BLOCK_C]
-    w3 = tl.load(o_w - 3, mask=in_c & (WIDTH > 3), other=0.0).to(tl.float32)  # [BLOCK_C]
+    w0, w1, w2, w3 = _taps(weight, o_c, in_c, WIDTH, BLOCK_C)
     start = tl.zeros((BLOCK_C,), tl.float32)
     if bias is not None:
         start += tl.load(bias + o_c, mask=in_c, other=0.0).to(tl.float32)  # [BLOCK_C]

@@ -16,24 +16,28 @@ VECTOR = 8  # neighbouring logits that one thread takes: 16 bytes of bfloat16
 
 @dataclass(frozen=True)
 class Configuration:
-    """How one launch is laid out: a program goes through a row ``block`` logits at a time, with ``warps`` warps."""
+    """How one launch is laid out: a program goes through a row ``block`` logits at a time, with ``warps`` warps.
+
+    ``hints``: the cache is to keep what the first pass reads, and neither what the second one reads nor the gradient.
+    """
 
     block: int
     warps: int
+    hints: bool = True
 
 
-def configure(width: int) -> Configuration:
-    """The layout for rows of ``width`` logits: see "Layouts" in README.md."""
+def configure(width: int, *, gradient: bool) -> Configuration:
+    """The layout for rows of ``width`` logits, with their gradient or without: see "Layouts" in README.md."""
     if interpreted():  # small, so that small cases have several blocks
         return Configuration(block=64, warps=4)
-    block = min(max(triton.next_power_of_2(width), 256), 16384)
-    return Configuration(block=block, warps=min(max(block // 512, 1), 16))
+    block = min(max(triton.next_power_of_2(width), 256), 16384 if gradient else 8192)
+    return Configuration(block=block, warps=min(max(block // 512, 1), 32))
 
 
 @triton.jit
 def _cross_entropy_kernel(
     logits, targets, weight, losses, gradient, logits_stride, gradient_stride, width, ignore_index, label_smoothing,
-    SMOOTH: tl.constexpr, LANES: tl.constexpr, VECTOR: tl.constexpr,
+    SMOOTH: tl.constexpr, LANES: tl.constexpr, VECTOR: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # One row. A lane has a maximum m_i and a sum l_i by itself, so that a block costs no exchange between threads.
     row = tl.program_id(0).to(tl.int64)
@@ -47,7 +51,8 @@ def _cross_entropy_kernel(
     sums = tl.zeros((LANES,), tl.float32)
     for start in range(0, tl.where(kept, width, 0), LANES * VECTOR):
         inside = start + o_n < width
-        x = tl.load(logits + start + o_n, mask=inside, other=float("-inf")).to(tl.float32)  # [LANES, VECTOR]
+        # [LANES, VECTOR]
+        x = tl.load(logits + start + o_n, mask=inside, other=float("-inf"), eviction_policy=FIRST).to(tl.float32)
         m_new = tl.maximum(m_i, tl.max(x, axis=1))
         finite = tl.where(m_new == float("-inf"), 0.0, m_new)  # a lane may have seen nothing but minus infinity
         l_i = l_i * tl.exp(m_i - finite) + tl.sum(tl.exp(x - finite[:, None]), axis=1)
@@ -71,14 +76,16 @@ def _cross_entropy_kernel(
         for number in range(blocks):
             start = (blocks - 1 - number) * LANES * VECTOR  # backwards: what was read last is still in the L2 cache
             inside = start + o_n < width
+            mask = inside & kept
             # [LANES, VECTOR]
-            x = tl.load(logits + start + o_n, mask=inside & kept, other=float("-inf")).to(tl.float32)
+            x = tl.load(logits + start + o_n, mask=mask, other=float("-inf"), eviction_policy=SECOND).to(tl.float32)
             p = tl.exp(x - lse)
             if SMOOTH:
                 wanted = tl.where(start + o_n == target, 1.0 - label_smoothing, 0.0) + label_smoothing / width
             else:
                 wanted = tl.where(start + o_n == target, 1.0, 0.0)
-            tl.store(gradient + start + o_n, ((p - wanted) * scale).to(gradient.dtype.element_ty), mask=inside)
+            made = ((p - wanted) * scale).to(gradient.dtype.element_ty)
+            tl.store(gradient + start + o_n, made, mask=inside, eviction_policy=SECOND)
 
 
 def cross_entropy(
@@ -123,7 +130,7 @@ def cross_entropy(
         check_rows("gradient", gradient, (rows, width), (logits.dtype,), logits)
         check_written("gradient", gradient)
     if rows:
-        choice = configure(width)
+        choice = configure(width, gradient=gradient is not None)
         with on_device_of(logits):
             _cross_entropy_kernel[(rows,)](
                 logits=logits,
@@ -139,6 +146,8 @@ def cross_entropy(
                 SMOOTH=label_smoothing > 0.0,
                 LANES=choice.block // VECTOR,
                 VECTOR=VECTOR,
+                FIRST="evict_last" if choice.hints and gradient is not None else "",
+                SECOND="evict_first" if choice.hints else "",
                 num_warps=choice.warps,
             )
     return losses
