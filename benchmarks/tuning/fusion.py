@@ -11,7 +11,7 @@ GATE_WIDTH = 4096  # of the speed's rows
 SUM_WIDTH = 16384
 
 _LINEAR = fused_linear.Configuration
-_MANY, _NORMED = "4096 x 12288, K 4096, SiLU", "normed, 4096 x 12288, K 4096"
+_MANY = "4096 x 12288, K 4096, SiLU"
 _FEW = "normed, 16 x 12288, K 4096, SiLU"
 
 CANDIDATES: dict[str, list[tuple[str, Any]]] = {
@@ -33,8 +33,6 @@ CANDIDATES: dict[str, list[tuple[str, Any]]] = {
                     (_MANY, 128, 128, 64, 4),
                     (_MANY, 256, 128, 64, 3),
                 ),
-                *((_NORMED, 128, 128, 64, 3), (_NORMED, 128, 256, 64, 3), (_NORMED, 128, 256, 32, 4)),
-                *((_NORMED, 128, 128, 64, 4), (_NORMED, 256, 128, 64, 3), (_NORMED, 128, 128, 32, 4)),
             )
         ),
         *(

@@ -21,12 +21,13 @@ from kernels_smoke.launch import (
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
 
 ACTIVATIONS = ("none", "relu", "gelu", "silu")
+FEW = 64  # rows that are normed within the product
 LARGEST = 2**30  # of the sizes: the last tile may reach beyond, in 32 bits
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """How one launch is laid out; the fields are those of ``scaled_mm``, ``block_k`` in elements."""
+    """How the product is laid out; the fields are those of ``scaled_mm``, ``block_k`` in elements."""
 
     block_m: int
     block_n: int
@@ -40,21 +41,40 @@ class Configuration:
     describe_out: bool = False
 
 
-def configure(m: int, n: int, *, described: bool, normed: bool) -> Configuration:
-    """The layout for a result of m x n elements; ``normed``: the input is normed on its way."""
+def configure(m: int, n: int, *, described: bool) -> Configuration:
+    """The layout for a result of m x n elements: see README.md. ``described``: tiles come through descriptors."""
     if interpreted():  # small, so that small cases have several tiles in both directions
         swapped, block_m, halves = (True, 16, 1) if m <= 16 else (False, 32, 2)
         return Configuration(block_m, 32, 32, 2, 4, 1, swapped, halves, programs=1, describe_out=not swapped)
     rows = 16 if m <= 16 else 32 if m <= 32 else 64
     if not described:
         return Configuration(rows, 64, 32, group_m=8, warps=8, stages=3)
-    if m <= 64:
+    if m <= FEW:
         return Configuration(rows, 64, 128, group_m=1, warps=4, stages=3, swapped=True)
-    if normed:  # squares and the normed tile take registers, too
-        return Configuration(128, 128, 64, group_m=8, warps=8, stages=3, halves=2, programs=1, describe_out=True)
     if triton.cdiv(m, 128) * triton.cdiv(n, 256) < 132:  # too few large tiles to occupy every multiprocessor
         return Configuration(128, 128, 64, group_m=8, warps=8, stages=4, halves=2)
     return Configuration(128, 256, 64, group_m=8, warps=8, stages=3, halves=2, programs=1, describe_out=True)
+
+
+@triton.jit
+def _norm_kernel(
+    x, norm_weight, normed, k, x_stride, normed_stride, epsilon, ZERO_CENTRED: tl.constexpr, BLOCK: tl.constexpr
+):
+    # One row of `x`, normed; it is read twice, the second time from a cache.
+    row = tl.program_id(0).to(tl.int64)
+    sums = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, k, BLOCK):
+        o_k = start + tl.arange(0, BLOCK)
+        b_x = tl.load(x + row * x_stride + o_k, mask=o_k < k, other=0.0).to(tl.float32)  # [BLOCK]
+        sums += b_x * b_x
+    rstd = tl.rsqrt(tl.sum(sums) / k + epsilon)
+    for start in range(0, k, BLOCK):
+        o_k = start + tl.arange(0, BLOCK)
+        b_x = tl.load(x + row * x_stride + o_k, mask=o_k < k, other=0.0).to(tl.float32)  # [BLOCK]
+        scale = tl.load(norm_weight + o_k, mask=o_k < k, other=0.0).to(tl.float32)  # [BLOCK]
+        if ZERO_CENTRED:
+            scale += 1.0
+        tl.store(normed + row * normed_stride + o_k, (b_x * rstd * scale).to(normed.dtype.element_ty), mask=o_k < k)
 
 
 @triton.jit
@@ -131,9 +151,10 @@ def fused_linear(
     """Return ``activation(norm(x) @ weight.T + bias)``, accumulated in float32 and rounded once.
 
     With ``norm_weight``, ``norm(x) = x / sqrt(mean(x^2) + epsilon) * norm_weight`` (RMS norm, Zhang and Sennrich 2019,
-    equation 4; ``zero_centred``: the weight is stored less 1), without it ``x``. What tensor cores multiply is ``x *
-    norm_weight``, rounded to the dtype of ``x``; each program computes the norms of its rows while it multiplies them.
-    These are the epilogue and the prologue fusion of PyTorch's compiler team ("Kernel Fusion", 2026).
+    equation 4; ``zero_centred``: the weight is stored less 1), without it ``x``. Up to 64 rows are normed within the
+    product: what tensor cores multiply is ``x * norm_weight``, rounded to the dtype of ``x``, and each program computes
+    the norms of its rows meanwhile. More rows are normed before it, in memory that is allocated for them. These are
+    the epilogue and the prologue fusion of PyTorch's compiler team ("Kernel Fusion", 2026).
 
     - ``x``: [M, K], bfloat16 or float16; ``weight``: [N, K] of that dtype. Rows may be strided; it is faster when they
       begin at multiples of 16 bytes.
@@ -161,8 +182,10 @@ def fused_linear(
         return out
 
     with on_device_of(x):
+        if norm_weight is not None and m > (16 if interpreted() else FEW):
+            x, norm_weight = _normed(x, norm_weight, epsilon, zero_centred=zero_centred), None
         describe = described(x) and described(weight)
-        choice = configure(m, n, described=describe, normed=norm_weight is not None)
+        choice = configure(m, n, described=describe)
         describe_out = choice.describe_out and described(out)
         tiles = triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n)
         # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.
@@ -195,3 +218,22 @@ def fused_linear(
             num_stages=choice.stages,
         )
     return out
+
+
+def _normed(x: torch.Tensor, norm_weight: torch.Tensor, epsilon: float, *, zero_centred: bool) -> torch.Tensor:
+    """The norm of each row of ``x``, in rows that begin at multiples of 16 bytes, as those of ``x`` need not."""
+    m, k = x.shape
+    normed = x.new_empty((m, -(-k // 8) * 8))[:, :k]
+    _norm_kernel[(m,)](
+        x=x,
+        norm_weight=norm_weight,
+        normed=normed,
+        k=k,
+        x_stride=x.stride(0),
+        normed_stride=normed.stride(0),
+        epsilon=epsilon,
+        ZERO_CENTRED=zero_centred,
+        BLOCK=min(triton.next_power_of_2(k), 4096),
+        num_warps=4,
+    )
+    return normed
