@@ -5,18 +5,16 @@ from __future__ import annotations
 from kernels_smoke.routing.topk_softmax import Configuration
 
 EXPERTS, VOCABULARY = "65,536 tokens, 8 of 256 experts", "256 x 151,936, 50 of them"
-_VOCABULARY = [
-    (VOCABULARY, Configuration(rows=1, warps=warps, group=group, piece=piece, select_warps=select))
-    for group, piece, warps, select in (
-        *((64, 4096, 4, 8), (64, 4096, 4, 4), (64, 4096, 4, 16), (64, 8192, 8, 8), (64, 2048, 4, 8), (64, 2048, 2, 8)),
-        *((128, 4096, 4, 8), (128, 8192, 8, 8), (128, 8192, 8, 4), (32, 4096, 4, 8), (32, 4096, 4, 16)),
-    )
-]
 
 CANDIDATES = {
     "topk_softmax": [
-        *((EXPERTS, Configuration(rows=rows, warps=warps)) for rows, warps in ((2, 1), (1, 1), (4, 1), (4, 4), (8, 4))),
-        *((EXPERTS, Configuration(rows=rows, warps=warps)) for rows, warps in ((8, 1), (16, 4), (8, 2), (32, 4))),
-        *_VOCABULARY,
+        *((EXPERTS, Configuration(rows=rows, warps=warps)) for rows, warps in ((4, 1), (2, 1), (8, 4), (16, 4))),
+        *(
+            (VOCABULARY, Configuration(rows=1, warps=warps, group=group, piece=piece, select_warps=select))
+            for group, piece, warps, select in (
+                *((64, 4096, 4, 4), (64, 4096, 4, 2), (64, 4096, 4, 8), (64, 8192, 8, 4), (64, 2048, 2, 4)),
+                *((128, 8192, 8, 4), (32, 4096, 4, 4)),
+            )
+        ),
     ],
 }

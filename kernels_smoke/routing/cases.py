@@ -136,8 +136,12 @@ TOPK = Kernel(
         Mutant("positions as they are", "(ordered << 32) | (0x7FFFFFFF - o_n)", "(ordered << 32) | o_n", KEYS),
         Mutant("negative ones in the wrong order", "bits ^ ((bits >> 15) & 0x7FFF)", "bits", KEYS),
         Mutant("never renormalized", "kept if RENORMALIZE else total", "total"),
-        Mutant("a piece forgets the temperature", "tl.exp((values - finite) / temperature)", "tl.exp(values - finite)"),
-        Mutant("groups beyond the width", "inside = (o_n < width) & real", "inside = real"),
+        Mutant("a piece forgets the temperature", "tl.exp((x - finite) / temperature)", "tl.exp(x - finite)"),
+        Mutant(
+            "groups in the order of their maxima",
+            "group = _in_order(found, TOP_BLOCK)",
+            "group = found.reshape(TOP_BLOCK)",
+        ),
         Mutant("indices at the distances of weights", "rows * indices_stride", "rows * weights_stride"),
     ),
     speeds=(

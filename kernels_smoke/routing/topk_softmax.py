@@ -44,21 +44,20 @@ def configure(width: int) -> Configuration:
     """The layout for rows of ``width`` logits: see "Layouts" in README.md."""
     if width <= (64 if interpreted() else 1024):
         block = triton.next_power_of_2(width)
-        return Configuration(rows=max(512 // block, 1), warps=1)
+        return Configuration(rows=max(1024 // block, 1), warps=1)
     if interpreted():
         return Configuration(rows=1, warps=4, group=16, piece=64, select_warps=4)
-    return Configuration(rows=1, warps=4, group=64, piece=4096, select_warps=8 if width <= 2**18 else 16)
+    return Configuration(rows=1, warps=4, group=64, piece=4096, select_warps=4 if width <= 2**18 else 8)
 
 
 @triton.jit
 def _finish(
-    chosen, greatest, total, rows, inside, uniforms, weights, indices, tokens, weights_stride, indices_stride,
-    temperature, TOP: tl.constexpr, TOP_BLOCK: tl.constexpr, RENORMALIZE: tl.constexpr, DTYPE: tl.constexpr,
-    SHORT: tl.constexpr,
-):  # fmt: skip  # keys [ROWS, TOP_BLOCK]; greatest logit, sum of exponentials, rows [ROWS, 1]
+    chosen, positions, greatest, total, rows, inside, uniforms, weights, indices, tokens, weights_stride,
+    indices_stride, temperature, TOP: tl.constexpr, TOP_BLOCK: tl.constexpr, RENORMALIZE: tl.constexpr,
+    DTYPE: tl.constexpr, SHORT: tl.constexpr,
+):  # fmt: skip  # keys and positions [ROWS, TOP_BLOCK]; greatest logit, sum of exponentials, rows [ROWS, 1]
     o_k = tl.arange(0, TOP_BLOCK)[None, :]
     b_weights = tl.where(o_k < TOP, tl.exp((_value(chosen, DTYPE, SHORT) - greatest) / temperature), 0.0)
-    positions = _position(chosen, SHORT)
     kept = tl.sum(b_weights, axis=1, keep_dims=True)  # [ROWS, 1]
     if weights is not None:
         divisor = kept if RENORMALIZE else total
@@ -104,8 +103,8 @@ def _rows_kernel(
     shares = tl.where(inside, tl.exp((x.to(tl.float32) - greatest) / temperature), 0.0)
     total = tl.sum(shares, axis=1, keep_dims=True)  # [ROWS, 1]
     _finish(
-        chosen, greatest, total, rows, rows < count, uniforms, weights, indices, tokens, weights_stride, indices_stride,
-        temperature, TOP, TOP_BLOCK, RENORMALIZE, logits.dtype.element_ty, SHORT,
+        chosen, _position(chosen, SHORT), greatest, total, rows, rows < count, uniforms, weights, indices, tokens,
+        weights_stride, indices_stride, temperature, TOP, TOP_BLOCK, RENORMALIZE, logits.dtype.element_ty, SHORT,
     )  # fmt: skip
 
 
@@ -113,22 +112,30 @@ def _rows_kernel(
 def _groups_kernel(
     logits, maxima, sums, logits_stride, width, groups, pieces, temperature, GROUP: tl.constexpr, PIECE: tl.constexpr
 ):
-    # The greatest key of each group, and of a piece of some groups the greatest logit and its sum of exponentials.
+    # The greatest logit of each group, and of a piece of some groups the greatest logit and its sum of exponentials.
     program = tl.program_id(0).to(tl.int64)
     row = program // pieces
     piece = (program % pieces).to(tl.int32)
     o_g = tl.arange(0, PIECE // GROUP)
     o_n = piece * PIECE + o_g[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
-    inside = o_n < width
-    x = tl.load(logits + row * logits_stride + o_n, mask=inside, other=0.0)  # [PIECE / GROUP, GROUP]
-    keys = _keys(x, o_n, inside, False)
+    # [PIECE / GROUP, GROUP]
+    x = tl.load(logits + row * logits_stride + o_n, mask=o_n < width, other=float("-inf")).to(tl.float32)
+    of_group = tl.max(x, axis=1)  # [PIECE / GROUP]
     group = piece * (PIECE // GROUP) + o_g
-    tl.store(maxima + row * groups + group, tl.max(keys, axis=1), mask=group < groups)
-    values = tl.where(inside, x.to(tl.float32), float("-inf"))
-    greatest = tl.max(values)
-    finite = tl.where(greatest == float("-inf"), 0.0, greatest)  # a piece may have nothing but minus infinity
-    tl.store(sums + program * 2, greatest)
-    tl.store(sums + program * 2 + 1, tl.sum(tl.exp((values - finite) / temperature)))
+    tl.store(maxima + row * groups + group, of_group.to(maxima.dtype.element_ty), mask=group < groups)
+    if sums is not None:
+        greatest = tl.max(of_group)
+        finite = tl.where(greatest == float("-inf"), 0.0, greatest)  # a piece may have nothing but minus infinity
+        tl.store(sums + program * 2, greatest)
+        tl.store(sums + program * 2 + 1, tl.sum(tl.exp((x - finite) / temperature)))
+
+
+@triton.jit
+def _in_order(groups_found, TOP_BLOCK: tl.constexpr):
+    """``groups_found`` [1, TOP_BLOCK], all different, in rising order, as [TOP_BLOCK]."""
+    o_k = tl.arange(0, TOP_BLOCK)
+    rank = tl.sum((groups_found.reshape(TOP_BLOCK, 1) < groups_found).to(tl.int32), axis=0)  # [TOP_BLOCK]
+    return tl.sum(tl.where(rank[None, :] == o_k[:, None], groups_found, 0), axis=1)
 
 
 @triton.jit
@@ -136,32 +143,40 @@ def _select_kernel(
     logits, maxima, sums, uniforms, weights, indices, tokens, logits_stride, weights_stride, indices_stride,
     width, groups, pieces, temperature,
     TOP: tl.constexpr, TOP_BLOCK: tl.constexpr, GROUP: tl.constexpr, GROUPS_BLOCK: tl.constexpr,
-    PIECES_BLOCK: tl.constexpr, RENORMALIZE: tl.constexpr,
+    PIECES_BLOCK: tl.constexpr, RENORMALIZE: tl.constexpr, SHORT: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # One row: its TOP greatest logits are in the TOP groups with the greatest maxima.
+    # One row. Each of its TOP greatest logits is in one of the TOP groups that have the greatest maxima, the first ones
+    # of those that are equal: every group before it has a logit before it.
     row = tl.program_id(0).to(tl.int64)
     o_g = tl.arange(0, GROUPS_BLOCK)[None, :]
-    keys = tl.load(maxima + row * groups + o_g, mask=o_g < groups, other=-(2**63))  # [1, GROUPS_BLOCK]
-    found = _greatest(keys, 1, TOP, TOP_BLOCK, False)  # [1, TOP_BLOCK]
-    group = (_position(found, False) // GROUP).reshape(TOP_BLOCK, 1)
-    o_n = group * GROUP + tl.arange(0, GROUP)[None, :]
-    real = (tl.arange(0, TOP_BLOCK) < tl.minimum(TOP, groups))[:, None]  # others repeat the last one
-    inside = (o_n < width) & real
-    x = tl.load(logits + row * logits_stride + o_n, mask=inside, other=0.0)  # [TOP_BLOCK, GROUP]
-    candidates = _keys(x, o_n, inside, False).reshape(1, TOP_BLOCK * GROUP)
-    chosen = _greatest(candidates, 1, TOP, TOP_BLOCK, False)  # [1, TOP_BLOCK]
+    of_groups = tl.load(maxima + row * groups + o_g, mask=o_g < groups, other=0.0)  # [1, GROUPS_BLOCK]
+    keys = _keys(of_groups, o_g, o_g < groups, SHORT)
+    found = _position(_greatest(keys, 1, TOP, TOP_BLOCK, SHORT), SHORT)  # [1, TOP_BLOCK]
+    o_k = tl.arange(0, TOP_BLOCK)
+    found = tl.where(o_k[None, :] < tl.minimum(TOP, groups), found, groups + o_k[None, :])
+    group = _in_order(found, TOP_BLOCK)  # [TOP_BLOCK]: so that places among the candidates have the order of the row
+    o_n = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    place = o_k[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    x = tl.load(logits + row * logits_stride + o_n, mask=o_n < width, other=0.0)  # [TOP_BLOCK, GROUP]
+    candidates = _keys(x, place, o_n < width, SHORT).reshape(1, TOP_BLOCK * GROUP)
+    chosen = _greatest(candidates, 1, TOP, TOP_BLOCK, SHORT)  # [1, TOP_BLOCK]
+    places = _position(chosen, SHORT).reshape(TOP_BLOCK, 1)
+    of_place = tl.sum(tl.where(places // GROUP == o_k[None, :], group[None, :], 0), axis=1)  # [TOP_BLOCK]
+    positions = (of_place[:, None] * GROUP + places % GROUP).reshape(1, TOP_BLOCK)
 
-    o_p = tl.arange(0, PIECES_BLOCK)
-    o_sums = sums + (row * pieces + o_p) * 2
-    highest = tl.load(o_sums, mask=o_p < pieces, other=float("-inf"))  # [PIECES_BLOCK]
-    shares = tl.load(o_sums + 1, mask=o_p < pieces, other=0.0)  # [PIECES_BLOCK]
-    greatest = tl.max(highest)
-    total = tl.sum(shares * tl.exp((highest - greatest) / temperature))
     once = tl.zeros((1, 1), tl.float32)
+    greatest = once + tl.max(_value(chosen, logits.dtype.element_ty, SHORT))
+    total = once
+    if sums is not None:
+        o_p = tl.arange(0, PIECES_BLOCK)
+        o_sums = sums + (row * pieces + o_p) * 2
+        highest = tl.load(o_sums, mask=o_p < pieces, other=float("-inf"))  # [PIECES_BLOCK]
+        shares = tl.load(o_sums + 1, mask=o_p < pieces, other=0.0)  # [PIECES_BLOCK]
+        total = once + tl.sum(shares * tl.exp((highest - tl.max(highest)) / temperature))
     _finish(
-        chosen, once + greatest, once + total, row + tl.zeros((1, 1), tl.int64), tl.full((1, 1), 1, tl.int1), uniforms,
+        chosen, positions, greatest, total, row + tl.zeros((1, 1), tl.int64), tl.full((1, 1), 1, tl.int1), uniforms,
         weights, indices, tokens, weights_stride, indices_stride, temperature, TOP, TOP_BLOCK, RENORMALIZE,
-        logits.dtype.element_ty, False,
+        logits.dtype.element_ty, SHORT,
     )  # fmt: skip
 
 
@@ -233,6 +248,7 @@ def select(
         "TOP": k,
         "TOP_BLOCK": triton.next_power_of_2(k),
         "RENORMALIZE": renormalize,
+        "SHORT": logits.dtype in DTYPES_16,
     }
     with on_device_of(logits):
         if not choice.group:
@@ -244,14 +260,15 @@ def select(
                 temperature=temperature,
                 ROWS=choice.rows,
                 BLOCK=triton.next_power_of_2(width),
-                SHORT=logits.dtype in DTYPES_16,
                 **results,
                 num_warps=choice.warps,
             )
             return
         groups, pieces = triton.cdiv(width, choice.group), triton.cdiv(width, choice.piece)
-        maxima = torch.empty((rows, groups), dtype=torch.int64, device=logits.device)
-        sums = torch.empty((rows, pieces, 2), dtype=torch.float32, device=logits.device)
+        maxima = torch.empty((rows, groups), dtype=logits.dtype, device=logits.device)
+        sums = None  # where only the softmax over the k is wanted
+        if weights is not None and not renormalize:
+            sums = torch.empty((rows, pieces, 2), dtype=torch.float32, device=logits.device)
         _groups_kernel[(rows * pieces,)](
             logits=logits,
             maxima=maxima,
