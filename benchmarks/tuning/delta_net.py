@@ -46,13 +46,10 @@ _DECODE = [
 
 _CONVOLUTION = [
     Convolution(block_t, block_c, warps)
-    for block_t, block_c, warps in (
-        *((32, 128, 4), (16, 256, 4), (16, 128, 2), (32, 256, 8), (32, 256, 4), (64, 128, 4), (64, 64, 4), (8, 512, 4)),
-        *((16, 512, 8), (64, 256, 8), (128, 64, 4), (8, 256, 2)),
-    )
+    for block_t, block_c, warps in ((32, 512, 4), (32, 1024, 4), (16, 512, 4), (64, 512, 4), (32, 512, 2), (32, 256, 2))
 ]
 
-_UPDATE = [Update(block_c, warps) for block_c, warps in ((1024, 4), (512, 2), (2048, 4), (2048, 8), (512, 4), (256, 1))]
+_UPDATE = [Update(block_c, warps) for block_c, warps in ((512, 4), (1024, 4), (1024, 8), (512, 2), (256, 2))]
 
 CANDIDATES: dict[str, list[tuple[str, Any]]] = {
     "gated_delta_rule_chunk": [("", layout) for layout in _CHUNK],

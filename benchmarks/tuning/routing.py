@@ -8,12 +8,11 @@ EXPERTS, VOCABULARY = "65,536 tokens, 8 of 256 experts", "256 x 151,936, 50 of t
 
 CANDIDATES = {
     "topk_softmax": [
-        *((EXPERTS, Configuration(rows=rows, warps=warps)) for rows, warps in ((4, 1), (2, 1), (8, 4), (16, 4))),
+        *((EXPERTS, Configuration(rows=rows, warps=warps)) for rows, warps in ((4, 1), (8, 4))),
         *(
             (VOCABULARY, Configuration(rows=1, warps=warps, group=group, piece=piece, select_warps=select))
             for group, piece, warps, select in (
-                *((64, 4096, 4, 4), (64, 4096, 4, 2), (64, 4096, 4, 8), (64, 8192, 8, 4), (64, 2048, 2, 4)),
-                *((128, 8192, 8, 4), (32, 4096, 4, 4)),
+                *((64, 4096, 4, 4), (64, 4096, 4, 2), (64, 4096, 4, 8), (64, 2048, 2, 4), (128, 8192, 8, 4)),
             )
         ),
     ],

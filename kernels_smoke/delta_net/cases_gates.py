@@ -96,5 +96,5 @@ KERNEL = Kernel(
         Mutant("b at the distances of a", "b + o_t * b_stride", "b + o_t * a_stride"),
         Mutant("beta at the distances of decays", "beta + o_t * beta_stride", "beta + o_t * log_decay_stride"),
     ),
-    speeds=(Speed("131,072 x 32", {"tokens": 131_072}, bar=1.3, work=work),),
+    speeds=(Speed("131,072 x 32", {"tokens": 131_072}, bar=1.4, work=work),),
 )

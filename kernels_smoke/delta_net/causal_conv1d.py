@@ -35,7 +35,7 @@ class Configuration:
 
 def configure() -> Configuration:
     """The layout for the present GPU; in the interpreter small, so that small cases have several blocks."""
-    return Configuration(block_t=16, block_c=32, warps=4) if interpreted() else Configuration(16, 128, 2)
+    return Configuration(block_t=8, block_c=32, warps=4) if interpreted() else Configuration(32, 512, 4)
 
 
 @triton.jit
@@ -62,28 +62,27 @@ def _held(states, row, tap, o_c, in_c, states_stride, states_tap_stride):
 
 
 @triton.jit
-def _last_input(
-    x, states, back, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH: tl.constexpr
-):
-    """The input [BLOCK_C] that is ``back`` before the last one of a sequence, or in the state that it began with."""
-    at = end - 1 - back
-    value = tl.load(x + at * x_stride + o_c, mask=in_c & (at >= begin), other=0.0)  # [BLOCK_C]
-    tap = at - begin + WIDTH - 1
-    before = in_c & (at < begin) & (tap >= 0)
-    return value + _held(states, row, tap, o_c, before, states_stride, states_tap_stride)
+def _input(x, states, at, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH: tl.constexpr):
+    """The input [BLOCK_C] at token ``at``; one before the sequence is in the state that it began with."""
+    value = tl.load(x + at * x_stride + o_c, mask=in_c & (at >= begin) & (at < end), other=0.0)  # [BLOCK_C]
+    if states is not None:
+        tap = at - begin + WIDTH - 1
+        before = in_c & (at < begin) & (tap >= 0)
+        value += _held(states, row, tap, o_c, before, states_stride, states_tap_stride)
+    return value
 
 
 @triton.jit
 def _keep(x, states, kept, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH: tl.constexpr):
     """Store the last inputs of a sequence in the row ``kept``, if that is one."""
-    last = _last_input(  # [BLOCK_C]
-        x, states, 0, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH
+    last = _input(  # [BLOCK_C]
+        x, states, end - 1, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH
     )
-    second = _last_input(  # [BLOCK_C]
-        x, states, 1, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH
+    second = _input(  # [BLOCK_C]
+        x, states, end - 2, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH
     )
-    third = _last_input(  # [BLOCK_C]
-        x, states, 2, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH
+    third = _input(  # [BLOCK_C]
+        x, states, end - 3, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH
     )
     tl.debug_barrier()  # several threads may hold one channel: all have read before one writes
     o_kept = states + kept * states_stride + o_c
@@ -111,34 +110,37 @@ def _prefill_kernel(
         sequence = _sequence_of(slot, cu_seqlens, sequences, BLOCK_T)
     begin, end = _bounds(cu_seqlens, sequence, tokens)
     first = begin + (slot - _first_slot(begin, sequence, BLOCK_T)) * BLOCK_T
-    o_t = first + tl.arange(0, BLOCK_T)
     row = sequence * 0 - 1
     if state_indices_in is not None:
         row = tl.load(state_indices_in + sequence).to(tl.int64)  # [1]
 
-    acc = tl.zeros((BLOCK_T, BLOCK_C), tl.float32)
-    if bias is not None:
-        acc += tl.load(bias + o_c, mask=in_c, other=0.0).to(tl.float32)[None, :]  # [1, BLOCK_C]
     w0, w1, w2, w3 = _taps(weight, o_c, in_c, WIDTH, BLOCK_C)
-    for back in tl.static_range(WIDTH):
-        at = o_t - back
-        inside = (at >= begin) & (at < end)
-        # [BLOCK_T, BLOCK_C]
-        b_x = tl.load(x + at[:, None] * x_stride + o_c[None, :], mask=inside[:, None] & in_c[None, :], other=0.0)
-        if state_indices_in is not None:  # noqa: SIM102  # which the compiler decides
-            if first == begin:  # only here are inputs from before the sequence
-                before = ((at < begin) & (row >= 0))[:, None] & in_c[None, :]
-                o_held = row * states_stride + (at - begin + WIDTH - 1)[:, None] * states_tap_stride + o_c[None, :]
-                b_x += tl.load(states + o_held, mask=before, other=0.0)  # [BLOCK_T, BLOCK_C]
-        b_w = w0 if back == 0 else w1 if back == 1 else w2 if back == 2 else w3
-        acc += b_x.to(tl.float32) * b_w[None, :]
-    if SILU:
-        acc *= tl.sigmoid(acc)
-    tl.store(
-        out + o_t[:, None] * out_stride + o_c[None, :],
-        acc.to(out.dtype.element_ty),
-        mask=(o_t < end)[:, None] & in_c[None, :],
-    )
+    start = tl.zeros((BLOCK_C,), tl.float32)
+    if bias is not None:
+        start += tl.load(bias + o_c, mask=in_c, other=0.0).to(tl.float32)  # [BLOCK_C]
+    # The inputs of one, two and three tokens ago stay in registers: each input is loaded, and converted, once.
+    x1 = _input(  # [BLOCK_C]
+        x, states, first - 1, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH
+    ).to(tl.float32)
+    x2 = _input(  # [BLOCK_C]
+        x, states, first - 2, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH
+    ).to(tl.float32)
+    x3 = _input(  # [BLOCK_C]
+        x, states, first - 3, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH
+    ).to(tl.float32)
+    count = tl.minimum(end - first, BLOCK_T).to(tl.int32)
+    o_x = x + first * x_stride + o_c
+    o_out = out + first * out_stride + o_c
+    x0 = tl.load(o_x, mask=in_c & (count > 0), other=0.0).to(tl.float32)  # [BLOCK_C]
+    for step in range(count):
+        o_x += x_stride
+        following = tl.load(o_x, mask=in_c & (step + 1 < count), other=0.0)  # [BLOCK_C], on its way meanwhile
+        acc = start + x3 * w3 + x2 * w2 + x1 * w1 + x0 * w0
+        if SILU:
+            acc *= tl.sigmoid(acc)
+        tl.store(o_out, acc.to(out.dtype.element_ty), mask=in_c)
+        o_out += out_stride
+        x3, x2, x1, x0 = x2, x1, x0, following.to(tl.float32)
 
     # The program that reads the state writes it, too: the rows of both may be one, and no other program sees either.
     if state_indices_out is not None:  # noqa: SIM102  # which the compiler decides

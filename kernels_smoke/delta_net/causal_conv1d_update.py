@@ -23,7 +23,7 @@ class Configuration:
 
 def configure() -> Configuration:
     """The layout for the present GPU; in the interpreter small, so that small cases have several blocks."""
-    return Configuration(block_c=32, warps=4) if interpreted() else Configuration(block_c=1024, warps=4)
+    return Configuration(block_c=32, warps=4) if interpreted() else Configuration(block_c=512, warps=4)
 
 
 @triton.jit

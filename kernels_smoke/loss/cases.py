@@ -89,7 +89,8 @@ KERNELS = {
         outputs=outputs,
         launch=launch,
         reference=expected,
-        checks={"losses": Near(), "gradient": Rounded()},
+        # A row is little but its element at the target, whose rounding is half a unit in the last place: 2^-8 of it.
+        checks={"losses": Near(), "gradient": Rounded(bfloat16=3.95e-3)},
         cases=(
             case("a vocabulary", "quick", rows=33, width=VOCABULARY, ignored=True, weighted=True),
             case("2^17 and 3, smoothed", rows=9, width=2**17 + 3, label_smoothing=0.1),
@@ -152,11 +153,11 @@ KERNELS = {
             ),
         ),
         speeds=(
-            Speed("1,024 x 151,936", {"rows": 1024, "width": VOCABULARY}, bar=1.3, work=work),
+            Speed("1,024 x 151,936", {"rows": 1024, "width": VOCABULARY}, bar=1.6, work=work),
             Speed(
                 "1,024 x 151,936, losses alone",
                 {"rows": 1024, "width": VOCABULARY, "with_gradient": False},
-                bar=1.2,
+                bar=1.3,
                 work=work,
             ),
         ),

@@ -73,8 +73,8 @@ KERNEL = Kernel(
         ),
     ),
     speeds=(
-        Speed("4096 x 12288", {"shape": (4096, 12288)}, bar=1.5, work=work),
-        Speed("8 of 1024 x 4096", {"shape": (8, 1024, 4096)}, bar=1.6, work=work),
+        Speed("4096 x 12288", {"shape": (4096, 12288)}, bar=1.8, work=work),
+        Speed("8 of 1024 x 4096", {"shape": (8, 1024, 4096)}, bar=2.75, work=work),
     ),
     matrix_instructions=True,
 )

@@ -80,7 +80,7 @@ KERNEL = Kernel(
         Speed(
             "128 heads of 128 x 7168",
             {"heads": 128, "key_heads": 128, "head_dim": 128, "width": 7168, "largest": 1e4},
-            bar=1.3,
+            bar=1.12,
             work=work,
         ),
     ),
