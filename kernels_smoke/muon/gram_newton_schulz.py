@@ -10,7 +10,8 @@ import triton.language as tl
 
 from kernels_smoke.launch import check_written, on_device_of, require
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
-from kernels_smoke.muon.newton_schulz import COEFFICIENTS, EPSILON, INPUTS, OUTPUTS, configure
+from kernels_smoke.muon.frobenius_norm import EPSILON
+from kernels_smoke.muon.newton_schulz import COEFFICIENTS, INPUTS, OUTPUTS, configure
 from kernels_smoke.muon.symmetric_product import Tiles, _place_in_triangle, programs
 
 __all__ = ["configure", "gram_newton_schulz"]
