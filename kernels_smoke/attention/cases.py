@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -13,25 +12,12 @@ import torch
 from kernels_smoke.attention import reference
 from kernels_smoke.attention.cases_inputs import ARGUMENTS, METADATA, draw_inputs
 from kernels_smoke.attention.cases_speed import SPEEDS
-from kernels_smoke.suite.correctness.compare import Near
+from kernels_smoke.suite.correctness.compare import NearWhereWritten
 from kernels_smoke.suite.correctness.draw import FP16, FP32, POISON
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Tensors, big, case, far, here
 
 SEGMENTS = "kernels_smoke.attention.segments"
 TILED_SOFTMAX = "kernels_smoke.attention.tiled_softmax"
-
-
-@dataclass(frozen=True)
-class NearWhereWritten(Near):
-    """Near, but of the tokens (of the first dimension) that are NaN in the reference, not a bit may be written."""
-
-    def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
-        """Return what Near says of the others."""
-        left = reference.isnan().flatten(1).all(dim=1)
-        if bool((output[left].reshape(-1).view(torch.uint8) != POISON).any()):
-            message = "tokens that belong to no sequence were written"
-            return {"error": float("inf"), "tolerance": 0.0, "message": message}
-        return super().__call__(output[~left], reference[~left])
 
 
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
