@@ -29,10 +29,11 @@ from kernels_smoke.suite.scratch_folder import scratch_folder
 PATIENCE = 60.0  # seconds for one of the tools
 FRAME_ALIGNMENT = 8  # bytes; a local array of 28 takes 32
 
-# Matrix instructions in SASS: HMMA (Ampere), HGMMA (Hopper), UTCHMMA (Blackwell); Q is fp8, I int8, D fp64.
+# Matrix instructions in SASS: HMMA (Ampere), HGMMA (Hopper), UTCHMMA (Blackwell); Q is fp8, O fp4, I int8, D fp64.
 _SASS = re.compile(r"\b((?:UTC)?[HQIDO]G?MMA)\b")
 _PTX = re.compile(r"\b(wgmma\.mma_async|tcgen05\.mma|mma\.sync)(\.[\w.:]+)")
 _PREFIXES = {"wgmma.mma_async": "{}GMMA", "tcgen05.mma": "UTC{}MMA", "mma.sync": "{}MMA"}
+_FP4 = re.compile(r"kind::mxf4")
 _FP8 = re.compile(r"e4m3|e5m2|f8f6f4")
 _INT8 = re.compile(r"[su]8\b|kind::i8")
 
@@ -133,32 +134,53 @@ def ptx_instructions(ptx: str) -> tuple[str, ...]:
     """The matrix instructions in PTX, under the names that they get in machine code."""
 
     def name(instruction: str, rest: str) -> str:
-        letter = "Q" if _FP8.search(rest) else "I" if _INT8.search(rest) else "D" if ".f64" in rest else "H"
+        letter = (
+            "O"
+            if _FP4.search(rest)
+            else "Q"
+            if _FP8.search(rest)
+            else "I"
+            if _INT8.search(rest)
+            else "D"
+            if ".f64" in rest
+            else "H"
+        )
         return _PREFIXES[instruction].format(letter)
 
     return tuple(sorted({name(*found) for found in _PTX.findall(ptx)}))
 
 
+Operands = Literal["fp4", "fp8", "half", "int8", "exact"]
+
+
 @dataclass(frozen=True)
 class Product:
-    """One ``tl.dot`` of tiles, [rows, depth] by [depth, columns].
+    """One ``tl.dot`` or ``tl.dot_scaled`` of tiles, [rows, depth] by [depth, columns].
 
-    ``operands`` are "fp8", "half" (16 bits, or 32 that are rounded), "int8", or "exact": 32 bits and more that must not
-    be rounded, for which the matrix units are no use. A batch of products has 0 rows: it gets no wide instruction.
+    ``operands`` are "fp4" (with scales for blocks, of ``tl.dot_scaled``), "fp8", "half" (16 bits, or 32 that are
+    rounded), "int8", or "exact": 32 bits and more that must not be rounded, for which the matrix units are no use. A
+    batch of products has 0 rows: it gets no wide instruction.
     """
 
     rows: int
     columns: int
     depth: int
-    operands: Literal["fp8", "half", "int8", "exact"]
+    operands: Operands
 
 
-_DOT = re.compile(r"\btt\.dot [^\n]*?: tensor<(?P<left>[\dx]+)x(?P<type>\w+)> \* tensor<(?P<right>[\dx]+)x\w+> ->")
+_SCALES = r"(?:, tensor<\w+>)?"
+_DOT = re.compile(
+    r"\btt\.dot(?:_scaled)? [^\n]*?: tensor<(?P<left>[\dx]+)x(?P<type>\w+)>"
+    rf"{_SCALES} \* tensor<(?P<right>[\dx]+)x\w+>{_SCALES} ->"
+)
 _ROUNDED = re.compile(r"inputPrecision = (?:tf32|tf32x3|bf16x3|bf16x6)\b")
 
 
 def products(ttir: str) -> list[Product]:
-    """The matrix products of a kernel, from Triton's first intermediate form ("ttir")."""
+    """The matrix products of a kernel, from Triton's first intermediate form ("ttir").
+
+    Those of ``tl.dot_scaled`` are among them; the depth of fp4 is in bytes, of two elements.
+    """
     made = []
     for found in _DOT.finditer(ttir):
         *batch, rows, depth = (int(size) for size in found["left"].split("x"))
@@ -167,7 +189,9 @@ def products(ttir: str) -> list[Product]:
     return made
 
 
-def _operands(element: str, product: str) -> Literal["fp8", "half", "int8", "exact"]:
+def _operands(element: str, product: str) -> Operands:
+    if "= e2m1" in product:
+        return "fp4"
     if element.startswith("f8"):
         return "fp8"
     if element == "i8":

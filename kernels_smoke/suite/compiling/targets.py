@@ -20,8 +20,8 @@ class Target:
     """One architecture, by the name that compilers give it.
 
     - ``shared_bytes``: the most shared memory that one block can have.
-    - ``half``, ``fp8``: how the names of the fastest matrix instructions begin, for operands of 16 bits (or tf32) and
-      for fp8 (e4m3); ``fp8`` is "" where the matrix units have none.
+    - ``half``, ``fp8``, ``fp4``: how the names of the fastest matrix instructions begin, for operands of 16 bits (or
+      tf32), for fp8 (e4m3) and for fp4 with scales for blocks; "" where the matrix units have none.
     - ``rows``: the least rows of a tile for those; for smaller tiles, HMMA does.
     - ``cuda``: the first CUDA whose ptxas knows the architecture; "" for AMD.
     """
@@ -33,6 +33,7 @@ class Target:
     fp8: str = ""
     rows: int = 16
     cuda: str = ""
+    fp4: str = ""
 
     @property
     def label(self) -> str:
@@ -46,14 +47,14 @@ TARGETS = (
     Target("sm_87", ("Jetson Orin",), 163 * KIB, "HMMA", cuda="11.4"),
     Target("sm_89", ("L4", "L40S", "RTX 4090"), 99 * KIB, "HMMA", "QMMA", cuda="11.8"),
     Target("sm_90", ("H100", "H200", "GH200"), 227 * KIB, "HGMMA", "QGMMA", rows=64, cuda="11.8"),
-    Target("sm_100", ("B200", "GB200"), 227 * KIB, "UTCHMMA", "UTCQMMA", rows=64, cuda="12.8"),
-    Target("sm_103", ("B300", "GB300"), 227 * KIB, "UTCHMMA", "UTCQMMA", rows=64, cuda="12.9"),
-    Target("sm_110", ("Jetson Thor",), 227 * KIB, "UTCHMMA", "UTCQMMA", rows=64, cuda="13.0"),
-    Target("sm_120", ("RTX PRO 6000", "RTX 5090"), 99 * KIB, "HMMA", "QMMA", cuda="12.8"),
-    Target("sm_121", ("GB10",), 99 * KIB, "HMMA", "QMMA", cuda="12.9"),
+    Target("sm_100", ("B200", "GB200"), 227 * KIB, "UTCHMMA", "UTCQMMA", rows=64, cuda="12.8", fp4="UTCOMMA"),
+    Target("sm_103", ("B300", "GB300"), 227 * KIB, "UTCHMMA", "UTCQMMA", rows=64, cuda="12.9", fp4="UTCOMMA"),
+    Target("sm_110", ("Jetson Thor",), 227 * KIB, "UTCHMMA", "UTCQMMA", rows=64, cuda="13.0", fp4="UTCOMMA"),
+    Target("sm_120", ("RTX PRO 6000", "RTX 5090"), 99 * KIB, "HMMA", "QMMA", cuda="12.8", fp4="OMMA"),
+    Target("sm_121", ("GB10",), 99 * KIB, "HMMA", "QMMA", cuda="12.9", fp4="OMMA"),
     Target("gfx90a", ("MI210", "MI250", "MI250X"), 64 * KIB, "v_mfma"),
     Target("gfx942", ("MI300A", "MI300X", "MI325X"), 64 * KIB, "v_mfma"),  # its fp8 is e4m3fnuz, another format
-    Target("gfx950", ("MI350X", "MI355X"), 160 * KIB, "v_mfma", "v_mfma"),
+    Target("gfx950", ("MI350X", "MI355X"), 160 * KIB, "v_mfma", "v_mfma", fp4="v_mfma_scale"),
 )
 
 

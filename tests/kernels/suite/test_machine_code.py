@@ -76,6 +76,9 @@ def test_only_matrix_instructions_count_in_machine_code() -> None:
         ("tcgen05.mma.cta_group::1.kind::f16", "UTCHMMA"),
         ("tcgen05.mma.cta_group::1.kind::f8f6f4", "UTCQMMA"),
         ("tcgen05.mma.cta_group::1.kind::i8", "UTCIMMA"),
+        ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X", "UTCQMMA"),
+        ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X", "UTCOMMA"),
+        ("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "OMMA"),
     ],
 )
 def test_instructions_of_ptx_have_the_names_that_ptxas_gives_them(instruction: str, name: str) -> None:
@@ -107,6 +110,18 @@ def test_instructions_of_ptx_have_the_names_that_ptxas_gives_them(instruction: s
         (
             "tt.dot %7, %8, %a : tensor<4x64x16xf16> * tensor<4x16x64xf16> -> tensor<4x64x64xf32>",
             Product(0, 64, 16, "half"),
+        ),
+        (
+            "tt.dot_scaled %7 scale %8, %9 scale %10, %a lhs = e4m3 rhs = e4m3 {fastMath = false} : "
+            "tensor<128x64xf8E4M3FN>, tensor<128x2xi8> * tensor<64x256xf8E4M3FN>, tensor<256x2xi8> -> "
+            "tensor<128x256xf32>",
+            Product(128, 256, 64, "fp8"),
+        ),
+        (
+            "tt.dot_scaled %7 scale %8, %9 scale %10, %a lhs = e2m1 rhs = e2m1 {fastMath = false} : "
+            "tensor<128x64xi8>, tensor<128x8xf8E4M3FN> * tensor<64x256xi8>, tensor<256x8xf8E4M3FN> -> "
+            "tensor<128x256xf32>",
+            Product(128, 256, 64, "fp4"),
         ),
     ],
 )
