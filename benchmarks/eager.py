@@ -22,7 +22,7 @@ from benchmarks.eager_delta_net import (
 )
 from benchmarks.eager_dualip import simplex_projection, sparse_product
 from benchmarks.eager_muon import gram_newton_schulz, newton_schulz, qk_clip
-from benchmarks.eager_products import grouped_mm, grouped_mm_blockwise
+from benchmarks.eager_products import block_scaled_mm, grouped_mm, grouped_mm_blockwise
 from benchmarks.eager_routing import cross_entropy, top_k_sample, topk_softmax
 from kernels_smoke.suite.model import Inputs
 
@@ -263,6 +263,7 @@ EAGER: dict[str, Callable[[Inputs], Results]] = {
         scaled_mm_blockwise,
         grouped_mm,
         grouped_mm_blockwise,
+        block_scaled_mm,
         paged_attention,
         block_diagonal_attention,
         block_diagonal_attention_backward,

@@ -1,4 +1,4 @@
-"""Grouped products in eager torch: group by group, and with operands that are scaled beforehand."""
+"""Grouped and block-scaled products in eager torch: group by group, and with operands that are scaled beforehand."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from kernels_smoke.suite.model import Inputs
 
 FP8 = torch.float8_e4m3fn
 Results = dict[str, Any]
+E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
 def grouped_mm(inputs: Inputs) -> Results:
@@ -37,3 +38,21 @@ def _by_group(inputs: Inputs, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         rows = slice(ends[group], ends[group + 1])
         out[rows] = taken[rows] @ b[group].t()
     return out
+
+
+def block_scaled_mm(inputs: Inputs) -> Results:
+    """The operands scaled in float32 and rounded to bfloat16, which is exact, then their product."""
+    a, b = (_scaled(inputs[name], inputs[f"scale_{name}"]) for name in ("a", "b"))
+    result = a @ b.t()
+    if inputs["scale"] is not None:
+        result = result * inputs["scale"]
+    return {"out": result.to(inputs["out_dtype"])}
+
+
+def _scaled(stored: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    values = stored.float()
+    if stored.dtype == torch.uint8:
+        table = torch.tensor([*E2M1, *(-value for value in E2M1)], device=stored.device)
+        values = table[torch.stack([stored & 15, stored >> 4], dim=-1).flatten(1).long()]
+    factors = scales.float() if scales.dtype == FP8 else torch.exp2(scales.float() - 127.0)
+    return (values * factors.repeat_interleave(values.shape[1] // factors.shape[1], dim=1)).to(torch.bfloat16)

@@ -47,6 +47,7 @@ ENTRIES = (
     Entry("scaled_mm_blockwise", "matmul", "fp8 matrix product with scales for blocks of 1x128 and 128x128"),
     Entry("grouped_mm", "moe", "a matrix for each group of rows: mixture of experts, ragged, routed"),
     Entry("grouped_mm_blockwise", "moe", "the same in fp8 with scales for blocks of 1x128 and 128x128"),
+    Entry("block_scaled_mm", "block_scaled", "matrix product in mxfp8, mxfp4 and nvfp4"),
     Entry("paged_attention", "attention", "causal attention over a paged cache, prompts and decoding in one batch"),
     Entry("block_diagonal_attention", "block_attention", "softmax attention within blocks of 64 tokens"),
     Entry("block_diagonal_attention_backward", "block_attention", "its gradients, and those of a rotary embedding"),
