@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from benchmarks.eager_block_attention import block_diagonal_attention, block_diagonal_attention_backward
+from benchmarks.eager_decoding import paged_attention_decode
 from benchmarks.eager_delta_net import (
     causal_conv1d,
     causal_conv1d_update,
@@ -265,6 +266,7 @@ EAGER: dict[str, Callable[[Inputs], Results]] = {
         grouped_mm_blockwise,
         block_scaled_mm,
         paged_attention,
+        paged_attention_decode,
         block_diagonal_attention,
         block_diagonal_attention_backward,
         gated_delta_rule_chunk,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernels_smoke.attention.layout import Configuration, Layout
+from kernels_smoke.attention.paged_attention_decode import Configuration as DecodeConfiguration
 
 HEADS = 4  # query heads that share a head of keys, in every speed
 
@@ -49,12 +50,22 @@ _SEQUENCES_128 = _decoding(
     *((1, 64, 2, 3), (1, 64, 8, 3), (1, 32, 4, 4), (1, 128, 8, 2), (2, 128, 8, 2)),
 )
 
-CANDIDATES: dict[str, list[tuple[str, Configuration]]] = {
+_DECODE = [  # tile, warps, stages, fill
+    *((64, 2, 3, 2), (64, 2, 2, 2), (64, 4, 3, 2), (64, 4, 4, 2), (64, 4, 1, 2), (64, 8, 3, 2), (128, 4, 2, 2)),
+    *((32, 4, 3, 2), (32, 4, 4, 2), (32, 2, 4, 2), (32, 4, 3, 4)),
+]
+
+CANDIDATES: dict[str, list[tuple[str, Configuration | DecodeConfiguration]]] = {
     "paged_attention": [
         *(("prompt of 4096, cuDNN", configuration) for configuration in _PROMPTS),
         *(("prompt of 16384, cuDNN", configuration) for configuration in _PROMPTS),
         *(("decoding, 1 x 32768", configuration) for configuration in _ONE_SEQUENCE),
         *(("decoding, 64 x 2048", configuration) for configuration in _SEQUENCES_64),
         *(("decoding, 128 x 8192", configuration) for configuration in _SEQUENCES_128),
+    ],
+    "paged_attention_decode": [
+        (speed, DecodeConfiguration(*candidate))
+        for speed in ("fp8 cache, 64 x 4096", "window of 1024, sinks, soft cap, 64 x 2048")
+        for candidate in _DECODE
     ],
 }

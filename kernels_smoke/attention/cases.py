@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.attention import reference
+from kernels_smoke.attention import cases_decode, reference
 from kernels_smoke.attention.cases_inputs import ARGUMENTS, METADATA, draw_inputs
 from kernels_smoke.attention.cases_speed import SPEEDS
 from kernels_smoke.suite.correctness.compare import NearWhereWritten
@@ -285,5 +285,6 @@ KERNELS = {
         speeds=SPEEDS,
         matrix_instructions=True,
         spills={"sm_90": 32},  # of Triton 3.9, for 8 of a prompt's 255 registers; 3.6 and 3.7 spill nothing
-    )
+    ),
+    cases_decode.KERNEL.name: cases_decode.KERNEL,
 }
