@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from benchmarks.eager_block_attention import block_diagonal_attention, block_diagonal_attention_backward
-from benchmarks.eager_decoding import paged_attention_decode
+from benchmarks.eager_decoding import mla_decode, paged_attention_decode
 from benchmarks.eager_delta_net import (
     causal_conv1d,
     causal_conv1d_update,
@@ -267,6 +267,7 @@ EAGER: dict[str, Callable[[Inputs], Results]] = {
         block_scaled_mm,
         paged_attention,
         paged_attention_decode,
+        mla_decode,
         block_diagonal_attention,
         block_diagonal_attention_backward,
         gated_delta_rule_chunk,

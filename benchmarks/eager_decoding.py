@@ -11,6 +11,18 @@ from kernels_smoke.suite.model import Inputs
 Results = dict[str, Any]
 
 
+def mla_decode(inputs: Inputs) -> Results:
+    """The latent rows of all pages, two products and a softmax between them."""
+    query, latent_dim = inputs["query"], inputs["latent_dim"]
+    cache = inputs["latent_cache"][inputs["page_table"].long()].flatten(1, 2)  # [sequences, positions, width]
+    inside = torch.arange(cache.shape[1], device=query.device) < inputs["sequence_lengths"][:, None]
+    cache = cache.where(inside[:, :, None], 0.0)
+    scores = query @ cache.mT * inputs["scale"]  # [sequences, heads, positions]
+    weights = scores.masked_fill(~inside[:, None], float("-inf")).softmax(dim=-1, dtype=torch.float32)
+    weights = weights.nan_to_num(0.0).to(query.dtype)  # a sequence without positions
+    return {"out": weights @ cache[:, :, :latent_dim]}
+
+
 def paged_attention_decode(inputs: Inputs) -> Results:
     """The keys and values of all pages, in the dtype of the query, with everything that changes the scores."""
     query, table = inputs["query"], inputs["page_table"].long()

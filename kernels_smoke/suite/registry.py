@@ -50,6 +50,7 @@ ENTRIES = (
     Entry("block_scaled_mm", "block_scaled", "matrix product in mxfp8, mxfp4 and nvfp4"),
     Entry("paged_attention", "attention", "causal attention over a paged cache, prompts and decoding in one batch"),
     Entry("paged_attention_decode", "attention", "decoding with an fp8 cache, a window, sinks and a soft cap"),
+    Entry("mla_decode", "mla", "decoding of multi-head latent attention over a paged cache"),
     Entry("block_diagonal_attention", "block_attention", "softmax attention within blocks of 64 tokens"),
     Entry("block_diagonal_attention_backward", "block_attention", "its gradients, and those of a rotary embedding"),
     Entry("newton_schulz", "muon", "five Newton-Schulz steps, each symmetric product computed once"),
