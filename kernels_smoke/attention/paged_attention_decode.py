@@ -14,19 +14,22 @@ from kernels_smoke.attention.parts import UNBOUNDED, _share, _store, _tiles_seen
 from kernels_smoke.launch import architecture, check_scale, multiprocessors, on_device_of, require
 
 FEW_ROWS = 16  # the least of a matrix product
+# Whose matrix products of 64 rows take their operands from shared memory.
+SHARED_OPERANDS = {"sm_90", "sm_100", "sm_103", "sm_110"}
 
 
 @dataclass(frozen=True)
 class Configuration:
     """How one launch is laid out: ``tile`` positions in a step, ``warps`` and ``stages`` of one program.
 
-    ``fill``: programs for each multiprocessor, into which few sequences are divided.
+    ``fill``: programs for each multiprocessor, into which few sequences are divided. ``rows``: the least of a block.
     """
 
     tile: int
     warps: int
     stages: int
     fill: int = 2
+    rows: int = FEW_ROWS
 
 
 def configure(head_dim: int, element_size: int, architecture: str) -> Configuration:
@@ -36,7 +39,9 @@ def configure(head_dim: int, element_size: int, architecture: str) -> Configurat
     tile = min(max(8 * 1024 // (triton.next_power_of_2(head_dim) * element_size), 16), 128)
     if architecture.startswith("gfx"):  # 64 KiB of local memory
         return Configuration(min(tile, 32), warps=4, stages=2)
-    return Configuration(tile, warps=2 if element_size == 1 else 4, stages=3)
+    # Into the operands of mma.sync, Triton loads converted values one byte at a time.
+    wide = element_size == 1 and architecture in SHARED_OPERANDS
+    return Configuration(tile, warps=4, stages=3, rows=64 if wide else FEW_ROWS)
 
 
 @triton.jit
@@ -236,7 +241,7 @@ def paged_attention_decode(
             out_stride=out.stride(0),
             out_head_stride=out.stride(1),
             GROUP=heads // kv_heads,
-            BLOCK_M=max(triton.next_power_of_2(heads // kv_heads), FEW_ROWS),
+            BLOCK_M=max(triton.next_power_of_2(heads // kv_heads), choice.rows),
             TILE=choice.tile,
             PAGE_SIZE=page_size,
             HEAD_DIM=head_dim,
