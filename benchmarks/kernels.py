@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SEED = 20261120
 PATIENCE = 240.0  # seconds of silence: the longest compilations take one
 PREPARING = 0.8  # of the time
-PACKAGES = ("torch", "triton", "liger-kernel", "fla-core", "helion")
+PACKAGES = ("torch", "triton", "liger-kernel", "fla-core", "helion", "fa3-fwd")
 MADE_UP = {"bandwidth": 1e11, "bf16": 1e12, "fp8": 1e12}  # what stands for a calibration without a GPU
 
 

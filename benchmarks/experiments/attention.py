@@ -1,7 +1,8 @@
 """Paged attention measured again: each stage of the kernel next to dense attention, and what a launch costs.
 
 Ringlein et al., "The Anatomy of a Triton Attention Kernel": the stages of one Triton kernel in vLLM, next to
-FlashAttention 3. That is not in torch; cuDNN's dense attention, which knows no pages, stands for it here.
+FlashAttention 3. That is not in torch: it is timed where the package fa3-fwd is installed, whose build knows no pages;
+otherwise cuDNN's dense attention stands for it.
 """
 
 from __future__ import annotations
@@ -85,7 +86,20 @@ def _stages(shape: Mapping[str, Any]) -> dict[str, Callable[[], Run]]:
 
 def _dense(shape: Mapping[str, Any]) -> dict[str, Callable[[], Run]]:
     names = {"cuDNN, dense": "CUDNN_ATTENTION", "FlashAttention 2, dense": "FLASH_ATTENTION"}
-    return {name: functools.partial(_torch, shape, backend) for name, backend in names.items()}
+    found: dict[str, Callable[[], Run]] = {
+        name: functools.partial(_torch, shape, backend) for name, backend in names.items()
+    }
+    return {**found, "FlashAttention 3, dense": functools.partial(_flash3, shape)}
+
+
+def _flash3(shape: Mapping[str, Any]) -> Run:
+    from fa3_fwd_interface import flash_attn_func  # type: ignore[import-not-found]  # optional
+
+    inputs = _drawn({**shape, "dense": True})
+    ((count, _),) = set(inputs["batch"])
+    query = inputs["query"].unflatten(0, (-1, count))
+    keys, values = inputs["dense_keys"], inputs["dense_values"]
+    return lambda: flash_attn_func(query, keys, values, causal=True)
 
 
 def _drawn(shape: Mapping[str, Any]) -> dict[str, Any]:
