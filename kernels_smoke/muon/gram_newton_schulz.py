@@ -10,12 +10,12 @@ import triton.language as tl
 
 from kernels_smoke.launch import check_written, on_device_of, require
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
-from kernels_smoke.muon.frobenius_norm import EPSILON
 from kernels_smoke.muon.newton_schulz import COEFFICIENTS, INPUTS, OUTPUTS, configure
 from kernels_smoke.muon.symmetric_product import Tiles, _place_in_triangle, programs
 
 __all__ = ["configure", "gram_newton_schulz"]
 
+EPSILON = 1e-7  # is added to the norm: a matrix of zeros stays one
 # Workspaces are float16, and hold numbers times these powers of two: small elements would be subnormal otherwise.
 MATRIX, SQUARE = 256.0, 2048.0
 LARGEST = 2.0**15  # of what a product of factors may be, times its scale
