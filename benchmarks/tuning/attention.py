@@ -8,21 +8,25 @@ from kernels_smoke.attention.paged_attention_decode import Configuration as Deco
 HEADS = 4  # query heads that share a head of keys, in every speed
 
 _PROMPTS = [
-    Configuration(Layout(queries=rows // HEADS, tile=tile, warps=warps, stages=stages), programs=programs, heads=HEADS)
-    for rows, tile, warps, stages, programs in (
-        (128, 64, 8, 3, 0),  # one program on a multiprocessor: keys are read least often
-        (128, 64, 8, 2, 0),
-        (128, 64, 8, 4, 0),
-        (128, 128, 8, 2, 0),  # rescales half as often
-        (128, 128, 8, 3, 0),
-        (128, 32, 8, 4, 0),
-        (64, 64, 4, 2, 0),  # two programs: one has its softmax while the other multiplies
-        (64, 64, 4, 3, 0),
-        (64, 128, 4, 2, 0),
-        (64, 32, 4, 4, 0),
-        (128, 64, 8, 3, 1),  # a program for each multiprocessor works through all blocks
-        (64, 64, 4, 3, 2),
-    )
+    # In Gluon, on Hopper: its own warps, stages and programs.
+    Configuration(Layout(queries=128 // HEADS, tile=128, warps=8, stages=3), heads=HEADS, specialized=True),
+    *(
+        Configuration(Layout(rows // HEADS, tile, warps, stages), programs=programs, heads=HEADS)
+        for rows, tile, warps, stages, programs in (
+            (128, 64, 8, 3, 0),  # one program on a multiprocessor: keys are read least often
+            (128, 64, 8, 2, 0),
+            (128, 64, 8, 4, 0),
+            (128, 128, 8, 2, 0),  # rescales half as often
+            (128, 128, 8, 3, 0),
+            (128, 32, 8, 4, 0),
+            (64, 64, 4, 2, 0),  # two programs: one has its softmax while the other multiplies
+            (64, 64, 4, 3, 0),
+            (64, 128, 4, 2, 0),
+            (64, 32, 4, 4, 0),
+            (128, 64, 8, 3, 1),  # a program for each multiprocessor works through all blocks
+            (64, 64, 4, 3, 2),
+        )
+    ),
 ]
 
 

@@ -67,6 +67,12 @@ _FEW_ROWS = [
 ]
 
 _BLOCKWISE = [
+    # In Gluon, on Hopper: one warp loads, two warpgroups multiply.
+    Blockwise(128, 256, 8, 4, 4, programs=1, specialized=True),
+    Blockwise(128, 256, 4, 4, 4, programs=1, specialized=True),
+    Blockwise(128, 256, 16, 4, 4, programs=1, specialized=True),
+    Blockwise(128, 256, 64, 4, 4, programs=1, specialized=True),
+    Blockwise(128, 256, 8, 4, 3, programs=1, specialized=True),
     Blockwise(128, 128, 4, 8, 4, programs=1, describe_out=True),
     Blockwise(128, 128, 8, 8, 4, programs=1, describe_out=True),
     Blockwise(128, 128, 2, 8, 4, programs=1, describe_out=True),

@@ -85,11 +85,20 @@ CASES = (
     case("decoding", "quick", batch=tuple((1, length) for length in (1, 15, 16, 17, 300, 2049, 4096)), longest=True),
     small("float32, prompts and decoding", "quick", batch=LITTLE, heads=(4, 2)),
     case("tokens before the first sequence", batch=MIXED, first=200, tokens=400),
+    case("the same, pages of 24", batch=MIXED, first=200, tokens=400, page_size=24),
     case("a prompt of 1000", batch=((1000, 1000),), longest=True),
     *(case(f"stage {stage}", batch=MIXED, variant=stage) for stage in ("naive", "query_blocks", "segments")),
     *(case(f"stage {stage}", batch=MIXED, variant=stage) for stage in ("tiles", "static")),
     case("stage static, more blocks than programs", batch=MANY, heads=(8, 2), variant="static"),
     case("a page holds a whole tile", batch=MIXED, page_size=128),
+    case("pages of 64, a prompt behind a context", batch=((333, 1001),), page_size=64, longest=True),
+    case(
+        "pages of keys and of values by turns",
+        batch=MIXED,
+        row_stride=(2 * 16 * 8 * 128, 8 * 128, 128, 1),
+        query_stride=(32 * 128, 128, 1),
+    ),
+    case("float16, one head of keys for 64, tiles", batch=MIXED, heads=(64, 1), dtype=FP16, variant="tiles"),
     case("pages of 560 positions, as hybrid models have them", batch=MIXED, page_size=560),
     case(
         "a graph replayed for another batch",
@@ -284,7 +293,7 @@ KERNELS = {
         mutants=MUTANTS,
         speeds=SPEEDS,
         matrix_instructions=True,
-        spills={"sm_90": 32},  # of Triton 3.9, for 8 of a prompt's 255 registers; 3.6 and 3.7 spill nothing
+        spills={"sm_90": 32},  # of a prompt's 240 registers, before and behind the loops over tiles
     ),
     cases_decode.KERNEL.name: cases_decode.KERNEL,
 }

@@ -45,8 +45,8 @@ def flash(inputs: Inputs, _outputs: Tensors) -> object:
     return dense(inputs, SDPBackend.FLASH_ATTENTION)
 
 
-def _prompt(length: int) -> dict[str, Any]:
-    return {"batch": ((length, length),), "longest": True, "spare": 0, "dense": True}
+def _prompt(length: int, page_size: int = 16) -> dict[str, Any]:
+    return {"batch": ((length, length),), "longest": True, "spare": 0, "dense": True, "page_size": page_size}
 
 
 def _decoding(sequences: int, length: int) -> dict[str, Any]:
@@ -59,6 +59,7 @@ SPEEDS = (
         for length, of_flash in ((4096, 0.84), (16384, 0.89))
         for name, peer, bar in (("cuDNN", cudnn, 1 / 0.7), ("FlashAttention 2", flash, of_flash))
     ),
+    Speed("prompt of 4096, pages of 64, cuDNN", _prompt(4096, 64), bar=1 / 0.7, work=work, versus="cuDNN", peer=cudnn),
     Speed("decoding, 1 x 32768", _decoding(1, 32768), bar=1.30, work=work),
     Speed("decoding, 64 x 2048", _decoding(64, 2048), bar=1.10, work=work),
     Speed("decoding, 128 x 8192", _decoding(128, 8192), bar=1.0, work=work),

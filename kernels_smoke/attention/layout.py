@@ -15,6 +15,7 @@ FEW_ROWS = 16  # of a block: the least that a matrix product of Triton takes
 MOST_HEADS = 64  # of a block, of those that share a head of keys: rows of more would take too much shared memory
 MOST_SEGMENTS = 64  # one program merges them, and holds all of their results in registers
 LEAST_SEGMENT = 128  # positions
+PROMPT = 512  # tokens: room for so many in one sequence is for its prompt
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Configuration:
     - ``segments``: the most parts into which a short sequence is divided.
     - ``programs``: for each multiprocessor, which then work through everything; 0 is one program for each block.
     - ``heads``: query heads of a block, all of which share a head of keys.
+    - ``specialized``: blocks are done by the kernel in ``specialized_prompts.py`` where the tensors' strides allow it.
     """
 
     blocks: Layout | None
@@ -43,6 +45,7 @@ class Configuration:
     segments: int = 1
     programs: int = 0
     heads: int = 1
+    specialized: bool = False
 
 
 def configure(batch: Batch, choice: Choice, architecture: str) -> Configuration:
@@ -63,8 +66,11 @@ def configure(batch: Batch, choice: Choice, architecture: str) -> Configuration:
     if programs:  # the loop over items takes registers, too
         most, stages = (32, 4) if architecture in TENSOR_MEMORY else (64, blocks.stages)
         blocks = replace(blocks, tile=min(blocks.tile, most), stages=stages)
-    if choice.stage == "query_blocks" or not choice.fill:
-        return Configuration(blocks, programs=programs, heads=heads)
+    specialized = architecture == "sm_90" and choice.stage not in POWERS_OF_TWO and _specialized(batch, heads)
+    # One prompt: the two launches for short sequences would find none.
+    alone = specialized and batch.sequences == 1 and batch.tokens >= PROMPT
+    if choice.stage == "query_blocks" or not choice.fill or alone:
+        return Configuration(blocks, programs=programs, heads=heads, specialized=specialized)
     segments = choice.fill * batch.multiprocessors // max(batch.pairs, 1)
     segments = max(min(segments, batch.longest_sequence // LEAST_SEGMENT, MOST_SEGMENTS), 1)
     if architecture == "interpret":  # several segments of few positions
@@ -72,7 +78,15 @@ def configure(batch: Batch, choice: Choice, architecture: str) -> Configuration:
     elif segments > 1 and not architecture.startswith("gfx"):  # few programs: each loads further ahead
         roomy = architecture not in REGISTER_OPERANDS or heads <= FEW_ROWS
         short = replace(short, stages=3 if roomy else short.stages)
-    return Configuration(None if batch.longest_query <= few else blocks, short, segments, programs, heads)
+    return Configuration(None if batch.longest_query <= few else blocks, short, segments, programs, heads, specialized)
+
+
+def _specialized(batch: Batch, heads: int) -> bool:
+    """Whether there is a kernel in Gluon for such blocks: long prompts, and sizes that are powers of two."""
+    whole = heads * batch.kv_heads == batch.heads and heads & (heads - 1) == 0
+    pages = batch.page_size >= FEW_ROWS and batch.page_size & (batch.page_size - 1) == 0
+    long = batch.mean_query * heads > 64
+    return whole and pages and long and batch.head_dim == 128 and batch.element_size == 2
 
 
 def _heads_of_a_block(group: int) -> int:

@@ -13,7 +13,11 @@ from kernels_smoke.attention.decision import choose
 from kernels_smoke.attention.layout import FEW_ROWS, Configuration, Layout, configure
 from kernels_smoke.attention.segments import _merge_kernel
 from kernels_smoke.attention.tiled_softmax import _attend_kernel
+from kernels_smoke.gluon import GLUON, hopper_gluon
 from kernels_smoke.launch import architecture, check_scale, multiprocessors, on_device_of, require
+
+if GLUON:
+    from kernels_smoke.attention.specialized_prompts import attend_prompts, fits
 
 FILL = 2  # of the stages that divide short sequences, when they are asked for by name
 
@@ -155,8 +159,10 @@ def _launch(
         )
 
     if blocks := configuration.blocks:
-        items = (batch.tokens // blocks.queries + batch.sequences) * head_blocks
-        attend(blocks, items, short.queries if short else 0, of_short=False)
+        above = short.queries if short else 0
+        if not (configuration.specialized and hopper_gluon() and _attended(tensors, out, scale, above)):
+            items = (batch.tokens // blocks.queries + batch.sequences) * head_blocks
+            attend(blocks, items, above, of_short=False)
     if short:
         attend(short, batch.sequences * segments * head_blocks, 0, of_short=True)
     if short and segments > 1:
@@ -176,6 +182,14 @@ def _launch(
             BLOCK_SEGMENTS=triton.next_power_of_2(segments),
             num_warps=4,
         )
+
+
+def _attended(tensors: dict[str, torch.Tensor], out: torch.Tensor, scale: float, above: int) -> bool:
+    """Attend with the kernel in Gluon; False, and nothing is done, where the tensors' strides do not allow it."""
+    if not fits(tensors["query"], tensors["key_cache"], tensors["value_cache"]):
+        return False
+    attend_prompts(tensors, out, scale=scale, above=above, programs=1)
+    return True
 
 
 def _partial_results(query: torch.Tensor, batch: Batch, short: Layout | None, segments: int) -> dict[str, torch.Tensor]:

@@ -8,9 +8,13 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels_smoke.gluon import GLUON, hopper_gluon
 from kernels_smoke.launch import check_span, interpreted, multiprocessors, on_device_of, require
 from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, check_operands, described, descriptor
+
+if GLUON:
+    from kernels_smoke.matmul.specialized_blockwise import multiply_blocks
 
 BLOCK = 128  # elements of K, and of N, that share a scale
 
@@ -23,6 +27,7 @@ class Configuration:
     - ``group_m``: rows of tiles that are computed together. ``warps``, ``stages``: of one program.
     - ``programs``: for each multiprocessor, which then work through all tiles; 0 is one program for each tile.
     - ``describe_out``: store through a descriptor where ``out`` is aligned.
+    - ``specialized``: by the kernel in ``specialized_blockwise.py``, which has its own warps.
     """
 
     block_m: int
@@ -32,16 +37,23 @@ class Configuration:
     stages: int
     programs: int = 0
     describe_out: bool = False
+    specialized: bool = False
 
 
-def configure(m: int, n: int, element_size: int, *, described: bool) -> Configuration:
-    """The layout for a result of m x n, from operands of ``element_size`` bytes: see "Layouts" in README.md."""
+def configure(m: int, n: int, element_size: int, *, described: bool, specialized: bool = False) -> Configuration:
+    """The layout for a result of m x n, from operands of ``element_size`` bytes: see "Layouts" in README.md.
+
+    ``specialized``: the kernel in ``specialized_blockwise.py`` can take these operands and store this result.
+    """
     if interpreted():  # small, so that small cases have several tiles in both directions
         return Configuration(16, 32, group_m=2, warps=4, stages=1, programs=1, describe_out=m > 16)
     if not described:  # elements may come one by one: few registers for their addresses
         return Configuration(32, 32, group_m=8, warps=8, stages=2)
     if triton.cdiv(m, 128) * triton.cdiv(n, 128) < 132:  # too few large tiles to occupy every multiprocessor
         return Configuration(64, 64, group_m=8, warps=4, stages=4)
+    rounds, wide_rounds = (triton.cdiv(triton.cdiv(m, 128) * triton.cdiv(n, width), 132) for width in (128, 256))
+    if specialized and 4 * wide_rounds <= 3 * rounds:  # tiles of twice the size take 1.36 times as long on an H200
+        return Configuration(128, 256, group_m=8, warps=4, stages=4, programs=1, specialized=True)
     stages = 4 if element_size == 1 else 2
     return Configuration(128, 128, group_m=4, warps=8, stages=stages, programs=1, describe_out=True)
 
@@ -124,7 +136,21 @@ def scaled_mm_blockwise(
     rows = b.t()
     with on_device_of(a):
         describe = described(a) and described(rows)
-        choice = configure(m, n, a.itemsize, described=describe)
+        specialize = describe and described(out) and a.itemsize == 1 and hopper_gluon()
+        choice = configure(m, n, a.itemsize, described=describe, specialized=specialize)
+        if choice.specialized:
+            multiply_blocks(
+                a,
+                rows,
+                scale_a,
+                scale_b,
+                out,
+                block=BLOCK,
+                block_m=choice.block_m,
+                group_m=choice.group_m,
+                stages=choice.stages,
+            )
+            return out
         describe_out = choice.describe_out and described(out)
         tiles = triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n)
         # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.

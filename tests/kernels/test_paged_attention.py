@@ -165,3 +165,18 @@ def test_tiles_are_powers_of_two_that_fit_the_matrix_units(stage: str, page_size
 def test_more_heads_than_a_block_takes_are_divided(group: int, heads: int) -> None:
     of = batch(tokens=999, longest_query=999, heads=2 * group, kv_heads=2)
     assert configure(of, Choice("tiles", fill=2), "sm_90").heads == heads
+
+
+def test_long_prompts_on_hopper_have_their_kernel() -> None:
+    prompts = batch(tokens=4096, longest_query=4096)
+    assert configure(prompts, Choice("tiles", fill=2), "sm_90").specialized
+    for other in ({"head_dim": 64}, {"page_size": 560}, {"heads": 24}, {"element_size": 4}, {"tokens": 16}):
+        changed = batch(**{"tokens": 4096, "longest_query": 4096, **other})
+        assert not configure(changed, Choice("tiles", fill=2), "sm_90").specialized
+    assert not configure(prompts, Choice("tiles", fill=2), "sm_100").specialized
+    assert not configure(prompts, Choice("segments", fill=2), "sm_90").specialized
+
+
+def test_one_prompt_is_one_launch_on_hopper() -> None:
+    one = configure(batch(tokens=4096, longest_query=4096, sequences=1), Choice("tiles", fill=2), "sm_90")
+    assert one.short is None

@@ -137,7 +137,8 @@ def must_multiply(kernel: Kernel, functions: Sequence[Function]) -> list[Functio
 
 
 def _products(function: Function) -> list[Product]:
-    return machine_code.products(function.compiled.asm["ttir"])
+    forms = function.compiled.asm
+    return machine_code.products(forms["ttir"] if "ttir" in forms else forms["ttgir"])
 
 
 def _matrix_instructions(function: Function, code: MachineCode, target: Target | None) -> Iterator[Fault]:

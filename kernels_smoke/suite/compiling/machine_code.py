@@ -168,21 +168,23 @@ class Product:
     operands: Operands
 
 
-_SCALES = r"(?:, tensor<\w+>)?"
+_OPERAND = r"(?:tensor|!ttg\.memdesc)<(?P<{}>[\dx]+)x{}[,>]"
 _DOT = re.compile(
-    r"\btt\.dot(?:_scaled)? [^\n]*?: tensor<(?P<left>[\dx]+)x(?P<type>\w+)>"
-    rf"{_SCALES} \* tensor<(?P<right>[\dx]+)x\w+>{_SCALES} ->"
+    r"\b(?:tt\.dot(?:_scaled)?|ttng\.warp_group_dot) [^\n]*?: "
+    + _OPERAND.format("left", r"(?P<type>\w+)")
+    + r"[^\n]*? \* "
+    + _OPERAND.format("right", r"\w+")
 )
 _ROUNDED = re.compile(r"inputPrecision = (?:tf32|tf32x3|bf16x3|bf16x6)\b")
 
 
-def products(ttir: str) -> list[Product]:
-    """The matrix products of a kernel, from Triton's first intermediate form ("ttir").
+def products(form: str) -> list[Product]:
+    """The matrix products of a kernel, from its first intermediate form: Triton's ("ttir") or Gluon's ("ttgir").
 
     Those of ``tl.dot_scaled`` are among them; the depth of fp4 is in bytes, of two elements.
     """
     made = []
-    for found in _DOT.finditer(ttir):
+    for found in _DOT.finditer(form):
         *batch, rows, depth = (int(size) for size in found["left"].split("x"))
         columns = int(found["right"].split("x")[-1])
         made.append(Product(0 if batch else rows, columns, depth, _operands(found["type"], found[0])))

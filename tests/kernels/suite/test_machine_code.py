@@ -123,6 +123,18 @@ def test_instructions_of_ptx_have_the_names_that_ptxas_gives_them(instruction: s
             "tensor<128x256xf32>",
             Product(128, 256, 64, "fp4"),
         ),
+        (
+            "ttng.warp_group_dot %a, %b, %c, %never {inputPrecision = 0 : i32, isAsync = true} : "
+            "!ttg.memdesc<64x128xf8E4M3FN, #shared, #smem, mutable, 128x128> * "
+            "!ttg.memdesc<128x256xf8E4M3FN, #shared3, #smem, mutable, 128x256> -> tensor<64x256xf32, #mma>",
+            Product(64, 256, 128, "fp8"),
+        ),
+        (
+            "ttng.warp_group_dot %p, %v, %acc {inputPrecision = 0 : i32} : "
+            "tensor<64x128xbf16, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>> * "
+            "!ttg.memdesc<128x64xbf16, #shared1, #smem, mutable> -> tensor<64x64xf32, #mma>",
+            Product(64, 64, 128, "half"),
+        ),
     ],
 )
 def test_a_product_is_told_by_its_tile_and_its_operands(text: str, product: Product) -> None:
