@@ -134,8 +134,9 @@ def _groups_kernel(
 def _in_order(groups_found, TOP_BLOCK: tl.constexpr):
     """``groups_found`` [1, TOP_BLOCK], all different, in rising order, as [TOP_BLOCK]."""
     o_k = tl.arange(0, TOP_BLOCK)
-    rank = tl.sum((groups_found.reshape(TOP_BLOCK, 1) < groups_found).to(tl.int32), axis=0)  # [TOP_BLOCK]
-    return tl.sum(tl.where(rank[None, :] == o_k[:, None], groups_found, 0), axis=1)
+    found = groups_found.reshape(TOP_BLOCK, 1)
+    rank = tl.sum((groups_found < found).to(tl.int32), axis=1)  # [TOP_BLOCK]
+    return tl.sum(tl.where(rank[:, None] == o_k[None, :], found, 0), axis=0)
 
 
 @triton.jit
