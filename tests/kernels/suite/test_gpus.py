@@ -95,7 +95,7 @@ def outcomes(report: Mapping[str, Any], kind: str, uuid: str) -> list[str]:
 
 def test_each_gpu_runs_everything_in_children_that_see_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(monkeypatch, healthy, gpu(0), gpu(1))
-    report = course.run(Options(level="full", only=("norm", "muon")))
+    report = course.run(Options(level="full", only=("fused_add_rms_norm", "newton_schulz", "muon_step")))
 
     assert (report["verdict"], report["message"]) == (
         "pass",
@@ -121,7 +121,7 @@ def test_a_child_that_dies_on_one_gpu_is_an_error_with_its_name(monkeypatch: pyt
         yield from healthy(job)
 
     Node(monkeypatch, script, gpu(0), gpu(1))
-    report = course.run(Options(only=("norm",)))
+    report = course.run(Options(only=("fused_add_rms_norm",)))
 
     assert outcomes(report, "cases", "GPU-a") == ["pass"]
     assert "crash" in outcomes(report, "cases", "GPU-b")
@@ -137,7 +137,7 @@ def test_what_is_slow_next_to_other_gpus_is_timed_alone_and_that_counts(monkeypa
             yield record | ({"outcome": "slow"} if busy else {})
 
     node = Node(monkeypatch, script, gpu(0), gpu(1))
-    report = course.run(Options(level="full", only=("norm",)))
+    report = course.run(Options(level="full", only=("fused_add_rms_norm",)))
 
     assert outcomes(report, "speeds", "GPU-a") == outcomes(report, "speeds", "GPU-b") == ["pass"]
     (again,) = [job for job in node.alone if job.task == "speed.speeds:speeds"]
@@ -151,7 +151,7 @@ def test_cuda_that_does_not_start_on_one_gpu_leaves_the_others(monkeypatch: pyte
         yield from healthy(job)
 
     Node(monkeypatch, script, gpu(0), gpu(1))
-    report = course.run(Options(level="full", only=("norm",)))
+    report = course.run(Options(level="full", only=("fused_add_rms_norm",)))
 
     assert outcomes(report, "speeds", "GPU-a") == ["pass"]
     assert outcomes(report, "speeds", "GPU-b") == outcomes(report, "cases", "GPU-b") == []
@@ -160,7 +160,7 @@ def test_cuda_that_does_not_start_on_one_gpu_leaves_the_others(monkeypatch: pyte
 
 def test_a_prohibited_gpu_is_named_and_the_other_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     Node(monkeypatch, healthy, gpu(0), gpu(1, compute_mode="prohibited"))
-    report = course.run(Options(only=("norm",)))
+    report = course.run(Options(only=("fused_add_rms_norm",)))
 
     assert outcomes(report, "cases", "GPU-a") == ["pass"]
     assert (report["verdict"], [run["gpu"] for run in report["readings"]]) == ("fail", ["GPU-a"])
@@ -170,13 +170,13 @@ def test_a_prohibited_gpu_is_named_and_the_other_is_tried(monkeypatch: pytest.Mo
 
 def test_one_gpu_of_one_needs_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(monkeypatch, healthy, gpu(0))
-    course.run(Options(only=("norm",)))
+    course.run(Options(only=("fused_add_rms_norm",)))
     assert {visible(job) for job in node.jobs} == {""}
 
 
 def test_a_gpu_that_was_asked_for_and_is_missing_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     Node(monkeypatch, healthy, gpu(0), gpu(1))
-    report = course.run(Options(only=("norm",), gpus=("1", "7")))
+    report = course.run(Options(only=("fused_add_rms_norm",), gpus=("1", "7")))
 
     assert outcomes(report, "cases", "GPU-b") == ["pass"]
     assert [entry["index"] for entry in report["environment"]["gpus"]] == [1]
@@ -233,7 +233,7 @@ def test_children_use_no_nvlink_multicast_unless_the_user_asks(monkeypatch: pyte
     monkeypatch.setattr(course, "Crew", crew)
     monkeypatch.setenv("NCCL_NVLS_ENABLE", "1")
     monkeypatch.delenv("NVSHMEM_DISABLE_NVLS", raising=False)
-    course.run(Options(only=("norm",)))
+    course.run(Options(only=("fused_add_rms_norm",)))
     assert (seen[0]["NCCL_NVLS_ENABLE"], seen[0]["NVSHMEM_DISABLE_NVLS"]) == ("1", "1")
     assert seen[0]["TORCH_SYMM_MEM_DISABLE_MULTICAST"] == "1"
 
@@ -245,7 +245,7 @@ def test_what_is_interrupted_reports_what_it_has(monkeypatch: pytest.MonkeyPatch
         yield from healthy(job)
 
     Node(monkeypatch, script, gpu(0))
-    report = course.run(Options(level="full", only=("norm",)))
+    report = course.run(Options(level="full", only=("fused_add_rms_norm",)))
 
     assert outcomes(report, "cases", "GPU-a") == ["pass"]
     assert (report["verdict"], report["partial"]) == ("undecided", "interrupted by SIGTERM")
