@@ -14,8 +14,6 @@ from kernels_smoke.attention.parts import UNBOUNDED, _share, _store, _tiles_seen
 from kernels_smoke.launch import architecture, check_scale, multiprocessors, on_device_of, require
 
 FEW_ROWS = 16  # the least of a matrix product
-# Whose matrix products of 64 rows take their operands from shared memory.
-SHARED_OPERANDS = {"sm_90", "sm_100", "sm_103", "sm_110"}
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,7 @@ def configure(head_dim: int, element_size: int, architecture: str) -> Configurat
     tile = min(max(8 * 1024 // (triton.next_power_of_2(head_dim) * element_size), 16), 128)
     if architecture.startswith("gfx"):  # 64 KiB of local memory
         return Configuration(min(tile, 32), warps=4, stages=2)
-    # Into the operands of mma.sync, Triton loads converted values one byte at a time.
-    wide = element_size == 1 and architecture in SHARED_OPERANDS
-    return Configuration(tile, warps=4, stages=3, rows=64 if wide else FEW_ROWS)
+    return Configuration(tile, warps=2 if element_size == 1 else 4, stages=3)
 
 
 @triton.jit
