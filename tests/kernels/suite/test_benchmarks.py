@@ -19,6 +19,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from benchmarks.comparison_report import Measurements, document, geometric_mean, markdown, mean_table, means
+from benchmarks.experiments.of_kernel import generated
 from benchmarks.experiments_report import Told
 from benchmarks.experiments_report import markdown as experiments_markdown
 from benchmarks.forked import Child, Ended, Job, messages, summary
@@ -273,6 +274,14 @@ def test_the_comparison_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> N
 
 
 @pytest.mark.kernels
+def test_products_are_compared_by_projection_and_in_the_mean() -> None:
+    report = run("benchmarks/products.py", "--device", "cpu", "--tokens", "1")
+    assert "scaled_mm: " in report
+    assert "(the document, against CUTLASS on an H100: 0.957)" in report
+    assert report.count("| Qwen3-1.7B | 64 x 48 |") == 2
+
+
+@pytest.mark.kernels
 def test_two_ranks_with_half_of_the_columns_each_find_the_dual_of_one() -> None:
     assert "dual ascent over 2 ranks: the dual of one" in run("benchmarks/ranks.py", "--device", "cpu")
 
@@ -436,6 +445,11 @@ def test_experiments_are_told_with_their_ratios_and_what_is_not_there() -> None:
         "| FLA | - | - | not available: No module 'fla' |",
     ):
         assert row in report
+
+
+def test_inductors_kernels_and_the_products_that_it_calls_are_named() -> None:
+    code = "async_compile.triton('x', '''\ndef triton_poi_fused_add_mul_0(a):\n''')\nextern_kernels.mm(a, b, out=c)\n"
+    assert generated(code) == "triton_poi_fused_add_mul_0, mm (cuBLAS)"
 
 
 def test_an_experiment_whose_process_dies_is_a_row() -> None:
