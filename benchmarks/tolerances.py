@@ -47,6 +47,8 @@ LARGE_AT_ONCE = 4  # kernels
 NEAREST = 3  # cases of a kernel that are shown
 PATIENCE = 120.0  # seconds: what a kernel takes to compile for all its cases
 SAVED_EVERY = 20.0  # seconds
+PAUSE = 1.0  # seconds, for memory that other kernels have
+NO_MEMORY = "too little memory"
 TIMED = "timed: "  # what the name of a timed shape begins with here
 
 State = dict[str, dict[str, Tail]]  # by kernel and case
@@ -155,11 +157,15 @@ def run(
             while not shares or (time.monotonic() < min(begun + BATCH_SECONDS, until) and needs(case)):
                 seed = int(done[case][0])
                 share, miss = _judged(kernel, subjects[case], device, seed)
+                if NO_MEMORY in miss:  # others have it now: this was no run
+                    time.sleep(PAUSE)
+                    break
                 shares.append(share)
                 misses += [f"seed {seed}: {miss}"] if miss else []
                 done[case][0] += 1
                 done[case][1] = max(done[case][1], share)
-            connection.send((case, shares, misses, time.monotonic() - begun))
+            if shares:
+                connection.send((case, shares, misses, time.monotonic() - begun))
             if time.monotonic() >= until:
                 break
     connection.send(sum(map(needs, subjects)))
@@ -172,13 +178,14 @@ def _subjects(kernel: Kernel, level: str, device: str, kind: str) -> Sequence[Ca
     return [
         case
         for case in kernel.cases
-        if where in case.where and includes(level, case.level) and case.checked != (kind == "large")
+        if where in case.where and includes(level, case.level) and (case.checked and not case.far) != (kind == "large")
     ]
 
 
 def _judged(kernel: Kernel, subject: Case | Speed, device: str, seed: int) -> tuple[float, str]:
     """The largest share of a tolerance in one run, and what is wrong; "" where nothing is."""
     from kernels_smoke.suite.correctness.judge import judge  # imported by now
+    from kernels_smoke.suite.correctness.tasks import MEMORY
     from kernels_smoke.suite.model import Case
 
     try:
@@ -188,7 +195,8 @@ def _judged(kernel: Kernel, subject: Case | Speed, device: str, seed: int) -> tu
         else:
             outputs, message = _judged_as_timed(kernel, subject, device, seed)
     except Exception as error:  # noqa: BLE001  # compilers and drivers raise anything: a line of the report
-        return 0.0, summary(error)
+        said = summary(error)
+        return 0.0, NO_MEMORY if any(text in said for text in MEMORY) else said
     return max([0.0, *(share_of(measured) for measured in outputs.values())]), message
 
 

@@ -19,7 +19,8 @@ from kernels_smoke.suite.probes.answer import first_line
 from kernels_smoke.suite.scratch_folder import scratch_folder
 
 NO_MEMORY = "the GPU's memory does not suffice"
-TRIES, PAUSE = 20, 3.0  # seconds: how often, and how long, one waits for the memory that others have
+TRIES, PAUSE = 60, 1.0  # seconds: how often, and how long, one waits for the memory that others have
+MEMORY = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")  # what an error says when there is too little
 FAR_MEMORY = 40 * 10**9  # bytes of a GPU that runs cases with offsets beyond 32 bits, the largest of which takes 13
 
 
@@ -38,9 +39,15 @@ def cases(
     for kernel in subjects if device == "interpret" and not skip else ():
         for record in not_interpreted(kernel):
             emit(record)
+    tries = TRIES
     with autotuned(lambda: emit({"kind": "alive"}), on_gpu=device == "cuda"):
         for kernel, case in planned(emit, items, skip):
-            result = _run_far(emit, kernel, case, seed) if case.far else run(kernel, case, device, seed)
+            result = _too_far() if case.far else None
+            if result is None:
+                result = _with_patience(emit, kernel, case, device, seed, tries=tries)
+                tries = 0 if NO_MEMORY in result["message"] else tries  # who waited in vain does not wait again
+            if case.far:
+                torch.cuda.empty_cache()  # for the other children
             record = {"kind": "case", "kernel": kernel.name, "case": case.name, **result}
             emit(record)
             if record["outcome"] == "crash":
@@ -139,7 +146,7 @@ def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: 
     shown = {"outcome": "missed", "message": "every case passed"}
     for case in sorted(cases, key=lambda case: LEVELS.index(case.level)):  # what takes long comes last
         emit({"kind": "alive"})  # patience is for a case, not for all of them
-        result = _with_patience(emit, kernel, case, device, seed, module)
+        result = _with_patience(emit, kernel, case, device, seed, module, tries=TRIES)
         if result["outcome"] in {"wrong", "crash"}:
             found = {"outcome": "caught", "caught_by": case.name, "message": result["message"]}
             return found, result["outcome"] == "crash"
@@ -148,23 +155,28 @@ def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: 
     return shown, False
 
 
-def _run_far(emit: Emit, kernel: Kernel, case: Case, seed: int) -> dict[str, Any]:
-    """The result of a case that takes gigabytes, which other children may hold for a while; see ``Case.far``."""
+def _too_far() -> dict[str, Any] | None:
+    """The result of a case that takes gigabytes (``Case.far``) on a GPU that has too few; None where it has enough."""
     total = torch.cuda.get_device_properties().total_memory
-    if total < FAR_MEMORY:
-        needed = f"it needs a GPU with {FAR_MEMORY / 1e9:.0f} GB of memory, and this one has {total / 1e9:.0f}"
-        return {"outcome": "skip", "message": needed, "outputs": {}, "seconds": 0.0}
-    result = _with_patience(emit, kernel, case, "cuda", seed)
-    torch.cuda.empty_cache()  # for the other children
-    return result
+    if total >= FAR_MEMORY:
+        return None
+    needed = f"it needs a GPU with {FAR_MEMORY / 1e9:.0f} GB of memory, and this one has {total / 1e9:.0f}"
+    return {"outcome": "skip", "message": needed, "outputs": {}, "seconds": 0.0}
 
 
 def _with_patience(
-    emit: Emit, kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType | None = None
+    emit: Emit,
+    kernel: Kernel,
+    case: Case,
+    device: Where,
+    seed: int,
+    module: ModuleType | None = None,
+    *,
+    tries: int = 0,
 ) -> dict[str, Any]:
-    """The result of a case that waits for memory while other children have it."""
+    """The result of a case that waits for memory while other children have it, ``tries`` times at most."""
     result = run(kernel, case, device, seed, module)
-    for _ in range(TRIES):
+    for _ in range(tries):
         if NO_MEMORY not in result["message"]:
             break
         emit({"kind": "alive"})
@@ -194,6 +206,6 @@ def _failure(error: Exception) -> dict[str, Any]:
         return {"outcome": "crash", "message": first_line(said), "evidence": {"error": said[-2000:]}}
     if any(text in said for text in NOT_ON_THIS_GPU):
         return {"outcome": "skip", "message": "this GPU has no fp8 (e4m3) arithmetic"}
-    if "out of memory" in said:
+    if any(text in said for text in MEMORY):
         return {"outcome": "error", "message": f"{NO_MEMORY}: {first_line(said).partition('. GPU')[0]}"}
     return {"outcome": "refused", "message": first_line(said), "evidence": {"error": said[-2000:]}}
