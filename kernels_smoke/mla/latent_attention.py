@@ -23,7 +23,7 @@ def _pages_of(tile, pages, end, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr):
 def _attend_tiles(
     q_latent, q_rope, m_i, l_i, acc, latent, rope, pages, first_tile, last_tile, end, scale, page_stride,
     position_stride,
-    MASKED: tl.constexpr, DESCRIBE: tl.constexpr, SWAPPED: tl.constexpr, TILE: tl.constexpr,
+    MASKED: tl.constexpr, DESCRIBE: tl.constexpr, TILE: tl.constexpr,
     PAGE_SIZE: tl.constexpr, LATENT: tl.constexpr, ROPE: tl.constexpr, BLOCK_LATENT: tl.constexpr,
     BLOCK_ROPE: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
@@ -58,25 +58,16 @@ def _attend_tiles(
             else:
                 r = tl.load(rope + offset + offs_r[None, :], mask=(offs_r < ROPE)[None, :], other=0.0)
         page = next_page
-        if SWAPPED:
-            s = tl.dot(r, q_rope.T, input_precision="ieee")  # [TILE, BLOCK_H]
-            s = tl.dot(c, q_latent.T, s, input_precision="ieee")  # [TILE, BLOCK_H]
-        else:
-            s = tl.dot(q_rope, r.T, input_precision="ieee")  # [BLOCK_H, TILE]
-            s = tl.dot(q_latent, c.T, s, input_precision="ieee")  # [BLOCK_H, TILE]
+        s = tl.dot(q_rope, r.T, input_precision="ieee")  # [BLOCK_H, TILE]
+        s = tl.dot(q_latent, c.T, s, input_precision="ieee")  # [BLOCK_H, TILE]
         if MASKED:
             seen = position < end
-            s = tl.where(seen[:, None] if SWAPPED else seen[None, :], s, float("-inf"))
-        axis: tl.constexpr = 0 if SWAPPED else 1  # of the positions
-        m_new = tl.maximum(m_i, tl.max(s, axis=axis) * scale)  # [BLOCK_H]
-        p = tl.exp2(s * scale - tl.expand_dims(m_new, axis))
+            s = tl.where(seen[None, :], s, float("-inf"))
+        m_new = tl.maximum(m_i, tl.max(s, axis=1) * scale)  # [BLOCK_H]
+        p = tl.exp2(s * scale - m_new[:, None])
         alpha = tl.exp2(m_i - m_new)
-        l_i = l_i * alpha + tl.sum(p, axis=axis)  # [BLOCK_H]
-        acc *= tl.expand_dims(alpha, axis)
-        if SWAPPED:
-            acc = tl.dot(c.T, p.to(c.dtype), acc, input_precision="ieee")  # [BLOCK_LATENT, BLOCK_H]
-        else:
-            acc = tl.dot(p.to(c.dtype), c, acc, input_precision="ieee")  # [BLOCK_H, BLOCK_LATENT]
+        l_i = l_i * alpha + tl.sum(p, axis=1)  # [BLOCK_H]
+        acc = tl.dot(p.to(c.dtype), c, acc * alpha[:, None], input_precision="ieee")  # [BLOCK_H, BLOCK_LATENT]
         m_i = m_new
     return m_i, l_i, acc
 
@@ -86,7 +77,7 @@ def _attend_kernel(
     query, cache, latent_rows, rope_rows, page_table, sequence_lengths, out, partial, partial_maximum,
     partial_total, heads, capacity, segments, scale,
     query_stride, query_head_stride, page_stride, position_stride, table_stride, out_stride, out_head_stride,
-    DESCRIBE: tl.constexpr, SWAPPED: tl.constexpr, BLOCK_H: tl.constexpr, TILE: tl.constexpr, TAIL: tl.constexpr,
+    DESCRIBE: tl.constexpr, BLOCK_H: tl.constexpr, TILE: tl.constexpr, TAIL: tl.constexpr,
     PAGE_SIZE: tl.constexpr, LATENT: tl.constexpr, ROPE: tl.constexpr, BLOCK_LATENT: tl.constexpr,
     BLOCK_ROPE: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
@@ -114,23 +105,21 @@ def _attend_kernel(
         pages = page_table + sequence.to(tl.int64) * table_stride
         m_i = tl.full((BLOCK_H,), float("-inf"), tl.float32)
         l_i = tl.zeros((BLOCK_H,), tl.float32)
-        acc = tl.zeros((BLOCK_LATENT, BLOCK_H) if SWAPPED else (BLOCK_H, BLOCK_LATENT), tl.float32)
+        acc = tl.zeros((BLOCK_H, BLOCK_LATENT), tl.float32)
         whole_tile = min(max(end // TILE, first_tile), last_tile)  # the first that is not whole
         m_i, l_i, acc = _attend_tiles(
             q_latent, q_rope, m_i, l_i, acc, latent_rows if DESCRIBE else cache,
             rope_rows if DESCRIBE else cache + LATENT, pages, first_tile, whole_tile, end, scale, page_stride,
             position_stride,
-            MASKED=False, DESCRIBE=DESCRIBE, SWAPPED=SWAPPED, TILE=TILE, PAGE_SIZE=PAGE_SIZE, LATENT=LATENT, ROPE=ROPE,
+            MASKED=False, DESCRIBE=DESCRIBE, TILE=TILE, PAGE_SIZE=PAGE_SIZE, LATENT=LATENT, ROPE=ROPE,
             BLOCK_LATENT=BLOCK_LATENT, BLOCK_ROPE=BLOCK_ROPE,
         )  # fmt: skip
         m_i, l_i, acc = _attend_tiles(
             q_latent, q_rope, m_i, l_i, acc, cache, cache + LATENT, pages, whole_tile * (TILE // TAIL),
             tl.cdiv(min(last_tile * TILE, end), TAIL), end, scale, page_stride, position_stride,
-            MASKED=True, DESCRIBE=False, SWAPPED=SWAPPED, TILE=TAIL, PAGE_SIZE=PAGE_SIZE, LATENT=LATENT, ROPE=ROPE,
+            MASKED=True, DESCRIBE=False, TILE=TAIL, PAGE_SIZE=PAGE_SIZE, LATENT=LATENT, ROPE=ROPE,
             BLOCK_LATENT=BLOCK_LATENT, BLOCK_ROPE=BLOCK_ROPE,
         )  # fmt: skip
-        if SWAPPED:
-            acc = acc.T
         slot = (sequence.to(tl.int64) * heads + head) * segments + segment
         target = out + sequence.to(tl.int64) * out_stride + (head * out_head_stride)[:, None] + offs_c[None, :]
         room = partial + slot[:, None] * LATENT + offs_c[None, :]

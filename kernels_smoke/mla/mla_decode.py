@@ -33,8 +33,6 @@ class Configuration:
     - ``block_h``: heads of a program. ``tile``: positions of one step. ``warps``, ``stages``: of one program.
     - ``fill``: programs for each multiprocessor, into which few sequences are divided. ``describe``: rows come through
       descriptors where a page holds whole tiles.
-    - ``swapped``: positions are the rows of the first product, of which tensor cores take at least 64, and the few
-      heads are columns of both.
     """
 
     block_h: int
@@ -43,15 +41,12 @@ class Configuration:
     stages: int
     fill: int = 1
     describe: bool = True
-    swapped: bool = False
 
 
 def configure(heads: int, element_size: int, architecture: str) -> Configuration:
     """The layout for ``heads`` heads and elements of ``element_size`` bytes: see "Layouts" in README.md."""
-    if architecture == "interpret":
-        return Configuration(16, 16, warps=4, stages=1, swapped=element_size == 2)
-    if architecture.startswith("gfx") or element_size == 4:  # 64 KiB of local memory; float32 is for tests
-        return Configuration(16, 16, warps=4, stages=1)
+    if architecture == "interpret" or architecture.startswith("gfx") or element_size == 4:
+        return Configuration(16, 16, warps=4, stages=1)  # 64 KiB of local memory; float32 is for tests
     if architecture in {"sm_86", "sm_89", "sm_120", "sm_121"}:  # 99 KiB of shared memory, operands in registers
         return Configuration(16, 32, warps=4, stages=2)
     if heads <= 16:
@@ -176,7 +171,6 @@ def _launch(
         out_stride=out.stride(0),
         out_head_stride=out.stride(1),
         DESCRIBE=describe,
-        SWAPPED=choice.swapped,
         BLOCK_H=choice.block_h,
         TILE=choice.tile,
         TAIL=LEAST,
