@@ -1,15 +1,24 @@
-"""Layouts to try for the block-scaled product, for each speed; the present choice on an H200 first."""
+"""Layouts to try for the block-scaled product, for each speed."""
 
 from __future__ import annotations
 
 from kernels_smoke.block_scaled.block_scaled_mm import Configuration
 
-_TILES = [  # block_m, block_n, block_k in bytes, warps, stages
-    *((128, 128, 64, 8, 3), (128, 128, 32, 8, 3), (128, 128, 32, 8, 4), (128, 128, 32, 4, 3), (128, 256, 32, 8, 3)),
-    *((256, 128, 32, 8, 3), (64, 128, 32, 4, 3), (64, 128, 64, 4, 3), (128, 128, 128, 8, 3)),
+_TILES = [  # block_m, block_n, block_k in bytes, warps, stages; the choices for mxfp8, mxfp4 and nvfp4 first
+    *((128, 256, 128, 8, 3), (128, 256, 32, 8, 3), (128, 128, 16, 8, 4), (128, 128, 128, 8, 3), (128, 128, 64, 8, 3)),
+    *((128, 128, 32, 4, 3), (256, 128, 32, 8, 3), (64, 128, 32, 4, 3), (64, 128, 64, 4, 3), (128, 256, 64, 8, 3)),
 ]
 _FEW_ROWS = [  # block_n, block_k in bytes, warps, stages
-    *((64, 64, 4, 4), (64, 32, 4, 4), (64, 32, 4, 6), (64, 16, 4, 6), (64, 64, 8, 4), (64, 128, 8, 3), (128, 32, 8, 4)),
+    *(
+        (64, 64, 4, 3),
+        (64, 64, 4, 4),
+        (64, 32, 4, 4),
+        (64, 32, 4, 6),
+        (64, 16, 4, 6),
+        (64, 64, 8, 4),
+        (64, 128, 8, 3),
+        (128, 32, 8, 4),
+    ),
 ]
 
 CANDIDATES: dict[str, list[tuple[str, Configuration]]] = {
