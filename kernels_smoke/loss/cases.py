@@ -153,11 +153,11 @@ KERNELS = {
             ),
         ),
         speeds=(
-            Speed("1,024 x 151,936", {"rows": 1024, "width": VOCABULARY}, bar=1.6, work=work),
+            Speed("1,024 x 151,936", {"rows": 1024, "width": VOCABULARY}, bar=1.85, work=work),
             Speed(
                 "1,024 x 151,936, losses alone",
                 {"rows": 1024, "width": VOCABULARY, "with_gradient": False},
-                bar=1.3,
+                bar=1.18,
                 work=work,
             ),
         ),

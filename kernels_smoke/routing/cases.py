@@ -136,7 +136,7 @@ TOPK = Kernel(
         Mutant("positions as they are", "(ordered << 32) | (0x7FFFFFFF - o_n)", "(ordered << 32) | o_n", KEYS),
         Mutant("negative ones in the wrong order", "bits ^ ((bits >> 15) & 0x7FFF)", "bits", KEYS),
         Mutant("never renormalized", "kept if RENORMALIZE else total", "total"),
-        Mutant("a piece forgets the temperature", "tl.exp((x - finite) / temperature)", "tl.exp(x - finite)"),
+        Mutant("a group forgets the temperature", "(x - finite[:, None]) * coldness", "(x - finite[:, None])"),
         Mutant(
             "groups in the order of their maxima",
             "group = _in_order(found, TOP_BLOCK)",
@@ -148,10 +148,10 @@ TOPK = Kernel(
         Speed(
             "65,536 tokens, 8 of 256 experts",
             {"rows": 65_536, "width": 256, "k": 8, "renormalize": True},
-            bar=5.8,
+            bar=5.6,
             work=work,
         ),
-        Speed("256 x 151,936, 50 of them", {"rows": 256, "width": VOCABULARY, "k": 50}, bar=6.0, work=work),
+        Speed("256 x 151,936, 50 of them", {"rows": 256, "width": VOCABULARY, "k": 50}, bar=5.9, work=work),
     ),
 )
 SAMPLE = Kernel(
@@ -176,6 +176,6 @@ SAMPLE = Kernel(
         ),
         Mutant("every row with the first uniform", "tl.load(uniforms + rows", "tl.load(uniforms + rows * 0", SELECT),
     ),
-    speeds=(Speed("256 x 151,936, 50 of them", {"rows": 256, "width": VOCABULARY, "k": 50}, bar=6.0, work=work),),
+    speeds=(Speed("256 x 151,936, 50 of them", {"rows": 256, "width": VOCABULARY, "k": 50}, bar=4.1, work=work),),
 )
 KERNELS = {kernel.name: kernel for kernel in (TOPK, SAMPLE)}

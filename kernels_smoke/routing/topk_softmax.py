@@ -110,9 +110,9 @@ def _rows_kernel(
 
 @triton.jit
 def _groups_kernel(
-    logits, maxima, sums, logits_stride, width, groups, pieces, temperature, GROUP: tl.constexpr, PIECE: tl.constexpr
+    logits, maxima, sums, logits_stride, width, groups, pieces, coldness, GROUP: tl.constexpr, PIECE: tl.constexpr
 ):
-    # The greatest logit of each group, and of a piece of some groups the greatest logit and its sum of exponentials.
+    # The greatest logit of each group, and its sum of exponentials. `coldness` is one over the temperature.
     program = tl.program_id(0).to(tl.int64)
     row = program // pieces
     piece = (program % pieces).to(tl.int32)
@@ -124,10 +124,9 @@ def _groups_kernel(
     group = piece * (PIECE // GROUP) + o_g
     tl.store(maxima + row * groups + group, of_group.to(maxima.dtype.element_ty), mask=group < groups)
     if sums is not None:
-        greatest = tl.max(of_group)
-        finite = tl.where(greatest == float("-inf"), 0.0, greatest)  # a piece may have nothing but minus infinity
-        tl.store(sums + program * 2, greatest)
-        tl.store(sums + program * 2 + 1, tl.sum(tl.exp((x - finite) / temperature)))
+        finite = tl.where(of_group == float("-inf"), 0.0, of_group)  # a group may have nothing but minus infinity
+        shares = tl.sum(tl.exp((x - finite[:, None]) * coldness), axis=1)  # [PIECE / GROUP]
+        tl.store(sums + row * groups + group, shares, mask=group < groups)
 
 
 @triton.jit
@@ -142,15 +141,21 @@ def _in_order(groups_found, TOP_BLOCK: tl.constexpr):
 @triton.jit
 def _select_kernel(
     logits, maxima, sums, uniforms, weights, indices, tokens, logits_stride, weights_stride, indices_stride,
-    width, groups, pieces, temperature,
+    width, groups, temperature,
     TOP: tl.constexpr, TOP_BLOCK: tl.constexpr, GROUP: tl.constexpr, GROUPS_BLOCK: tl.constexpr,
-    PIECES_BLOCK: tl.constexpr, RENORMALIZE: tl.constexpr, SHORT: tl.constexpr,
+    RENORMALIZE: tl.constexpr, SHORT: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # One row. Each of its TOP greatest logits is in one of the TOP groups that have the greatest maxima, the first ones
     # of those that are equal: every group before it has a logit before it.
     row = tl.program_id(0).to(tl.int64)
     o_g = tl.arange(0, GROUPS_BLOCK)[None, :]
     of_groups = tl.load(maxima + row * groups + o_g, mask=o_g < groups, other=0.0)  # [1, GROUPS_BLOCK]
+    highest = tl.where(o_g < groups, of_groups.to(tl.float32), float("-inf"))
+    greatest = tl.max(highest, axis=1, keep_dims=True)  # [1, 1]
+    total = tl.zeros((1, 1), tl.float32)
+    if sums is not None:
+        shares = tl.load(sums + row * groups + o_g, mask=o_g < groups, other=0.0)  # [1, GROUPS_BLOCK]
+        total = tl.sum(shares * tl.exp((highest - greatest) / temperature), axis=1, keep_dims=True)
     keys = _keys(of_groups, o_g, o_g < groups, SHORT)
     found = _position(_greatest(keys, 1, TOP, TOP_BLOCK, SHORT), SHORT)  # [1, TOP_BLOCK]
     o_k = tl.arange(0, TOP_BLOCK)
@@ -165,15 +170,6 @@ def _select_kernel(
     of_place = tl.sum(tl.where(places // GROUP == o_k[None, :], group[None, :], 0), axis=1)  # [TOP_BLOCK]
     positions = (of_place[:, None] * GROUP + places % GROUP).reshape(1, TOP_BLOCK)
 
-    once = tl.zeros((1, 1), tl.float32)
-    greatest = once + tl.max(_value(chosen, logits.dtype.element_ty, SHORT))
-    total = once
-    if sums is not None:
-        o_p = tl.arange(0, PIECES_BLOCK)
-        o_sums = sums + (row * pieces + o_p) * 2
-        highest = tl.load(o_sums, mask=o_p < pieces, other=float("-inf"))  # [PIECES_BLOCK]
-        shares = tl.load(o_sums + 1, mask=o_p < pieces, other=0.0)  # [PIECES_BLOCK]
-        total = once + tl.sum(shares * tl.exp((highest - tl.max(highest)) / temperature))
     _finish(
         chosen, positions, greatest, total, row + tl.zeros((1, 1), tl.int64), tl.full((1, 1), 1, tl.int1), uniforms,
         weights, indices, tokens, weights_stride, indices_stride, temperature, TOP, TOP_BLOCK, RENORMALIZE,
@@ -269,7 +265,7 @@ def select(
         maxima = torch.empty((rows, groups), dtype=logits.dtype, device=logits.device)
         sums = None  # where only the softmax over the k is wanted
         if weights is not None and not renormalize:
-            sums = torch.empty((rows, pieces, 2), dtype=torch.float32, device=logits.device)
+            sums = torch.empty((rows, groups), dtype=torch.float32, device=logits.device)
         _groups_kernel[(rows * pieces,)](
             logits=logits,
             maxima=maxima,
@@ -278,7 +274,7 @@ def select(
             width=width,
             groups=groups,
             pieces=pieces,
-            temperature=temperature,
+            coldness=1.0 / temperature,
             GROUP=choice.group,
             PIECE=choice.piece,
             num_warps=choice.warps,
@@ -290,11 +286,9 @@ def select(
             logits_stride=logits.stride(0),
             width=width,
             groups=groups,
-            pieces=pieces,
             temperature=temperature,
             GROUP=choice.group,
             GROUPS_BLOCK=triton.next_power_of_2(groups),
-            PIECES_BLOCK=triton.next_power_of_2(pieces),
             **results,
             num_warps=choice.select_warps,
         )
