@@ -21,6 +21,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels_smoke.launch import multiprocessors
+from kernels_smoke.launch_plan import launch
 from kernels_smoke.matmul.tiles import _place
 
 DTYPES = {
@@ -185,7 +186,9 @@ def multiply_blocks(
     """
     (m, k), n = a.shape, rows.shape[0]
     tiles = triton.cdiv(m, block_m) * triton.cdiv(n, 2 * block)
-    _specialized_blockwise_kernel[(min(tiles, multiprocessors(a)),)](
+    launch(
+        _specialized_blockwise_kernel,
+        (min(tiles, multiprocessors(a)),),
         a=_descriptor(a, block_m, block),
         b=_descriptor(rows, 2 * block, block),
         scale_a=scale_a,

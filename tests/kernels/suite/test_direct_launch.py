@@ -68,6 +68,7 @@ torch.Tensor.get_device = lambda self: 0
 from kernels_smoke import direct_launch
 from kernels_smoke.launch_plan import plannable
 from kernels_smoke.matmul.scaled_mm import scaled_mm
+from kernels_smoke.matmul.scaled_mm_blockwise import scaled_mm_blockwise
 from kernels_smoke.norm import fused_add_rms_norm as norm
 from kernels_smoke.norm.fused_add_rms_norm import _fused_add_rms_norm_kernel, fused_add_rms_norm
 
@@ -127,9 +128,11 @@ half = dict(dtype=torch.float16)
 x, residual, weight = torch.ones(3, 128, **half), torch.ones(3, 128, **half), torch.ones(128, **half)
 out = torch.empty_like(x), torch.empty_like(x)
 a, b, one = torch.ones(128, 64, **half), torch.ones(96, 64, **half), torch.ones(1)
+codes, scales = torch.ones(1536, 128).to(torch.float8_e4m3fn), torch.ones(1536, 1)
 answers = [
     ways(fused_add_rms_norm, x, residual, weight, out=out),
     ways(scaled_mm, a, b.t(), one, one, out=torch.empty(128, 96, **half)),
+    ways(scaled_mm_blockwise, codes, codes.t(), scales, scales[:12].t(), out=torch.empty(1536, 1536, **half)),
 ]
 
 
@@ -172,7 +175,8 @@ def test_a_plan_and_a_kept_call_launch_what_triton_launches(tmp_path: Path) -> N
     answers, refused, elsewhere = json.loads(done.stdout)
     assert refused == ["no plan can be made: a kernel was launched by other means than launch()", 1, 1, 1]
     assert elsewhere == [78, 78, 78, 78, 0]
-    for (made, seen), name in zip(answers, ("_fused_add_rms_norm_kernel", "_scaled_mm_kernel"), strict=True):
+    names = ("_fused_add_rms_norm_kernel", "_scaled_mm_kernel", "_specialized_blockwise_kernel")
+    for (made, seen), name in zip(answers, names, strict=True):
         wanted = made.pop("Triton")
         assert wanted[0] == 1
         assert wanted[2] == 77
