@@ -49,6 +49,6 @@ def test_a_child_that_waited_in_vain_does_not_wait_again(results: list[dict[str,
 
 @pytest.mark.parametrize("said", ["CUDA out of memory. Tried to allocate 4.00 GiB", "CUBLAS_STATUS_ALLOC_FAILED when"])
 def test_what_says_that_there_is_too_little_memory(said: str) -> None:
-    failure = tasks._failure(RuntimeError(said))  # noqa: SLF001  # what decides it
+    failure = tasks._failure(RuntimeError(said))  # what decides it
     assert failure["outcome"] == "error"
     assert failure["message"].startswith(NO_MEMORY)
