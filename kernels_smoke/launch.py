@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import torch
 import triton
-import triton.language as tl
 
 FP8 = torch.float8_e4m3fn
 MOST_ROWS = 2**31 - 2048  # numbers of rows are 32-bit in most kernels, and the last tile may reach beyond
@@ -58,12 +57,6 @@ def architecture() -> Architecture:
     if target.backend == "cuda":
         return Architecture("cuda", f"sm_{target.arch}", int(target.arch))
     return Architecture(target.backend, str(target.arch), 0)
-
-
-def overlapping() -> bool:
-    """True where a kernel may begin while the one before it ends: programmatic dependent launch, from sm_90 on."""
-    here = architecture()
-    return here.backend == "cuda" and here.number >= 90 and hasattr(tl.extra.cuda, "gdc_wait")  # since Triton 3.4
 
 
 def interpreted() -> bool:

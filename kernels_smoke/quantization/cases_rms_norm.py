@@ -157,13 +157,10 @@ PER_BLOCK = Kernel(
         here("residual strided otherwise", rows=7, width=384, **RESIDUAL),
         here("squares near epsilon", rows=7, width=384, dtype=FP32, scale=3e-3),
         here("fp32, without a residual", rows=17, width=384, dtype=FP32, add=False),
-        here("fp16, 1152 wide", rows=3, width=1152, dtype=FP16, row_stride=1400),
     ),
     mutants=(
         *MUTANTS,
         *GROUP_MUTANTS,
-        Mutant("always the first piece", "x * x", "pieces[0] * pieces[0] if piece else x * x"),
-        Mutant("scales of the first piece", "groups = first_groups + piece * GROUPS", "groups = first_groups"),
         Mutant("residual taken for dense", "rows * residual_stride", "rows * group_count * GROUP"),
         Mutant("mean over the block", "(group_count * GROUP)", "(GROUPS * GROUP)"),
         Mutant("epsilon of another size", "(group_count * GROUP) + epsilon", "(group_count * GROUP) + 1e-6"),

@@ -23,15 +23,13 @@ class Configuration:
     A program of ``warps`` warps works on a tile of ``tile`` rows, or of ``tile`` groups in kernels that need only a
     group at a time (powers of two). A thread takes ``vector`` neighbours of a row: the codes of 16 are one store of 16
     bytes; 8 of two bytes are one load of 16 bytes, and then nothing crosses shared memory that is stored in two bytes,
-    too. ``eviction`` is the cache's hint for the inputs, which are read once. ``pieces``: in how many a program goes
-    through a row.
+    too. ``eviction`` is the cache's hint for the inputs, which are read once.
     """
 
     warps: int
     tile: int = 1
     vector: int = 16
     eviction: str = ""
-    pieces: int = 1
 
 
 def code_dtype() -> torch.dtype:

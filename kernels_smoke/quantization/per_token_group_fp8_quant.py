@@ -6,17 +6,10 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import on_device_of, overlapping
+from kernels_smoke.launch import on_device_of
 from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.quantization.layout import Configuration, check_groups, check_matrix, results
-from kernels_smoke.quantization.scaling import (
-    LEAST_GROUP_SCALE,
-    LEAST_UE8M0_SCALE,
-    _after_the_kernel_before,
-    _power_of_two,
-    _quotients,
-    _scale,
-)
+from kernels_smoke.quantization.scaling import LEAST_GROUP_SCALE, LEAST_UE8M0_SCALE, _power_of_two, _quotients, _scale
 
 
 def configure(group: int) -> Configuration:
@@ -29,9 +22,8 @@ def _per_token_group_fp8_quant_kernel(
     x_pointer, codes_pointer, scales_pointer,
     x_stride, codes_stride, scales_row_stride, scales_group_stride, count, group_count,
     UE8M0: tl.constexpr, LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr,
-    VECTOR: tl.constexpr, EVICTION: tl.constexpr, OVERLAP: tl.constexpr,
+    VECTOR: tl.constexpr, EVICTION: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    _after_the_kernel_before(OVERLAP)
     tiles_across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], and so many stand side by side
     tile = tl.program_id(0)
     rows = (tile // tiles_across * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
@@ -85,7 +77,6 @@ def per_token_group_fp8_quant(
         rows_of_tile = configuration.tile // groups_of_tile
         tiles = triton.cdiv(rows, rows_of_tile) * triton.cdiv(groups, groups_of_tile)
         with on_device_of(x):
-            overlap = overlapping()
             launch(
                 _per_token_group_fp8_quant_kernel,
                 (tiles,),
@@ -105,8 +96,6 @@ def per_token_group_fp8_quant(
                 ROWS=rows_of_tile,
                 VECTOR=min(configuration.vector, group),
                 EVICTION=configuration.eviction,
-                OVERLAP=overlap,
                 num_warps=configuration.warps,
-                **({"launch_pdl": True} if overlap else {}),
             )
     return codes, scales

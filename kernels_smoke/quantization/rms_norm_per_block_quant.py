@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, check_written, on_device_of, overlapping
+from kernels_smoke.launch import check_rows, check_written, on_device_of
 from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.quantization.layout import (
     WIDEST_NORM,
@@ -16,23 +16,14 @@ from kernels_smoke.quantization.layout import (
     check_width,
     results,
 )
-from kernels_smoke.quantization.scaling import LEAST_SCALE, _after_the_kernel_before, _quotients, _scale
-
-MOST_PIECES = 7  # of a row, which are unrolled
+from kernels_smoke.quantization.scaling import LEAST_SCALE, _quotients, _scale
 
 
 def configure(width: int) -> Configuration:
-    """The layout for rows of ``width`` elements: 16 elements a thread, two loads of 16 bytes from each input.
-
-    A width with an odd factor of 3, 5 or 7 is as many pieces: no thread works on what is not there.
-    """
-    odd = width // (width & -width)
-    pieces = odd if odd <= MOST_PIECES else 1
-    block = triton.next_power_of_2(width // pieces)
-    tile = max(2048 // triton.next_power_of_2(width), 1)
-    threads = tile * block * pieces // 16
-    warps = min(max(triton.next_power_of_2(threads // 32 + 1) // 2, 1), 16)
-    return Configuration(warps=warps, tile=tile, vector=min(max(tile * block // (32 * warps), 1), 8), pieces=pieces)
+    """The layout for rows of ``width`` elements: 16 elements a thread, two loads of 16 bytes from each input."""
+    block = triton.next_power_of_2(width)
+    rows = max(2048 // block, 1)
+    return Configuration(warps=min(max(rows * block // 512, 1), 16), tile=rows, vector=8)
 
 
 @triton.jit
@@ -40,45 +31,32 @@ def _rms_norm_per_block_quant_kernel(
     x_pointer, residual_pointer, weight_pointer, codes_pointer, scales_pointer,
     x_stride, residual_stride, codes_stride, scales_row_stride, scales_group_stride,
     count, group_count, epsilon,
-    LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, PIECES: tl.constexpr, ROWS: tl.constexpr,
-    VECTOR: tl.constexpr, EVICTION: tl.constexpr, OVERLAP: tl.constexpr,
+    LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr, VECTOR: tl.constexpr,
+    EVICTION: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    _after_the_kernel_before(OVERLAP)
+    groups = tl.arange(0, GROUPS)[None, :, None]  # tiles are [ROWS, GROUPS, GROUP]
+    columns = groups * GROUP + tl.max_contiguous(tl.arange(0, GROUP), VECTOR)[None, None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
-    first_groups = tl.arange(0, GROUPS)[None, :, None]  # tiles are [ROWS, GROUPS, GROUP], PIECES of them a row
-    first_columns = first_groups * GROUP + tl.max_contiguous(tl.arange(0, GROUP), VECTOR)[None, None, :]
-    pieces = ()
-    squares = tl.zeros((ROWS, GROUPS, GROUP), tl.float32)
-    for piece in tl.static_range(PIECES):
-        columns = first_columns + piece * GROUPS * GROUP
-        mask = (rows < count) & (first_groups + piece * GROUPS < group_count)
-        # [ROWS, GROUPS, GROUP]
-        x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
-        x = x.to(tl.float32)
-        if residual_pointer is not None:
-            residual_pointers = residual_pointer + rows * residual_stride + columns
-            residual = tl.load(
-                residual_pointers, mask=mask, other=0.0, eviction_policy=EVICTION
-            )  # [ROWS, GROUPS, GROUP]
-            rounded = (x + residual.to(tl.float32)).to(residual_pointer.dtype.element_ty)
-            tl.store(residual_pointers, rounded, mask=mask)
-            x = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
-        squares += x * x
-        pieces += (x,)  # type: ignore[assignment]  # the loop is unrolled: the tuple grows
+    mask = (rows < count) & (groups < group_count)
+    # [ROWS, GROUPS, GROUP]
+    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
+    x = x.to(tl.float32)
+    if residual_pointer is not None:
+        residual_pointers = residual_pointer + rows * residual_stride + columns
+        residual = tl.load(residual_pointers, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, GROUPS, GROUP]
+        rounded = (x + residual.to(tl.float32)).to(residual_pointer.dtype.element_ty)
+        tl.store(residual_pointers, rounded, mask=mask)
+        x = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
 
-    squares = tl.sum(tl.sum(squares, axis=2, keep_dims=True), axis=1, keep_dims=True)  # [ROWS, 1, 1]
+    squares = tl.sum(tl.sum(x * x, axis=2, keep_dims=True), axis=1, keep_dims=True)
     rstd = tl.rsqrt(squares / (group_count * GROUP) + epsilon)  # [ROWS, 1, 1]
-    for piece in tl.static_range(PIECES):
-        groups = first_groups + piece * GROUPS
-        columns = first_columns + piece * GROUPS * GROUP
-        mask = (rows < count) & (groups < group_count)
-        # The weight comes so late because with fewer registers in use, more programs run at once.
-        weight = tl.load(weight_pointer + columns, mask=groups < group_count, other=0.0)  # [1, GROUPS, GROUP]
-        normed = pieces[piece] * rstd * weight.to(tl.float32)
-        scale = _scale(tl.max(tl.abs(normed), axis=2, keep_dims=True), LEAST)  # [ROWS, GROUPS, 1]
-        tl.store(scales_pointer + rows * scales_row_stride + groups * scales_group_stride, scale, mask=mask)
-        codes = _quotients(normed, scale).to(codes_pointer.dtype.element_ty)
-        tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)
+    # The weight comes so late because with fewer registers in use, more programs run at once.
+    weight = tl.load(weight_pointer + columns, mask=groups < group_count, other=0.0)  # [1, GROUPS, GROUP]
+    normed = x * rstd * weight.to(tl.float32)
+    scale = _scale(tl.max(tl.abs(normed), axis=2, keep_dims=True), LEAST)  # [ROWS, GROUPS, 1]
+    tl.store(scales_pointer + rows * scales_row_stride + groups * scales_group_stride, scale, mask=mask)
+    codes = _quotients(normed, scale).to(codes_pointer.dtype.element_ty)
+    tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)
 
 
 @plannable
@@ -123,7 +101,6 @@ def rms_norm_per_block_quant(
     if rows:
         configuration = configure(width)
         with on_device_of(x):
-            overlap = overlapping()
             launch(
                 _rms_norm_per_block_quant_kernel,
                 (triton.cdiv(rows, configuration.tile),),
@@ -142,13 +119,10 @@ def rms_norm_per_block_quant(
                 epsilon=epsilon,
                 LEAST=LEAST_SCALE,
                 GROUP=group,
-                GROUPS=triton.next_power_of_2(groups // configuration.pieces),
-                PIECES=configuration.pieces,
+                GROUPS=triton.next_power_of_2(groups),
                 ROWS=configuration.tile,
                 VECTOR=min(configuration.vector, group),
                 EVICTION=configuration.eviction,
-                OVERLAP=overlap,
                 num_warps=configuration.warps,
-                **({"launch_pdl": True} if overlap else {}),
             )
     return codes, scales

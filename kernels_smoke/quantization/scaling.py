@@ -18,15 +18,6 @@ LEAST_UE8M0_SCALE = LEAST_SILU_GROUP_SCALE = 1e-10
 
 
 @triton.jit
-def _after_the_kernel_before(OVERLAP: tl.constexpr):
-    # With a programmatic dependent launch, programs are there before the kernel before has ended, and let those of the
-    # next kernel come. No memory may be used before the wait.
-    if OVERLAP:
-        tl.extra.cuda.gdc_launch_dependents()
-        tl.extra.cuda.gdc_wait()
-
-
-@triton.jit
 def _scale(absmax, LEAST: tl.constexpr):
     # Infinity counts as the greatest finite number: it saturates, and what is next to it stays finite.
     float32_max: tl.constexpr = 3.4028234663852886e38

@@ -6,21 +6,16 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import on_device_of, overlapping, require
+from kernels_smoke.launch import on_device_of, require
 from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.quantization.activation import _silu_and_mul
 from kernels_smoke.quantization.layout import Configuration, check_groups, check_matrix, results
-from kernels_smoke.quantization.scaling import LEAST_SILU_GROUP_SCALE, _after_the_kernel_before, _quotients, _scale
-
-FEW = 2**22  # products, which a GPU is done with in a few microseconds
+from kernels_smoke.quantization.scaling import LEAST_SILU_GROUP_SCALE, _quotients, _scale
 
 
-def configure(group: int, products: int) -> Configuration:
-    """The layout for groups of ``group`` products: 16 of them a thread, two loads of 16 bytes from each half.
-
-    Where there are few ``products``, they are spread over twice the threads.
-    """
-    return Configuration(warps=4 if products < FEW else 2, tile=1024 // group)
+def configure(group: int) -> Configuration:
+    """The layout for groups of ``group`` products: 16 of them a thread, two loads of 16 bytes from each half."""
+    return Configuration(warps=2, tile=1024 // group)
 
 
 @triton.jit
@@ -28,9 +23,8 @@ def _silu_and_mul_per_block_quant_kernel(
     x_pointer, codes_pointer, scales_pointer,
     x_stride, codes_stride, scales_row_stride, scales_group_stride, count, group_count,
     LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr, VECTOR: tl.constexpr,
-    EVICTION: tl.constexpr, OVERLAP: tl.constexpr,
+    EVICTION: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    _after_the_kernel_before(OVERLAP)
     tiles_across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], and so many stand side by side
     tile = tl.program_id(0)
     rows = (tile // tiles_across * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
@@ -78,12 +72,11 @@ def silu_and_mul_per_block_quant(
     groups = check_groups(width, group)
     codes, scales = results(out, x, width=width, groups=groups, column_major=column_major_scales)
     if rows:
-        configuration = configure(group, rows * width)
+        configuration = configure(group)
         groups_of_tile = min(configuration.tile, triton.next_power_of_2(groups))
         rows_of_tile = configuration.tile // groups_of_tile
         tiles = triton.cdiv(rows, rows_of_tile) * triton.cdiv(groups, groups_of_tile)
         with on_device_of(x):
-            overlap = overlapping()
             launch(
                 _silu_and_mul_per_block_quant_kernel,
                 (tiles,),
@@ -102,8 +95,6 @@ def silu_and_mul_per_block_quant(
                 ROWS=rows_of_tile,
                 VECTOR=min(configuration.vector, group),
                 EVICTION=configuration.eviction,
-                OVERLAP=overlap,
                 num_warps=configuration.warps,
-                **({"launch_pdl": True} if overlap else {}),
             )
     return codes, scales
