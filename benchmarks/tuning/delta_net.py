@@ -12,21 +12,17 @@ from kernels_smoke.launch import WholeRows
 
 _CHUNK = [
     # 64 columns: four warps hold the state as the left operand of Hopper's products.
-    Chunk(chunk=64, block_v=64, warps=4, stages=3, prepare_warps=4),
-    Chunk(chunk=64, block_v=64, warps=4, stages=2, prepare_warps=4),
-    Chunk(chunk=64, block_v=64, warps=4, stages=3, prepare_warps=8),
-    Chunk(chunk=64, block_v=64, warps=4, stages=3, prepare_warps=2),
+    *(
+        Chunk(chunk=chunk, block_v=64, warps=4, stages=stages, share=share)
+        for chunk in (32, 64)
+        for stages in (3, 4)
+        for share in (60, 70, 80, 100)
+        if chunk * stages < 256
+    ),
     # 128 columns: half as much traffic, and half as many programs.
-    Chunk(chunk=64, block_v=128, warps=8, stages=2, prepare_warps=4),
-    Chunk(chunk=64, block_v=128, warps=8, stages=3, prepare_warps=4),
-    # 32 and 16 columns: more programs, whose products are those of older GPUs.
-    Chunk(chunk=64, block_v=32, warps=4, stages=3, prepare_warps=4),
-    Chunk(chunk=64, block_v=32, warps=4, stages=2, prepare_warps=4),
-    Chunk(chunk=64, block_v=16, warps=4, stages=2, prepare_warps=4),
-    # Chunks of 32: a quarter of the work to prepare one, twice as many steps.
-    Chunk(chunk=32, block_v=64, warps=4, stages=3, prepare_warps=4),
-    Chunk(chunk=32, block_v=64, warps=4, stages=4, prepare_warps=2),
-    Chunk(chunk=32, block_v=32, warps=4, stages=3, prepare_warps=4),
+    Chunk(chunk=32, block_v=128, warps=8, stages=3, share=70),
+    # 32 columns: more programs, whose products are those of older GPUs.
+    Chunk(chunk=32, block_v=32, warps=4, stages=3, share=100),
 ]
 
 _DECODE = [

@@ -40,75 +40,130 @@ def _sequence_of(slot, cu_seqlens, sequences, CHUNK: tl.constexpr):
 
 
 @triton.jit
-def _invert(lower, CHUNK: tl.constexpr, PRECISION: tl.constexpr):
-    """The inverse of I + ``lower`` [CHUNK, CHUNK], which is strictly lower triangular.
+def _invert(lower, BLOCK: tl.constexpr, PRECISION: tl.constexpr):
+    """The inverse of I + ``lower`` [BLOCK, BLOCK], which is strictly lower triangular.
 
     Blocks on the diagonal are inverted, and two neighbours joined to one of double the size, until one is left.
     """
-    down = tl.arange(0, CHUNK)[:, None]
-    across = tl.arange(0, CHUNK)[None, :]
+    down = tl.arange(0, BLOCK)[:, None]
+    across = tl.arange(0, BLOCK)[None, :]
     inverse = tl.where(down == across, 1.0, 0.0) - tl.where(down // 2 == across // 2, lower, 0.0)
-    for level in tl.static_range(1, 6):
-        if 1 << level < CHUNK:
+    for level in tl.static_range(1, 4):
+        if 1 << level < BLOCK:
             neighbours = (down >> level != across >> level) & (down >> (level + 1) == across >> (level + 1))
-            joint = tl.dot(inverse, tl.where(neighbours, lower, 0.0), input_precision=PRECISION)  # [CHUNK, CHUNK]
-            inverse -= tl.dot(joint, inverse, input_precision=PRECISION)  # [CHUNK, CHUNK]
+            joint = tl.dot(inverse, tl.where(neighbours, lower, 0.0), input_precision=PRECISION)  # [BLOCK, BLOCK]
+            inverse -= tl.dot(joint, inverse, input_precision=PRECISION)  # [BLOCK, BLOCK]
     return inverse
 
 
 @triton.jit
-def _prepare_kernel(
+def _inverse_norm(products, epsilon, NORMALIZE: tl.constexpr):
+    """What divides rows by sqrt(their squared norms + ``epsilon``), from their ``products`` [BLOCK, BLOCK]; or 1."""
+    factor = tl.full((products.shape[0],), 1.0, tl.float32)
+    if NORMALIZE:
+        o_t = tl.arange(0, products.shape[0])
+        squares = tl.sum(tl.where(o_t[:, None] == o_t[None, :], products, 0.0), axis=1)
+        factor = tl.rsqrt(squares + epsilon)
+    return factor
+
+
+@triton.jit
+def _prepare_kernel(  # noqa: C901, PLR0912, PLR0915  # the branches are unrolled
     q, k, log_decay, beta, cu_seqlens, squares, factors, tokens, sequences,
     q_stride, q_head_stride, k_stride, k_head_stride, log_decay_stride, beta_stride, scale, epsilon,
-    VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, K: tl.constexpr, CHUNK: tl.constexpr,
+    VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, K: tl.constexpr, CHUNK: tl.constexpr, BLOCK: tl.constexpr,
     NORMALIZE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # All that does not depend on the state, for one chunk and one value head.
-    tile = tl.program_id(0).to(tl.int64)
-    slot = tile // VALUE_HEADS
-    head = tile % VALUE_HEADS
+    # All that does not depend on the state, for one chunk, in blocks of tokens, and the value heads of one key head.
+    blocks: tl.constexpr = CHUNK // BLOCK
+    program = tl.program_id(0).to(tl.int64)
+    slot = program // (VALUE_HEADS // GROUP)
+    key_head = program % (VALUE_HEADS // GROUP)
     sequence = slot * 0
     if cu_seqlens is not None:
         sequence = _sequence_of(slot, cu_seqlens, sequences, CHUNK)
     begin, end = _bounds(cu_seqlens, sequence, tokens)
     first = begin + (slot - _first_slot(begin, sequence, CHUNK)) * CHUNK
-    o_t = tl.arange(0, CHUNK)
-    row = o_t.to(tl.int64)
-    present = row < end - first
+    o_t = tl.arange(0, BLOCK)
     o_k = tl.arange(0, K)[None, :]
-    q += first * q_stride + head // GROUP * q_head_stride
-    k += first * k_stride + head // GROUP * k_head_stride
-    b_k = tl.load(k + row[:, None] * k_stride + o_k, mask=present[:, None], other=0.0)  # [CHUNK, K]
-    b_q = tl.load(q + row[:, None] * q_stride + o_k, mask=present[:, None], other=0.0)  # [CHUNK, K]
-    beta += first * beta_stride + head
-    log_decay += first * log_decay_stride + head
-    b_beta = tl.load(beta + row * beta_stride, mask=present, other=0.0).to(tl.float32)  # [CHUNK]
-    b_g = tl.load(log_decay + row * log_decay_stride, mask=present, other=0.0).to(tl.float32)  # [CHUNK]
-    # Behind the last token it stays as it is. Stronger decays would leave nothing of small ones behind them in the sum.
-    b_g = tl.cumsum(tl.maximum(b_g, _FORGOTTEN), axis=0)  # [CHUNK], G
-
-    # Queries and keys stay as they are: what would divide them by their norms becomes part of the factors.
-    q_factor = tl.full((CHUNK,), 1.0, tl.float32) * scale
-    k_factor = tl.full((CHUNK,), 1.0, tl.float32)
-    if NORMALIZE:
-        q_fp32 = b_q.to(tl.float32)
-        k_fp32 = b_k.to(tl.float32)
-        q_factor *= tl.rsqrt(tl.sum(q_fp32 * q_fp32, axis=1) + epsilon)
-        k_factor *= tl.rsqrt(tl.sum(k_fp32 * k_fp32, axis=1) + epsilon)
-    g_last = tl.sum(tl.where(o_t == CHUNK - 1, b_g, 0.0), axis=0)
-    line = factors + tile * 4 * CHUNK + o_t
-    tl.store(line, tl.exp(b_g) * k_factor)  # [CHUNK]
-    tl.store(line + CHUNK, tl.exp(b_g) * q_factor)  # [CHUNK]
-    tl.store(line + 2 * CHUNK, tl.exp(g_last - b_g) * k_factor)  # [CHUNK]
-    tl.store(line + 3 * CHUNK, tl.exp(b_g))  # [CHUNK]
-
     down = o_t[:, None]
     across = o_t[None, :]
-    o_square = squares + tile * 2 * CHUNK * CHUNK + down * CHUNK + across
-    # A difference of sums of logarithms is never above zero where it counts; exp of each alone would overflow.
-    gamma = tl.exp(tl.where(down >= across, b_g[:, None] - b_g[None, :], float("-inf"))) * k_factor[None, :]
-    b_a = tl.dot(b_q, b_k.T) * gamma * q_factor[:, None]  # [CHUNK, CHUNK], A
-    tl.store(o_square + CHUNK * CHUNK, b_a.to(squares.dtype.element_ty))
-    b_n = tl.dot(b_k, b_k.T) * gamma * (b_beta * k_factor)[:, None]  # [CHUNK, CHUNK], N
-    b_t = _invert(tl.where(down > across, b_n, 0.0), CHUNK, PRECISION) * b_beta[None, :]  # [CHUNK, CHUNK], T
-    tl.store(o_square, b_t.to(squares.dtype.element_ty))
+    q += first * q_stride + key_head * q_head_stride
+    k += first * k_stride + key_head * k_head_stride
+    beta += first * beta_stride
+    log_decay += first * log_decay_stride
+
+    # Queries and keys stay as they are: what would divide them by their norms becomes part of the factors.
+    keys: tl.tuple = ()
+    k_factors: tl.tuple = ()
+    q_factors: tl.tuple = ()
+    kk: tl.tuple = ()
+    qk: tl.tuple = ()
+    for i in tl.static_range(blocks):
+        row = (i * BLOCK + o_t).to(tl.int64)
+        present = row < end - first
+        b_k = tl.load(k + row[:, None] * k_stride + o_k, mask=present[:, None], other=0.0)  # [BLOCK, K]
+        b_q = tl.load(q + row[:, None] * q_stride + o_k, mask=present[:, None], other=0.0)  # [BLOCK, K]
+        k_factor = _inverse_norm(tl.dot(b_k, b_k.T), epsilon, NORMALIZE)
+        q_factor = _inverse_norm(tl.dot(b_q, b_q.T), epsilon, NORMALIZE) * scale
+        keys += (b_k,)
+        k_factors += (k_factor,)
+        q_factors += (q_factor,)
+        for j in tl.static_range(i + 1):
+            kk += (tl.dot(b_k, keys[j].T) * k_factor[:, None] * k_factors[j][None, :],)  # [BLOCK, BLOCK]
+            qk += (tl.dot(b_q, keys[j].T) * q_factor[:, None] * k_factors[j][None, :],)  # [BLOCK, BLOCK]
+
+    dtype = squares.dtype.element_ty
+    for head in range(key_head * GROUP, key_head * GROUP + GROUP):
+        tile = slot * VALUE_HEADS + head
+        line = factors + tile * 4 * CHUNK + o_t
+        o_square = squares + 2 * tile * CHUNK * CHUNK + down * CHUNK + across
+        g_last = 0.0
+        sums: tl.tuple = ()
+        betas: tl.tuple = ()
+        for i in tl.static_range(blocks):
+            row = (i * BLOCK + o_t).to(tl.int64)
+            present = row < end - first
+            b_beta = tl.load(beta + head + row * beta_stride, mask=present, other=0.0).to(tl.float32)  # [BLOCK]
+            b_g = tl.load(log_decay + head + row * log_decay_stride, mask=present, other=0.0)  # [BLOCK]
+            # Behind the last token G stays as it is. Stronger decays would leave nothing of small ones behind them.
+            b_g = tl.cumsum(tl.maximum(b_g.to(tl.float32), _FORGOTTEN), axis=0) + g_last  # [BLOCK], G
+            g_last = tl.sum(tl.where(o_t == BLOCK - 1, b_g, 0.0), axis=0)
+            sums += (b_g,)
+            betas += (b_beta,)
+        tl.store(factors + tile * 4 * CHUNK + 3 * CHUNK, tl.exp(g_last))  # [1]
+        inverses: tl.tuple = ()
+        for i in tl.static_range(blocks):
+            b_g = sums[i]
+            tl.store(line + i * BLOCK, tl.exp(b_g) * k_factors[i])  # [BLOCK]
+            tl.store(line + CHUNK + i * BLOCK, tl.exp(b_g) * q_factors[i])  # [BLOCK]
+            tl.store(line + 2 * CHUNK + i * BLOCK, tl.exp(g_last - b_g) * k_factors[i])  # [BLOCK]
+            row_of_n: tl.tuple = ()
+            for j in tl.static_range(blocks):
+                place = o_square + i * BLOCK * CHUNK + j * BLOCK
+                if j > i:
+                    tl.store(place, tl.zeros((BLOCK, BLOCK), dtype))  # [BLOCK, BLOCK]
+                    tl.store(place + CHUNK * CHUNK, tl.zeros((BLOCK, BLOCK), dtype))  # [BLOCK, BLOCK]
+                else:
+                    # A difference of sums of logarithms is never above zero where it counts; exp of each alone would
+                    # overflow.
+                    gamma = b_g[:, None] - sums[j][None, :]
+                    if i == j:
+                        gamma = tl.where(down >= across, gamma, float("-inf"))
+                    gamma = tl.exp(gamma)  # [BLOCK, BLOCK]
+                    b_n = kk[i * (i + 1) // 2 + j] * gamma * betas[i][:, None]  # [BLOCK, BLOCK], N
+                    tl.store(place + CHUNK * CHUNK, (qk[i * (i + 1) // 2 + j] * gamma).to(dtype))  # [BLOCK, BLOCK], A
+                    row_of_n += (b_n,)
+            # Row by row of the blocks: X_ii = (I + N_ii)^-1, X_ij = -X_ii (N_ij X_jj + ... + N_i,i-1 X_i-1,j).
+            diagonal = _invert(tl.where(down > across, row_of_n[i], 0.0), BLOCK, PRECISION)  # [BLOCK, BLOCK]
+            for j in tl.static_range(i + 1):
+                b_t = diagonal
+                if j < i:
+                    below = tl.zeros((BLOCK, BLOCK), tl.float32)
+                    for m in tl.static_range(j, i):
+                        x_mj = inverses[m * (m + 1) // 2 + j]
+                        below = tl.dot(row_of_n[m], x_mj, below, input_precision=PRECISION)  # [BLOCK, BLOCK]
+                    b_t = -tl.dot(diagonal, below, input_precision=PRECISION)  # [BLOCK, BLOCK]
+                inverses += (b_t,)
+                b_t = (b_t * betas[j][None, :]).to(dtype)  # [BLOCK, BLOCK], T
+                tl.store(o_square + i * BLOCK * CHUNK + j * BLOCK, b_t)

@@ -44,6 +44,17 @@ def empty_state(rows: int = 1) -> torch.Tensor:
     return torch.zeros(rows, VALUE_HEADS, SIZE, SIZE, device=DEVICE)
 
 
+def test_numbers_that_are_none_stay_in_their_sequence() -> None:
+    arguments = heads(60)
+    for name in ("q", "k", "v"):
+        arguments[name][40:] = float("nan")
+
+    both = gated_delta_rule_chunk(**arguments, cu_seqlens=numbers(0, 40, 60))
+
+    assert torch.equal(both[:40], gated_delta_rule_chunk(**part(arguments, 0, 40)))
+    assert both[40:].isnan().all()
+
+
 def test_a_prompt_in_two_pieces_and_two_tokens_more_is_one_sequence() -> None:
     everything = heads(45)
     wanted, final = reference.prefill(**everything, bounds=[0, 45], initial_state=None, scale=SIZE**-0.5)
