@@ -119,20 +119,21 @@ KERNEL = Kernel(
         Mutant("two steps of Newton's method", "while shrinking > 0:", "for _ in range(2):"),
         Mutant("begins at -1", "tl.zeros_like(v_max) - radius", "tl.zeros_like(v_max) - 1.0"),
         Mutant("six steps of Newton's method", "while shrinking > 0:", "for _ in range(6):"),
-        Mutant("radius forgotten", "below, 0.0)) - radius)", "below, 0.0)) - 1.0)"),
-        Mutant("negative values stay", "projected = tl.maximum(below - threshold[None, :, None], 0.0)",
-               "projected = below - threshold[None, :, None]"),
+        Mutant("radius forgotten", "_sum(above * below) - radius)", "_sum(above * below) - 1.0)"),
+        Mutant("values cut off above zero", "[None, :, None], -2.0 * radius", "[None, :, None], -0.5 * radius"),
+        Mutant("negative values stay", "- threshold[None, :, None], 0.0)", "- threshold[None, :, None], -1.0)"),
         Mutant("always the equality", "if not EQUALITY:", "if False:"),
         Mutant("never the equality", "if not EQUALITY:", "if True:"),
         Mutant("not masked", "inside = element < length[None, :, None]", "inside = element < LENGTH"),
-        Mutant("not measured from the greatest", "value - v_max[None, :, None]", "value"),
+        Mutant("not measured from the greatest", "tl.max(tl.max(value, axis=0), axis=1), 0.0)", "0.0, 0.0)"),
+        Mutant("what is inside moved", "outside = v_max + threshold > 0.0", "outside = v_max > 0.0"),
         Mutant("the first class only", "order + first + place", "order + place", SEGMENTS),
         Mutant("segments in their own order", "segment = tl.load(order + first + place, mask=exists, other=0)",
                "segment = place", SEGMENTS),
         Mutant("last segment of a tile missing", "exists = place < count", "exists = place < count - 1", SEGMENTS),
     ),
     speeds=(
-        # 1.15 of what was measured on an H200: 3.3 floors, 103 us. DuaLip's own in torch takes 6663 there.
-        Speed("1,000,000 of 0 to 32", {"count": 1_000_000, "low": 0, "high": 32}, bar=3.8, work=work),
+        # 1.15 of what was measured on an H200 (2026-11-27): 1.77 floors, 55 us. DuaLip's own in torch takes 6663 there.
+        Speed("1,000,000 of 0 to 32", {"count": 1_000_000, "low": 0, "high": 32}, bar=2.0, work=work),
     ),
 )  # fmt: skip

@@ -124,10 +124,15 @@ def layout(length: int, *, most: int, steps: int, together: int, eviction: str =
 
 @triton.jit
 def _tile(offsets, order, first, count, SEGMENTS: tl.constexpr):
-    """Of the tile of this program: the segments' numbers, which of them there are, where each begins, its length."""
+    """Of the tile of this program: the segments' numbers, which of them there are, where each begins, its length.
+
+    ``order`` is None where a single class has all segments: they are in their order.
+    """
     place = tl.program_id(0) * SEGMENTS + tl.arange(0, SEGMENTS)
     exists = place < count
-    segment = tl.load(order + first + place, mask=exists, other=0)  # [SEGMENTS]
+    segment = place
+    if order is not None:
+        segment = tl.load(order + first + place, mask=exists, other=0)  # [SEGMENTS]
     begin = tl.load(offsets + segment, mask=exists, other=0).to(tl.int64)  # [SEGMENTS]
     end = tl.load(offsets + segment + 1, mask=exists, other=0).to(tl.int64)  # [SEGMENTS]
     return segment, exists, begin, (end - begin).to(tl.int32)

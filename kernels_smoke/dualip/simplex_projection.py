@@ -6,14 +6,25 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.dualip.segments import Configuration, Segments, _elements, _sum, _tile, check_segments, layout
-from kernels_smoke.launch import check_rows, check_scale, on_device_of, require
+from kernels_smoke.dualip.segments import (
+    COMMON,
+    Configuration,
+    Segments,
+    _elements,
+    _sum,
+    _tile,
+    check_segments,
+    layout,
+)
+from kernels_smoke.launch import check_rows, check_scale, interpreted, on_device_of, require
 
 LONGEST = 16384  # elements of a segment: one program holds whole segments in registers
 
 
 def configure(length: int) -> Configuration:
-    """The layout for segments of at most ``length``: four elements a thread, of two segments where they are short."""
+    """The layout for segments of at most ``length``: see "Layouts" in README.md."""
+    if length <= COMMON and not interpreted():
+        return Configuration(length, lanes=min(length, 2), segments=16, warps=1)
     return layout(length, most=LONGEST, steps=4, together=2)
 
 
@@ -32,24 +43,25 @@ def _simplex_projection_kernel(
 
     # Measured from the greatest value, what stays above the threshold is exact, however large the values are.
     v_max = tl.where(length > 0, tl.max(tl.max(value, axis=0), axis=1), 0.0)  # [SEGMENTS]
-    below = value - v_max[None, :, None]
+    below = tl.maximum(value - v_max[None, :, None], -2.0 * radius)  # finite, and what is cut off does not count
     # Newton's method for sum(max(below - threshold, 0)) = radius, from the left: the set of elements above the
     # threshold only shrinks, and once it stays, the threshold is that of the projection.
     threshold = tl.zeros_like(v_max) - radius
-    last_support = length + 1
+    above = (below > threshold[None, :, None]).to(tl.float32)
+    support = _sum(above)  # [SEGMENTS]
     shrinking = 1
     while shrinking > 0:
-        above = below > threshold[None, :, None]
-        support = _sum(above.to(tl.int32))  # [SEGMENTS]
-        next_threshold = (_sum(tl.where(above, below, 0.0)) - radius) / tl.maximum(support, 1)
-        shrunk = support < last_support
-        threshold = tl.where(shrunk, next_threshold, threshold)
-        last_support = tl.minimum(support, last_support)
-        shrinking = tl.max(shrunk.to(tl.int32), axis=0)
-    projected = tl.maximum(below - threshold[None, :, None], 0.0)
-    if not EQUALITY:  # what is inside the simplex stays there
-        positive = tl.maximum(value, 0.0)
-        projected = tl.where((_sum(positive) <= radius)[None, :, None], positive, projected)
+        next_threshold = (_sum(above * below) - radius) / tl.maximum(support, 1.0)
+        threshold = tl.maximum(threshold, next_threshold)
+        above = (below > threshold[None, :, None]).to(tl.float32)
+        next_support = _sum(above)  # [SEGMENTS]
+        shrinking = tl.max((next_support < support).to(tl.int32), axis=0)
+        support = next_support
+    if not EQUALITY:  # what is inside the simplex stays there: its threshold is not above zero
+        outside = v_max + threshold > 0.0
+        v_max = tl.where(outside, v_max, 0.0)
+        threshold = tl.where(outside, threshold, 0.0)
+    projected = tl.maximum((value - v_max[None, :, None]) - threshold[None, :, None], 0.0)
     tl.store(out + where, projected, mask=inside)
 
 
@@ -84,7 +96,7 @@ def simplex_projection(
             _simplex_projection_kernel[(triton.cdiv(members.count, choice.segments),)](
                 values=values,
                 offsets=segments.offsets,
-                order=segments.order,
+                order=segments.order if len(segments.classes) > 1 else None,
                 out=out,
                 first=members.first,
                 count=members.count,
