@@ -45,15 +45,18 @@ def configure(matrices: int, rows: int, columns: int, *, described: bool) -> Con
     if interpreted():  # small, so that small cases have several tiles in both directions
         return Configuration(Tiles(32, 32, 32, 1, 4, 1, programs=1), Tiles(32, 64, 32, 4, 4, 1, halves=2, programs=1))
     side = triton.cdiv(rows, 128)
-    # Half of a large tile would be padding, or there are too few of them to occupy every multiprocessor.
-    few = rows <= 64 or matrices * side * (side + 1) // 2 < 132
+    triangle = matrices * side * (side + 1) // 2
+    wide = matrices * side * triton.cdiv(columns, 256)
     if not described:  # 48 KiB of shared memory, which every GPU has
-        tiles = Tiles(64, 64, 32, 8, 4, 4) if few else Tiles(128, 128, 32, 8, 8, 4)
+        tiles = Tiles(64, 64, 32, 8, 4, 4) if rows <= 64 or triangle < 132 else Tiles(128, 128, 32, 8, 8, 4)
         return Configuration(tiles, tiles)
-    if few:
+    if rows <= 64 or (0 < rows % 128 <= 64 and triangle < 132):  # half of a large tile would be padding
         return Configuration(Tiles(64, 64, 64, 8, 4, 4), Tiles(64, 128, 64, 8, 4, 4))
+    if triangle < 165:  # too few large tiles for 132 multiprocessors, or a second round for a few of them
+        update = Tiles(128, 256, 64, 8, 8, 3, halves=2, programs=1) if wide >= 120 else Tiles(64, 128, 64, 8, 4, 4)
+        return Configuration(Tiles(64, 64, 128, 8, 4, 3), update)
     symmetric = Tiles(128, 128, 64, 1, 8, 4, programs=1)
-    if matrices * side * triton.cdiv(columns, 256) < 132:
+    if wide < 132:
         return Configuration(symmetric, Tiles(128, 128, 64, 8, 8, 3))
     return Configuration(symmetric, Tiles(128, 256, 64, 8, 8, 3, halves=2, programs=1))
 
