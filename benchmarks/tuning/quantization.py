@@ -49,7 +49,7 @@ CANDIDATES: dict[str, list[tuple[str, Configuration]]] = {
     "rms_norm_dynamic_per_token_quant": _anywhere(rms_norm_dynamic_per_token_quant.configure(4096), ROWS),
     "rms_norm_per_block_quant": _anywhere(rms_norm_per_block_quant.configure(4096), ROWS),
     "per_token_group_fp8_quant": _anywhere(per_token_group_fp8_quant.configure(128), GROUPS),
-    "silu_and_mul_per_block_quant": _anywhere(silu_and_mul_per_block_quant.configure(128), GROUPS),
+    "silu_and_mul_per_block_quant": _anywhere(silu_and_mul_per_block_quant.configure(128, 16384 * 12288), GROUPS),
     "silu_and_mul_dynamic_per_token_quant": _anywhere(
         silu_and_mul_dynamic_per_token_quant.configure(12288), SWIGLU_ROWS
     ),

@@ -12,10 +12,15 @@ from kernels_smoke.quantization.activation import _silu_and_mul
 from kernels_smoke.quantization.layout import Configuration, check_groups, check_matrix, results
 from kernels_smoke.quantization.scaling import LEAST_SILU_GROUP_SCALE, _quotients, _scale
 
+FEW = 2**22  # products, which a GPU is done with in a few microseconds
 
-def configure(group: int) -> Configuration:
-    """The layout for groups of ``group`` products: 16 of them a thread, two loads of 16 bytes from each half."""
-    return Configuration(warps=2, tile=1024 // group)
+
+def configure(group: int, products: int) -> Configuration:
+    """The layout for groups of ``group`` products: 16 of them a thread, two loads of 16 bytes from each half.
+
+    Where there are few ``products``, twice as many threads have half as many each.
+    """
+    return Configuration(warps=4 if products < FEW else 2, tile=1024 // group)
 
 
 @triton.jit
@@ -72,7 +77,7 @@ def silu_and_mul_per_block_quant(
     groups = check_groups(width, group)
     codes, scales = results(out, x, width=width, groups=groups, column_major=column_major_scales)
     if rows:
-        configuration = configure(group)
+        configuration = configure(group, rows * width)
         groups_of_tile = min(configuration.tile, triton.next_power_of_2(groups))
         rows_of_tile = configuration.tile // groups_of_tile
         tiles = triton.cdiv(rows, rows_of_tile) * triton.cdiv(groups, groups_of_tile)
