@@ -49,14 +49,22 @@ def configure(m: int, n: int, out_size: int, *, described: bool) -> Configuratio
     rows = 16 if m <= 16 else 32 if m <= 32 else 64
     if not described:  # elements may come one by one: few registers for their addresses
         return Configuration(rows, 64, 64, group_m=8, warps=8, stages=3)
-    if m <= 64:
-        return Configuration(rows, 64, 256, group_m=1, warps=4, stages=3, swapped=True)
-    if triton.cdiv(m, 64) * triton.cdiv(n, 128) <= 132:  # one small tile for each multiprocessor, at most
-        return Configuration(64, 128, 128, group_m=8, warps=4, stages=5, halves=2)
+    if m <= 64:  # more in flight for each multiprocessor where it has one program only
+        stages = 5 if triton.cdiv(n, 64) <= 132 else 3
+        return Configuration(rows, 64, 256, group_m=1, warps=4, stages=stages, swapped=True)
     if triton.cdiv(m, 128) * triton.cdiv(n, 256) < 132:  # too few large tiles to occupy every multiprocessor
-        return Configuration(128, 128, 128, group_m=8, warps=8, stages=4, halves=2)
+        return _small_tiles(m, n)
     stages = 4 if out_size == 2 else 3  # half of a tile of the result is in shared memory, too: 32 or 64 KiB
     return Configuration(128, 256, 128, group_m=8, warps=8, stages=stages, halves=2, programs=1, describe_out=True)
+
+
+def _small_tiles(m: int, n: int) -> Configuration:
+    """The smallest tiles of which there are no more than multiprocessors, each with much in flight."""
+    if triton.cdiv(m, 64) * triton.cdiv(n, 64) <= 132:
+        return Configuration(64, 64, 128, group_m=8, warps=4, stages=6)
+    if triton.cdiv(m, 64) * triton.cdiv(n, 128) <= 132:
+        return Configuration(64, 128, 128, group_m=8, warps=4, stages=6, halves=2)
+    return Configuration(128, 128, 128, group_m=8, warps=8, stages=5, halves=2)
 
 
 @triton.jit
