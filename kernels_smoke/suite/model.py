@@ -196,8 +196,9 @@ class Function:
       tensors in float64 (in their own dtype without ``precise``), and returns what ``call`` returns. For an argument
       that ``call`` modifies, it changes its copy, too, or returns the argument's new value by name.
     - ``cases``: at level quick the first one runs where none is of that level.
-    - ``tolerance``: a number (the relative error of the whole; a row may have four times as much), a check, or a
-      mapping of these by the name of the result. Where nothing is said, the dtype decides: see ``TOLERANCES``.
+    - ``tolerance``: a number (the relative error of the whole; a row may have four times as much, an
+      element forty times), a check, or a mapping of these by the name of the result. Where nothing is said, the dtype
+      decides: see ``TOLERANCES``.
       A single result is called ``out``, several ``out 0``, ``out 1``, ..., those of a mapping as there.
     - ``modifies``: arguments that are written in place, and judged. ``scratch``: arguments that may hold anything
       afterwards.
