@@ -6,7 +6,8 @@ So one run of it says all that a call launches, and where the pointers of the la
 - ``function.plan(...)`` takes the arguments of a call, checks them, compiles, and launches nothing. Each ``plan()`` is
   then such a call on the same tensors, at the cost of the launches alone.
 - A plain call looks whether there was one like it: tensors of the same shapes, strides, dtypes, device and alignment,
-  the rest equal. Then nothing is checked and laid out again, and only the pointers are new.
+  the same memory in the same arguments, the rest equal. Then nothing is checked and laid out again: only the pointers
+  are new.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -21,9 +23,9 @@ import torch
 from triton.runtime.jit import JITFunction
 
 from kernels_smoke.direct_launch import Call, hooked, keep
-from kernels_smoke.recording import PLAIN, Recorder, Recording, active, allocated, launch
+from kernels_smoke.recording import PLAIN, Recorder, Recording, active, allocated, extent, launch
 
-__all__ = ["Plan", "Plannable", "allocated", "launch", "plannable"]
+__all__ = ["Plan", "Plannable", "allocated", "launch", "plannable", "plannable_apart"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,6 +36,8 @@ RUN = JITFunction.run  # who replaces it wants to see every launch
 
 class Plannable(Generic[P, R]):
     """A function that launches kernels, with ``plan``: see the module."""
+
+    apart = False  # whether the function compares where its tensors end, as check_apart does
 
     def __init__(self, function: Callable[P, R]) -> None:
         functools.update_wrapper(self, function)
@@ -51,7 +55,9 @@ class Plannable(Generic[P, R]):
         pointers: list[int] = []
         if not _describe((*args, *kwargs.values()), key, sources, pointers) or hooked() or JITFunction.run is not RUN:
             return self.function(*args, **kwargs)
-        if len(set(pointers)) < len(pointers):
+        if self.apart:
+            key.extend(_shared(sources, pointers))
+        elif len(set(pointers)) < len(pointers):
             key.extend(map(pointers.index, pointers))
         layout = tuple(key)
         recording = self._kept.get(layout)
@@ -72,7 +78,13 @@ class Plannable(Generic[P, R]):
         return Plan(self.function, inspect.signature(self.function).bind(*args, **kwargs).arguments)
 
 
-plannable = Plannable  # as a decorator
+class PlannableApart(Plannable[P, R]):
+    """One whose function refuses tensors that share memory: looking for these takes 4 microseconds of each call."""
+
+    apart = True
+
+
+plannable, plannable_apart = Plannable, PlannableApart  # as decorators
 
 
 class Plan(Generic[R]):
@@ -110,6 +122,7 @@ class Plan(Generic[R]):
         self._memory = [tensor.detach() for tensor in sources]
         self._layouts = [_layout(tensor) for tensor in sources]
         self._pointers = [tensor.data_ptr() for tensor in sources]
+        self._shared = _shared(sources, self._pointers)
         self._calls = self._recording.bind(self._pointers)
 
     def __call__(self, **others: Any) -> R:
@@ -134,7 +147,7 @@ class Plan(Generic[R]):
                 if wanted != got:
                     raise ValueError(f"{name} must be {_described(wanted)}, as in the plan, not {_described(got)}")
                 sources[index], pointers[index] = tensor, tensor.data_ptr()
-        if _pattern(pointers) != _pattern(self._pointers):
+        if _shared(sources, pointers) != self._shared:
             raise ValueError(f"{' and '.join(others)}: tensors are the same memory as others, or no longer are")
         self._recording.run(self._recording.bind(pointers), pointers, sources)
         return self._recording.result(sources)  # type: ignore[no-any-return]  # as the function returned it
@@ -168,8 +181,21 @@ def _described(layout: Layout) -> str:
     return f"{dtype} {shape} with strides {strides} on {device}{alignment}"
 
 
-def _pattern(pointers: Sequence[int]) -> list[int]:
-    return [pointers.index(pointer) for pointer in pointers]
+def _shared(sources: Sequence[torch.Tensor], pointers: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Which of ``sources`` lie within each other's bytes: (number, number, distance in bytes) of each such pair.
+
+    So a function may refuse tensors that share memory (``launch.check_apart``): a call that is like one which was
+    checked shares the same bytes.
+    """
+    places = sorted(
+        (pointer, pointer + extent(source.shape, source.stride(), source.dtype), number)
+        for number, (source, pointer) in enumerate(zip(sources, pointers, strict=True))
+    )
+    return [
+        (number, other, begin - start)
+        for index, (start, end, number) in enumerate(places)
+        for begin, _, other in itertools.takewhile(lambda place: place[0] < end, places[index + 1 :])  # noqa: B023  # used at once
+    ]
 
 
 def _describe(

@@ -114,7 +114,9 @@ class Recorder:
             index = begins.index(pointer)
         else:
             parts = [
-                number for number, source in enumerate(self.sources) if 0 < pointer - begins[number] < _extent(source)
+                number
+                for number, source in enumerate(self.sources)
+                if 0 < pointer - begins[number] < extent(source.shape, source.stride(), source.dtype)
             ]
             if len(parts) != 1:
                 self._fault = f"{name} is part of {len(parts)} of the call's tensors, those that it allocated included"
@@ -138,10 +140,13 @@ def _without_memory(value: Any) -> bool:
     return isinstance(value, (*PLAIN, tl.dtype, tl.constexpr, JITFunction))
 
 
-def _extent(tensor: torch.Tensor) -> int:
-    """Bytes from the first element to behind the last one."""
-    steps = zip(tensor.shape, tensor.stride(), strict=True)
-    return (1 + sum((size - 1) * step for size, step in steps)) * tensor.itemsize if tensor.numel() else 0
+@functools.lru_cache(maxsize=4096)
+def extent(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> int:
+    """Bytes from the first element of a tensor to behind the last one."""
+    if 0 in shape:
+        return 0
+    itemsize: int = dtype.itemsize
+    return (1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))) * itemsize
 
 
 def _allocation(tensor: torch.Tensor) -> Callable[[], torch.Tensor]:

@@ -12,7 +12,8 @@ import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 
-from kernels_smoke.launch_plan import Plan, Plannable, allocated, launch, plannable
+from kernels_smoke.launch import check_apart
+from kernels_smoke.launch_plan import Plan, Plannable, allocated, launch, plannable, plannable_apart
 from kernels_smoke.matmul.scaled_mm import scaled_mm
 from kernels_smoke.norm import fused_add_rms_norm as norm
 from kernels_smoke.norm.fused_add_rms_norm import fused_add_rms_norm
@@ -247,6 +248,27 @@ def doubled(x: torch.Tensor, *, hidden: bool) -> torch.Tensor:
     out = torch.empty_like(x) if hidden else allocated(torch.empty_like(x))
     launch(_double_kernel, (1,), x=x, out=out, count=16)
     return out
+
+
+@plannable_apart
+def doubled_apart(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    check_apart("out", out, "x", x)
+    launch(_double_kernel, (1,), x=x, out=out, count=16)
+    return out
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_call_with_tensors_that_share_memory_is_checked_although_one_like_it_was() -> None:
+    memory = zeros(64)
+    memory[:16] = 3.0
+    assert torch.equal(doubled_apart(memory[:16], memory[32:48]), 2 * memory[:16])
+    assert torch.equal(doubled_apart(memory[32:48], memory[48:]), 4 * memory[:16])
+    for part in (memory[16:32], memory[32:48]):  # aligned as before
+        with pytest.raises(ValueError, match="out and x must not share memory"):
+            doubled_apart(memory[24:40], part)
+    plan = doubled_apart.plan(memory[:16], memory[32:48])
+    with pytest.raises(ValueError, match="tensors are the same memory as others"):
+        plan(x=memory[24:40])
 
 
 def test_a_function_that_hides_what_it_allocates_has_no_plan() -> None:
