@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import sys
 import time
+from pathlib import Path
 
 import torch
+from triton.runtime.jit import JITFunction
 
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.correctness.judge import seed_of
 from kernels_smoke.suite.error_texts import NOT_ON_THIS_GPU
-from kernels_smoke.suite.sanitizer.checks import LAUNCHED, NOT_ONE
+from kernels_smoke.suite.sanitizer.checks import HANDS_OVER, LAUNCHED, NOT_ONE
+
+SPECIALIZE = "gl.warp_specialize("
 
 
 def main(name: str, seed: str, own: str = "") -> int:
@@ -42,8 +47,23 @@ def main(name: str, seed: str, own: str = "") -> int:
             torch.cuda.synchronize()
             launched += 1
             print(f"{time.monotonic() - begun:.1f} s: {case.name}", flush=True)  # noqa: T201  # the last words of a slow one
+    for place in _handing_over():
+        print(f"{HANDS_OVER}{place}")  # noqa: T201  # read by the parent
     print(LAUNCHED if launched else NOT_ONE)  # noqa: T201  # read by the parent
     return 0
+
+
+def _handing_over() -> set[str]:
+    """FILE:LINE where the kernels that are imported hand over to specialised warps: their ``def``, and the call."""
+    loaded = [value for module in list(sys.modules.values()) for value in vars(module).values()]
+    # By type: isinstance asks a value for its class, and some modules have values that warn then.
+    kernels = [value for value in loaded if issubclass(type(value), JITFunction) and SPECIALIZE in value.src]
+    return {
+        f"{Path(inspect.getsourcefile(kernel.fn) or '').name}:{kernel.starting_line_number + number}"
+        for kernel in kernels
+        for number, line in enumerate(kernel.raw_src)
+        if line.startswith("def ") or SPECIALIZE in line
+    }
 
 
 if __name__ == "__main__":
