@@ -120,7 +120,7 @@ def check_matrix(name: str, matrix: torch.Tensor, widest: int) -> tuple[int, int
     require(matrix.ndim == 2, f"{name} must be [rows, width], not {matrix.ndim}-dimensional")
     rows, width = matrix.shape
     require(0 < width <= widest, f"rows are {width} elements wide; 1 to {widest} are possible")
-    require(rows < MOST_ROWS, f"{rows} rows are too many: {MOST_ROWS} would be, too")
+    require(rows < MOST_ROWS, f"{name} has {rows} rows; the limit is {MOST_ROWS - 1}")
     check_rows(name, matrix, (rows, width), DTYPES, matrix)
     return rows, width
 

@@ -156,7 +156,7 @@ class Plan(Generic[R]):
         indices = self._indices.get(name, range(0))
         if not indices:
             tensors = ", ".join(name for name, indices in self._indices.items() if indices)
-            raise ValueError(f"{name} is no tensor of the plan; its tensors are {tensors}")
+            raise ValueError(f"{name} is not a tensor of the plan; its tensors are {tensors}")
         return indices
 
 

@@ -37,7 +37,7 @@ def list_blocks(cumulative_lengths: torch.Tensor) -> torch.Tensor:
     lengths = ends.diff()
     require(int(ends[0]) == 0, f"cumulative_lengths must begin with 0, not with {int(ends[0])}")
     require(not bool((lengths < 0).any()), "cumulative_lengths must not fall: a sequence has a negative length")
-    require(int(ends[-1]) < 2**31, f"{int(ends[-1])} tokens are too many: a block's first token is an int32")
+    require(int(ends[-1]) < 2**31, f"there are {int(ends[-1])} tokens; the limit is 2^31 - 1")
     counts = (lengths + BLOCK - 1) // BLOCK
     within = torch.arange(int(counts.sum())) - (counts.cumsum(0) - counts).repeat_interleave(counts)
     starts = ends[:-1].repeat_interleave(counts) + BLOCK * within

@@ -41,8 +41,8 @@ def check_matrix(x: torch.Tensor) -> None:
     """Raise ValueError unless ``x`` is a matrix of floating-point numbers with dense rows and at least one column."""
     require(x.ndim == 2, f"x must be [rows, width], not {x.ndim}-dimensional")
     require(x.shape[1] > 0, "the rows of x must not be empty")
-    require(x.shape[0] < MOST_ROWS, f"{x.shape[0]} rows are too many: {MOST_ROWS} would be, too")
-    require(x.shape[1] < 2**31, f"rows of {x.shape[1]} elements are too wide: 2^31 would be, too")
+    require(x.shape[0] < MOST_ROWS, f"x has {x.shape[0]} rows; the limit is {MOST_ROWS - 1}")
+    require(x.shape[1] < 2**31, f"rows of x have {x.shape[1]} elements; the limit is 2^31 - 1")
     check_rows("x", x, tuple(x.shape), DTYPES, x)
 
 

@@ -61,7 +61,8 @@ def check_norm_and_rope(
         f"{rotary_dim} elements of a head cannot be rotated: it must be an even number from 2 to {head_dim}",
     )
     require(query_heads > 0 < key_heads, f"{query_heads} query and {key_heads} key heads: there must be some of both")
-    require(tokens * (query_heads + key_heads) < 2**31, f"{tokens} tokens have 2^31 heads or more: that is too many")
+    all_heads = tokens * (query_heads + key_heads)
+    require(all_heads < 2**31, f"{tokens} tokens have {all_heads} heads of queries and keys; the limit is 2^31 - 1")
     check_rows("q_weight", q_weight, (head_dim,), (like.dtype, torch.float32), like)
     check_rows("k_weight", k_weight, (head_dim,), (q_weight.dtype,), like)
     check_rows("cos_sin", cos_sin, tuple(cos_sin.shape), (like.dtype, torch.float32), like)

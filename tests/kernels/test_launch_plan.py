@@ -113,8 +113,8 @@ def test_a_plan_takes_other_tensors_of_the_same_layout_for_one_call() -> None:
         ({"weight": zeros(WIDTH + 1)[1:]}, "not .*, 2 bytes behind a multiple of 16"),
         ({"residual": zeros(ROWS, WIDTH, device="meta")}, "not .* on meta"),
         ({"weight": None}, "weight must have 1 tensors, as in the plan, not 0"),
-        ({"epsilon": 1e-3}, "epsilon is no tensor of the plan; its tensors are x, residual, weight"),
-        ({"bias": zeros(WIDTH)}, "bias is no tensor of the plan"),
+        ({"epsilon": 1e-3}, "epsilon is not a tensor of the plan; its tensors are x, residual, weight"),
+        ({"bias": zeros(WIDTH)}, "bias is not a tensor of the plan"),
     ],
 )
 def test_a_plan_refuses_tensors_of_another_layout(others: dict[str, Any], message: str) -> None:
