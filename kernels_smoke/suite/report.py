@@ -146,7 +146,12 @@ def _compiled(document: Record) -> str:
         )
         for record in document["compiled"]
     ]
-    return _table(("kernel", "target", "case", "registers", "spills", "shared", "matrix", ""), rows)
+    notes: dict[str, list[str]] = {}
+    for record in document["compiled"]:
+        if record["outcome"] == "pass" and record["message"]:
+            notes.setdefault(record["message"], []).append(record["kernel"])
+    table = _table(("kernel", "target", "case", "registers", "spills", "shared", "matrix", ""), rows)
+    return "\n".join([table, *(f"note: {', '.join(dict.fromkeys(names))}: {note}" for note, names in notes.items())])
 
 
 def _mutants(document: Record) -> str:

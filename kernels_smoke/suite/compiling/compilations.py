@@ -160,6 +160,8 @@ def _judged(kernel: Kernel, function: Function, target: str, *, timed: bool, mul
         outcome, message = "fail", str(faults[0]["message"])
     elif code.unread:
         outcome, message = "skip", f"it compiles; its machine code was not looked into: {code.unread}"
+    else:
+        message = compile_faults.conversion(function, target)
     return {
         "outcome": outcome,
         "message": message,

@@ -168,3 +168,18 @@ def _fastest(product: Product, target: Target, warps: int) -> str:
     whole = product.rows % WIDE_ROWS == 0 and product.columns % 16 == 0 and product.depth >= least
     wide = product.rows >= WIDE_ROWS and whole and warps in WIDE_WARPS
     return name if target.rows < WIDE_ROWS or wide else ""
+
+
+# What is worth knowing of sound code
+
+
+def conversion(function: Function, target: str) -> str:
+    """That fp8 operands are multiplied as wider ones, since the GPU's matrix units lack e4m3; "" when they are not.
+
+    Triton converts them without a warning, and such a product takes at least twice as long as one of fp8.
+    """
+    known = targets.known(target)
+    if known is None or known.fp8 or not any(product.operands == "fp8" for product in _products(function)):
+        return ""
+    converts = f"Triton {triton.__version__} converts fp8 (e4m3) operands to 16 bits"
+    return f"{converts} for {known.name}: its matrix units {known.lacks_fp8 or 'have no fp8'}"

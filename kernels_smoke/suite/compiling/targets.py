@@ -22,6 +22,7 @@ class Target:
     - ``shared_bytes``: the most shared memory that one block can have.
     - ``half``, ``fp8``, ``fp4``: how the names of the fastest matrix instructions begin, for operands of 16 bits (or
       tf32), for fp8 (e4m3) and for fp4 with scales for blocks; "" where the matrix units have none.
+    - ``lacks_fp8``: what its matrix units have instead of e4m3; "" where there is nothing to say.
     - ``rows``: the least rows of a tile for those; for smaller tiles, HMMA does.
     - ``cuda``: the first CUDA whose ptxas knows the architecture; "" for AMD.
     """
@@ -34,12 +35,16 @@ class Target:
     rows: int = 16
     cuda: str = ""
     fp4: str = ""
+    lacks_fp8: str = ""
 
     @property
     def label(self) -> str:
         """``sm_103 (B300, GB300)``."""
         return f"{self.name} ({', '.join(self.products)})"
 
+
+# AMD, ROCm documentation, "Data types and precision support": CDNA 3 has FNUZ fp8, of another bias, CDNA 4 OCP's.
+FNUZ = "multiply e4m3fnuz, another format of 8 bits"
 
 TARGETS = (
     Target("sm_80", ("A100", "A30"), 163 * KIB, "HMMA", cuda="11.0"),
@@ -53,7 +58,7 @@ TARGETS = (
     Target("sm_120", ("RTX PRO 6000", "RTX 5090"), 99 * KIB, "HMMA", "QMMA", cuda="12.8", fp4="OMMA"),
     Target("sm_121", ("GB10",), 99 * KIB, "HMMA", "QMMA", cuda="12.9", fp4="OMMA"),
     Target("gfx90a", ("MI210", "MI250", "MI250X"), 64 * KIB, "v_mfma"),
-    Target("gfx942", ("MI300A", "MI300X", "MI325X"), 64 * KIB, "v_mfma"),  # its fp8 is e4m3fnuz, another format
+    Target("gfx942", ("MI300A", "MI300X", "MI325X"), 64 * KIB, "v_mfma", lacks_fp8=FNUZ),
     Target("gfx950", ("MI350X", "MI355X"), 160 * KIB, "v_mfma", "v_mfma", fp4="v_mfma_scale"),
 )
 

@@ -37,6 +37,7 @@ SUBJECTS = (
     ("second_function_multiplies_nothing", "sm_90"),
     ("fp8", "sm_80"),
     ("fp8", "sm_90"),
+    ("fp8", "gfx942"),
     ("sound", "sm_999"),
     ("sound", "gfx9999"),
     ("bad_assembly", "sm_90"),
@@ -131,6 +132,15 @@ def test_amd_is_compiled_too_and_has_matrix_instructions(records: Records) -> No
     assert all(name.startswith("v_mfma_f32_") for name in record["instructions"])
     assert record["instructions"]
     assert record["registers"] > 24
+
+
+def test_fp8_that_the_target_multiplies_as_wider_numbers_is_said(records: Records) -> None:
+    (record,) = records["fp8", "gfx942"]
+    assert record["outcome"] == "pass"
+    converts, _, why = record["message"].partition(": ")
+    assert converts.endswith("converts fp8 (e4m3) operands to 16 bits for gfx942")
+    assert why == "its matrix units multiply e4m3fnuz, another format of 8 bits"
+    assert records["fp8", "sm_90"][0]["message"] == records["sound", "gfx942"][0]["message"] == ""
 
 
 def test_registers_that_do_not_suffice_spill(records: Records) -> None:

@@ -454,5 +454,16 @@ CASES = [
         ("mm, quant cannot run on the target, at least in part: sm_80 has no e4m3",),
         NOTE,
     ),
+    Case(
+        "KRN406",
+        "kernels whose fp8 is converted",
+        lambda: target(
+            compiled("norm", "gfx942"),
+            *(compiled(name, "gfx942", message="Triton 3.7.1 converts fp8") for name in ("mm", "blocks", "mm")),
+            name="gfx942",
+        ),
+        ("mm, blocks: Triton 3.7.1 converts fp8",),
+        NOTE,
+    ),
     Case("KRN406", "everything compiles", lambda: target(compiled("norm"))),
 ]

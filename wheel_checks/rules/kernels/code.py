@@ -101,13 +101,13 @@ def known(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     "KRN406",
     "the target supports every feature that the kernels use",
     Severity.NOTE,
-    why="Some kernels use features that not every architecture has, such as fp8 arithmetic. They cannot run there, "
-    "which is not a fault of the installation.",
-    example="scaled_mm on sm_80, which has no fp8",
+    why="Some kernels use features that not every architecture has, such as fp8 arithmetic. They cannot run there, or "
+    "Triton converts their operands without a warning and they are slower. Neither is a fault of the installation.",
+    example="scaled_mm on sm_80, which has no fp8; on gfx942, whose matrix units multiply another format of fp8",
     fix="No action is needed: use another kernel there.",
 )
 def possible(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
-    """No kernel is made of what the target lacks."""
+    """No kernel is made of what the target lacks, and none is converted to what it has."""
     reasons: dict[str, list[str]] = {}
     for compilation, fault in target.faults(FaultKind.UNSUPPORTED):
         reasons.setdefault(fault.message, []).append(compilation.kernel)
@@ -115,6 +115,12 @@ def possible(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
         yield Finding(
             f"{summarised(dict.fromkeys(kernels), MOST_SHOWN)} cannot run on the target, at least in part: {message}"
         )
+    converted: dict[str, list[str]] = {}
+    for compilation in target.compiled:
+        if compilation.ending is Ending.PASS and compilation.message:
+            converted.setdefault(compilation.message, []).append(compilation.kernel)
+    for message, kernels in converted.items():
+        yield Finding(f"{summarised(dict.fromkeys(kernels), MOST_SHOWN)}: {message}")
 
 
 def _machine_code(target: TargetFacts, kind: FaultKind) -> Iterator[Finding]:
