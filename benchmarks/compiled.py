@@ -1,0 +1,84 @@
+"""What the kernels compile into for GPUs that are not here, as a table for the pages of benchmarks.
+
+usage: python -m kernels_smoke --compile-only --target sm_90,sm_100,... --format json --output RUN.json
+       python benchmarks/compiled.py RUN.json
+
+Prints markdown: for each kernel and target the registers of a thread, the bytes that spill, and the matrix
+instructions, of all that its timed shapes and its cases launch; then what the suite found or noted. Needs no torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from kernels_smoke.suite import registry  # found by the line above
+
+Record = dict[str, Any]
+
+
+def main() -> None:
+    """Read the document of one run, print the tables."""
+    parser = argparse.ArgumentParser(description="Show what the kernels compile into.")
+    parser.add_argument("document", type=Path, metavar="RUN.json")
+    print(markdown(json.loads(parser.parse_args().document.read_text(encoding="utf-8"))))
+
+
+def markdown(document: Record) -> str:
+    """The table, and below it what did not pass and what was noted."""
+    records = document["compiled"]
+    targets = sorted({record["target"] for record in records}, key=_order)
+    order = [entry.name for entry in registry.ENTRIES]
+    kernels = sorted({record["kernel"] for record in records}, key=order.index)
+    versions = " and ".join(f"{name} {document['environment'][name]['version']}" for name in ("triton", "torch"))
+    made = f"{len(records):,} compilations of {len(kernels)} kernels for {len(targets)} targets"
+    lines = [
+        f"{document['started'][:10]} · {versions}, no GPU · {made} in {document['seconds']:.0f} s · registers of a "
+        "thread, spilled bytes if any, matrix instructions",
+        "",
+        _row(["kernel", *targets]),
+        _row(["---"] * (1 + len(targets))),
+    ]
+    for kernel in kernels:
+        of_kernel = [record for record in records if record["kernel"] == kernel]
+        lines.append(_row([kernel, *(_cell([one for one in of_kernel if one["target"] == name]) for name in targets)]))
+    return "\n".join([*lines, "", *_said(records)])
+
+
+def _cell(records: Sequence[Record]) -> str:
+    """One kernel for one target: the most registers and spills of its functions, and all their matrix instructions."""
+    compiled = [record for record in records if record.get("registers") is not None]
+    if not compiled:
+        return records[0]["outcome"] if records else "-"
+    spills = max(record["spill_bytes"] or 0 for record in compiled)
+    parts = [str(max(record["registers"] for record in compiled)), f"{spills} B spilled" if spills else ""]
+    parts += dict.fromkeys(name for record in compiled for name in record["instructions"])
+    return " ".join(filter(None, parts))
+
+
+def _said(records: Sequence[Record]) -> Iterator[str]:
+    """A line for each message: of a fault, of what a target lacks, of what is converted."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        if record["message"]:
+            said.setdefault((record["target"], record["message"]), []).append(record["kernel"])
+    for (target, message), kernels in said.items():
+        yield f"- {target}, {', '.join(dict.fromkeys(kernels))}: {message}"
+
+
+def _order(target: str) -> tuple[bool, int]:
+    return target.startswith("gfx"), int(target[3:], 16)  # "sm_90" before "sm_100", NVIDIA's before AMD's
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()
