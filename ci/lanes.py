@@ -113,7 +113,7 @@ def test_lanes(engine_obstacle: str) -> list[Lane]:
     return [
         *lint_lanes(),
         *wheel_lanes(),
-        *kernel_lanes(),
+        *kernel_lanes(*kernels_of_this_week()),
         *matrix_lanes(engine_obstacle),
         ("pytest", lambda: tool("pytest", *AT_ONCE, *color)),
     ]
@@ -192,8 +192,8 @@ def run_loaded() -> bool:
             loop.wait()
 
 
-def kernel_lanes() -> list[Lane]:
-    """Every kernel and every mutant: on the GPU when there is one, else in the interpreter.
+def kernel_lanes(*mutated: str) -> list[Lane]:
+    """Every kernel, and the mutants of those ``mutated``, of all if none is named: on the GPU, else in the interpreter.
 
     With the same inputs each time, so that a push is judged by what it changes and not by what chance draws; with those
     of KERNELS_SMOKE_SEED when it is set, as it is in CI once a week. The suite itself draws new ones in every run.
@@ -201,7 +201,18 @@ def kernel_lanes() -> list[Lane]:
     color = ["--color=yes"] if colored() else []
     # The tests of the suite run with all others: they need neither torch nor triton, and the conftest.py of all.
     tests = ["tests/kernels", "--ignore=tests/kernels/suite", "-n", "auto", *color]
-    return [("kernels", lambda: kernel_tests(*tests)), mutant_lane()]
+    return [("kernels", lambda: kernel_tests(*tests)), mutant_lane(*mutated)]
+
+
+def kernels_of_this_week() -> list[str]:
+    """A third of the kernels, another one each week: all mutants take four minutes on two processors.
+
+    The job that runs the lane "kernels" alone runs all of them, and `develop.py check` those of a changed family.
+    """
+    from kernels_smoke.suite import registry  # here, for the Python that main() refuses
+
+    week = int(time.time() / (7 * 24 * 3600))
+    return [entry.name for entry in registry.ENTRIES][week % 3 :: 3]
 
 
 def kernel_tests(*arguments: str) -> bool:
@@ -210,10 +221,10 @@ def kernel_tests(*arguments: str) -> bool:
     return in_kernels_venv(["pytest", *arguments, *options], KERNELS_SMOKE_SEED=kernels_seed())
 
 
-def mutant_lane(*families: str) -> Lane:
-    """The mutants of these families of kernels; of all if none is named."""
+def mutant_lane(*names: str) -> Lane:
+    """The mutants of these kernels, or families of kernels; of all if none is named."""
     device = "cuda" if Path("/dev/nvidiactl").exists() else "interpret"
-    only = [option for family in families for option in ("--only", family)]
+    only = [option for name in names for option in ("--only", name)]
     command = ["kernels_smoke", "--mutants", "--device", device, "--seed", kernels_seed(), *only]
     return ("mutants", lambda: in_kernels_venv(command))
 

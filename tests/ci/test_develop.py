@@ -12,7 +12,8 @@ import pytest
 
 from ci import progress
 from ci.develop import SetUpError, _call
-from ci.lanes import Lane, NotRun, matrix_lanes, run_lanes
+from ci.lanes import Lane, NotRun, kernels_of_this_week, matrix_lanes, run_lanes
+from kernels_smoke.suite import registry
 from tests.support.patience import PATIENCE, wait_until
 
 DEVELOP = Path(__file__).parents[2] / "ci" / "develop.py"
@@ -106,3 +107,11 @@ def test_a_failed_set_up_says_what_to_do() -> None:
 def test_wrong_usage_is_2_and_sets_nothing_up(arguments: list[str]) -> None:
     child = subprocess.run([sys.executable, DEVELOP, *arguments], capture_output=True, check=False, timeout=PATIENCE)
     assert (child.returncode, child.stdout) == (2, b"")
+
+
+def test_three_weeks_have_the_mutants_of_all_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+    for day in (10, 17, 24):
+        monkeypatch.setattr("ci.lanes.time.time", lambda day=day: day * 24 * 3600.0)
+        names += kernels_of_this_week()
+    assert sorted(names) == sorted(entry.name for entry in registry.ENTRIES)
