@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from triton.runtime.jit import JITFunction
+
 from kernels_smoke.suite.model import Kernel, Mutant
 
 
@@ -31,6 +33,20 @@ def broken(kernel: Kernel, mutant: Mutant, folder: Path) -> ModuleType:
     if f"from {faulty} import" not in own:
         raise ValueError(f"mutant {mutant.name!r} of {kernel.name}: {kernel.module} imports nothing from {faulty}")
     return _load(stem, own.replace(f"from {faulty} import", f"from {made.__name__} import"), folder)
+
+
+def launched(made: ModuleType) -> bool:
+    """Whether a kernel of ``made``, from :func:`broken`, or of the module with the fault was compiled and launched.
+
+    Where a GPU has a kernel of its kind (Hopper those in Gluon), the one for the others is not. True when this Triton
+    does not say.
+    """
+    stem = "_".join(made.__name__.split("_")[:2])
+    modules = {name: module for name, module in list(sys.modules.items()) if name.startswith(stem)}
+    values = [value for module in modules.values() for value in vars(module).values()]
+    kernels = [value for value in values if isinstance(value, JITFunction) and value.__module__ in modules]
+    caches = [getattr(kernel, "device_caches", None) for kernel in kernels]
+    return not caches or any(cache is None or any(entry[0] for entry in cache.values()) for cache in caches)
 
 
 def _source(module: str) -> str:

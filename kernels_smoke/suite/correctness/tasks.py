@@ -12,7 +12,7 @@ import torch
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.correctness.autotuning import autotuned
 from kernels_smoke.suite.correctness.judge import judge
-from kernels_smoke.suite.correctness.mutants import broken
+from kernels_smoke.suite.correctness.mutants import broken, launched
 from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU, AuthorError
 from kernels_smoke.suite.model import LEVELS, Case, Emit, Kernel, Level, Mutant, Speed, Where, runs
 from kernels_smoke.suite.probes.answer import first_line
@@ -152,6 +152,8 @@ def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: 
             return found, result["outcome"] == "crash"
         if result["outcome"] in {"refused", "error"} and shown["outcome"] == "missed":
             shown = {"outcome": "error", "message": f"{case.name} could not be run: {result['message']}"}
+    if shown["outcome"] == "missed" and not launched(module):
+        shown = {"outcome": "skip", "message": "no case launches its kernel here: this GPU has another one"}
     return shown, False
 
 
