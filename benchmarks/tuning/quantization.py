@@ -46,9 +46,9 @@ def _anywhere(present: Configuration, others: list[Configuration]) -> list[tuple
 
 CANDIDATES: dict[str, list[tuple[str, Configuration]]] = {
     "dynamic_per_token_scaled_fp8_quant": _anywhere(dynamic_per_token_scaled_fp8_quant.configure(4096), ROWS),
-    "rms_norm_dynamic_per_token_quant": _anywhere(rms_norm_dynamic_per_token_quant.configure(4096), ROWS),
-    "rms_norm_per_block_quant": _anywhere(rms_norm_per_block_quant.configure(4096), ROWS),
-    "per_token_group_fp8_quant": _anywhere(per_token_group_fp8_quant.configure(128), GROUPS),
+    "rms_norm_dynamic_per_token_quant": _anywhere(rms_norm_dynamic_per_token_quant.configure(16384, 4096), ROWS),
+    "rms_norm_per_block_quant": _anywhere(rms_norm_per_block_quant.configure(16384, 4096), ROWS),
+    "per_token_group_fp8_quant": _anywhere(per_token_group_fp8_quant.configure(128, 16384 * 4096), GROUPS),
     "silu_and_mul_per_block_quant": _anywhere(silu_and_mul_per_block_quant.configure(128, 16384 * 12288), GROUPS),
     "silu_and_mul_dynamic_per_token_quant": _anywhere(
         silu_and_mul_dynamic_per_token_quant.configure(12288), SWIGLU_ROWS

@@ -27,6 +27,7 @@ from kernels_smoke.quantization.cases_shared import (
     result_layout,
     work,
 )
+from kernels_smoke.quantization.layout import FEW_ROWS
 from kernels_smoke.suite.correctness.compare import Codes, Exact, Relative
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Check, Inputs, Kernel, Mutant, Speed, Tensors, big, case, here
@@ -98,6 +99,7 @@ PER_TOKEN = Kernel(
     cases=(
         *COMMON,
         *FUSED_ROW_CASES,
+        here("weight loaded after the sum", rows=FEW_ROWS + 2, width=128, dtype=FP16),
         big("70,001 rows", rows=70_001, width=1025),
         *(
             case(f"{width} wide", rows=rows, width=width)
@@ -143,6 +145,7 @@ PER_BLOCK = Kernel(
     cases=(
         *COMMON,
         *FUSED_GROUP_CASES,
+        here("weight loaded after the sum", rows=FEW_ROWS + 2, width=128, dtype=FP16),
         big("70,001 rows", rows=70_001, width=384),
         big("16,385 rows of 5,120", rows=16_385, width=5120),
         case("16384 wide", rows=7, width=16384),

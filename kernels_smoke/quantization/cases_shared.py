@@ -170,6 +170,11 @@ GROUP_CASES = (
     here("results with their own strides", **LAID_OUT_IN_GROUPS),
     here("results with their own strides, column-major", **LAID_OUT_IN_GROUPS, column_major=True),
 )
+# Enough elements for tiles of several groups, the last of which are partial.
+TILE_CASES = (
+    here("more groups than a tile", rows=27, width=41 * 128, dtype=FP32),
+    here("more rows than a tile, their own results", rows=351, width=384, dtype=FP16, own=True),
+)
 # Of the kernels that compute something before, by rows and by groups.
 FUSED_ROW_CASES = (
     *ROW_CASES,

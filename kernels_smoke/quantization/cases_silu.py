@@ -21,6 +21,7 @@ from kernels_smoke.quantization.cases_shared import (
     GROUP_MUTANTS,
     INFINITE_SCALE,
     LEAST,
+    TILE_CASES,
     TILE_MUTANTS,
     WRONG_STRIDE,
     by_groups,
@@ -162,7 +163,7 @@ PER_BLOCK = Kernel(
             for name in ("fp32", "fp16")
             for width in (384, 512)
         ),
-        here("more groups than a tile", rows=3, width=41 * 128, dtype=FP32),
+        *TILE_CASES,
         here("fp16 near the greatest", rows=17, width=384, dtype=FP16, scale=8e3),
         here("fp32 near the greatest", rows=17, width=384, dtype=FP32, scale=4e37),
     ),

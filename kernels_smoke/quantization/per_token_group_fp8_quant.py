@@ -8,13 +8,20 @@ import triton.language as tl
 
 from kernels_smoke.launch import on_device_of
 from kernels_smoke.launch_plan import launch, plannable
-from kernels_smoke.quantization.layout import Configuration, check_groups, check_matrix, results
+from kernels_smoke.quantization.layout import (
+    Configuration,
+    check_groups,
+    check_matrix,
+    few_groups,
+    results,
+    tiles_of,
+)
 from kernels_smoke.quantization.scaling import LEAST_GROUP_SCALE, LEAST_UE8M0_SCALE, _power_of_two, _quotients, _scale
 
 
-def configure(group: int) -> Configuration:
-    """The layout for groups of ``group`` elements: 16 elements a thread."""
-    return Configuration(warps=2, tile=1024 // group)
+def configure(group: int, elements: int) -> Configuration:
+    """The layout for ``elements`` in groups of ``group``: 16 of them a thread."""
+    return few_groups(group, elements) or Configuration(warps=2, tile=1024 // group)
 
 
 @triton.jit
@@ -72,10 +79,8 @@ def per_token_group_fp8_quant(
     groups = check_groups(width, group)
     codes, scales = results(out, x, width=width, groups=groups, column_major=column_major_scales)
     if rows:
-        configuration = configure(group)
-        groups_of_tile = min(configuration.tile, triton.next_power_of_2(groups))
-        rows_of_tile = configuration.tile // groups_of_tile
-        tiles = triton.cdiv(rows, rows_of_tile) * triton.cdiv(groups, groups_of_tile)
+        configuration = configure(group, rows * width)
+        tiles, rows_of_tile, groups_of_tile = tiles_of(configuration, rows, groups)
         with on_device_of(x):
             launch(
                 _per_token_group_fp8_quant_kernel,

@@ -9,6 +9,7 @@ import triton.language as tl
 from kernels_smoke.launch import check_rows, check_written, on_device_of
 from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.quantization.layout import (
+    FEW_ROWS,
     WIDEST_NORM,
     Configuration,
     check_bound,
@@ -19,11 +20,12 @@ from kernels_smoke.quantization.layout import (
 from kernels_smoke.quantization.scaling import LEAST_SCALE, _quotients, _row_scale
 
 
-def configure(width: int) -> Configuration:
-    """The layout for rows of ``width`` elements: 16 elements a thread, two loads of 16 bytes from each input."""
+def configure(rows: int, width: int) -> Configuration:
+    """The layout for ``rows`` of ``width`` elements: 16 elements a thread, two loads of 16 bytes from each input."""
     block = triton.next_power_of_2(width)
-    rows = max(2048 // block, 1)
-    return Configuration(warps=min(max(rows * block // 512, 1), 16), tile=rows, vector=8)
+    tile = max(2048 // block, 1)
+    warps = min(max(tile * block // 512, 1), 16)
+    return Configuration(warps=warps, tile=tile, vector=8, weight_first=rows <= FEW_ROWS)
 
 
 @triton.jit
@@ -31,11 +33,14 @@ def _rms_norm_dynamic_per_token_quant_kernel(
     x_pointer, residual_pointer, weight_pointer, codes_pointer, scales_pointer, bound_pointer,
     x_stride, residual_stride, codes_stride, scales_stride,
     count, width, epsilon,
-    LEAST: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, VECTOR: tl.constexpr, EVICTION: tl.constexpr,
+    LEAST: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, VECTOR: tl.constexpr,
+    EVICTION: tl.constexpr, WEIGHT_FIRST: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     columns = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
     mask = (rows < count) & (columns < width)
+    if WEIGHT_FIRST:  # where there are few programs, one wait for memory is shorter than two
+        weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
     x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, BLOCK]
     x = x.to(tl.float32)
     if residual_pointer is not None:
@@ -46,8 +51,8 @@ def _rms_norm_dynamic_per_token_quant_kernel(
         x = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
 
     rstd = tl.rsqrt(tl.sum(x * x, axis=1, keep_dims=True) / width + epsilon)  # [ROWS, 1]
-    # The weight comes so late because with fewer registers in use, more programs run at once.
-    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
+    if not WEIGHT_FIRST:  # with fewer registers in use until now, more programs run at once
+        weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
     normed = x * rstd * weight.to(tl.float32)
     scale = _row_scale(tl.max(tl.abs(normed), axis=1, keep_dims=True), bound_pointer, LEAST)  # [ROWS, 1]
     tl.store(scales_pointer + rows * scales_stride, scale, mask=rows < count)
@@ -93,7 +98,7 @@ def rms_norm_dynamic_per_token_quant(
     check_bound(scale_upper_bound, x)
     codes, scales = results(out, x, width=width)
     if rows:
-        configuration = configure(width)
+        configuration = configure(rows, width)
         block = triton.next_power_of_2(width)
         with on_device_of(x):
             launch(
@@ -117,6 +122,7 @@ def rms_norm_dynamic_per_token_quant(
                 ROWS=configuration.tile,
                 VECTOR=min(configuration.vector, block),
                 EVICTION=configuration.eviction,
+                WEIGHT_FIRST=configuration.weight_first,
                 num_warps=configuration.warps,
             )
     return codes, scales

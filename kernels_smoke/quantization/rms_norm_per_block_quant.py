@@ -9,6 +9,7 @@ import triton.language as tl
 from kernels_smoke.launch import check_rows, check_written, on_device_of
 from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.quantization.layout import (
+    FEW_ROWS,
     WIDEST_NORM,
     Configuration,
     check_groups,
@@ -19,11 +20,12 @@ from kernels_smoke.quantization.layout import (
 from kernels_smoke.quantization.scaling import LEAST_SCALE, _quotients, _scale
 
 
-def configure(width: int) -> Configuration:
-    """The layout for rows of ``width`` elements: 16 elements a thread, two loads of 16 bytes from each input."""
+def configure(rows: int, width: int) -> Configuration:
+    """The layout for ``rows`` of ``width`` elements: 16 elements a thread, two loads of 16 bytes from each input."""
     block = triton.next_power_of_2(width)
-    rows = max(2048 // block, 1)
-    return Configuration(warps=min(max(rows * block // 512, 1), 16), tile=rows, vector=8)
+    tile = max(2048 // block, 1)
+    warps = min(max(tile * block // 512, 1), 16)
+    return Configuration(warps=warps, tile=tile, vector=8, weight_first=rows <= FEW_ROWS)
 
 
 @triton.jit
@@ -32,12 +34,14 @@ def _rms_norm_per_block_quant_kernel(
     x_stride, residual_stride, codes_stride, scales_row_stride, scales_group_stride,
     count, group_count, epsilon,
     LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr, VECTOR: tl.constexpr,
-    EVICTION: tl.constexpr,
+    EVICTION: tl.constexpr, WEIGHT_FIRST: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     groups = tl.arange(0, GROUPS)[None, :, None]  # tiles are [ROWS, GROUPS, GROUP]
     columns = groups * GROUP + tl.max_contiguous(tl.arange(0, GROUP), VECTOR)[None, None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
     mask = (rows < count) & (groups < group_count)
+    if WEIGHT_FIRST:  # where there are few programs, one wait for memory is shorter than two
+        weight = tl.load(weight_pointer + columns, mask=groups < group_count, other=0.0)  # [1, GROUPS, GROUP]
     # [ROWS, GROUPS, GROUP]
     x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
     x = x.to(tl.float32)
@@ -50,8 +54,8 @@ def _rms_norm_per_block_quant_kernel(
 
     squares = tl.sum(tl.sum(x * x, axis=2, keep_dims=True), axis=1, keep_dims=True)
     rstd = tl.rsqrt(squares / (group_count * GROUP) + epsilon)  # [ROWS, 1, 1]
-    # The weight comes so late because with fewer registers in use, more programs run at once.
-    weight = tl.load(weight_pointer + columns, mask=groups < group_count, other=0.0)  # [1, GROUPS, GROUP]
+    if not WEIGHT_FIRST:  # with fewer registers in use until now, more programs run at once
+        weight = tl.load(weight_pointer + columns, mask=groups < group_count, other=0.0)  # [1, GROUPS, GROUP]
     normed = x * rstd * weight.to(tl.float32)
     scale = _scale(tl.max(tl.abs(normed), axis=2, keep_dims=True), LEAST)  # [ROWS, GROUPS, 1]
     tl.store(scales_pointer + rows * scales_row_stride + groups * scales_group_stride, scale, mask=mask)
@@ -99,7 +103,7 @@ def rms_norm_per_block_quant(
         check_written("residual", residual)
     codes, scales = results(out, x, width=width, groups=groups, column_major=column_major_scales)
     if rows:
-        configuration = configure(width)
+        configuration = configure(rows, width)
         with on_device_of(x):
             launch(
                 _rms_norm_per_block_quant_kernel,
@@ -123,6 +127,7 @@ def rms_norm_per_block_quant(
                 ROWS=configuration.tile,
                 VECTOR=min(configuration.vector, group),
                 EVICTION=configuration.eviction,
+                WEIGHT_FIRST=configuration.weight_first,
                 num_warps=configuration.warps,
             )
     return codes, scales

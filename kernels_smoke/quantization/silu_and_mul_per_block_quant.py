@@ -9,18 +9,25 @@ import triton.language as tl
 from kernels_smoke.launch import on_device_of, require
 from kernels_smoke.launch_plan import launch, plannable
 from kernels_smoke.quantization.activation import _silu_and_mul
-from kernels_smoke.quantization.layout import Configuration, check_groups, check_matrix, results
+from kernels_smoke.quantization.layout import (
+    Configuration,
+    check_groups,
+    check_matrix,
+    few_groups,
+    results,
+    tiles_of,
+)
 from kernels_smoke.quantization.scaling import LEAST_SILU_GROUP_SCALE, _quotients, _scale
 
-FEW = 2**22  # products, which a GPU is done with in a few microseconds
+SOME = 2**22  # products, which a GPU is done with in a few microseconds
 
 
 def configure(group: int, products: int) -> Configuration:
     """The layout for groups of ``group`` products: 16 of them a thread, two loads of 16 bytes from each half.
 
-    Where there are few ``products``, twice as many threads have half as many each.
+    Where there are not many ``products``, twice as many threads have half as many each.
     """
-    return Configuration(warps=4 if products < FEW else 2, tile=1024 // group)
+    return few_groups(group, products) or Configuration(warps=4 if products < SOME else 2, tile=1024 // group)
 
 
 @triton.jit
@@ -78,9 +85,7 @@ def silu_and_mul_per_block_quant(
     codes, scales = results(out, x, width=width, groups=groups, column_major=column_major_scales)
     if rows:
         configuration = configure(group, rows * width)
-        groups_of_tile = min(configuration.tile, triton.next_power_of_2(groups))
-        rows_of_tile = configuration.tile // groups_of_tile
-        tiles = triton.cdiv(rows, rows_of_tile) * triton.cdiv(groups, groups_of_tile)
+        tiles, rows_of_tile, groups_of_tile = tiles_of(configuration, rows, groups)
         with on_device_of(x):
             launch(
                 _silu_and_mul_per_block_quant_kernel,
