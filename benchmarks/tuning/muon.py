@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernels_smoke.muon.newton_schulz import Configuration, configure
-from kernels_smoke.muon.symmetric_product import Tiles
+from kernels_smoke.muon.product import Tiles
 
 PRESENT = configure(1, 4096, 4096, described=True)
 

@@ -10,7 +10,7 @@ from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work
 
 OPTIONS = ("steps", "coefficients")
-TRIANGLE = "kernels_smoke.muon.symmetric_product"
+TRIANGLE = "kernels_smoke.muon.product"
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:

@@ -15,7 +15,7 @@ from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Speed, Tensors, Work
 
-SYMMETRIC = "kernels_smoke.muon.symmetric_product"
+SYMMETRIC = "kernels_smoke.muon.product"
 SCALED = "kernels_smoke.muon.frobenius_norm"
 TILES = "kernels_smoke.matmul.tiles"
 STEPS = 5

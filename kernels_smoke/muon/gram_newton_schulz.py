@@ -11,7 +11,7 @@ import triton.language as tl
 from kernels_smoke.launch import check_written, on_device_of, require
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
 from kernels_smoke.muon.newton_schulz import COEFFICIENTS, INPUTS, OUTPUTS, configure
-from kernels_smoke.muon.symmetric_product import Tiles, _place_in_triangle, programs
+from kernels_smoke.muon.product import Tiles, _place_in_triangle, programs
 
 __all__ = ["configure", "gram_newton_schulz"]
 

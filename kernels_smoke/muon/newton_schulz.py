@@ -12,7 +12,7 @@ from kernels_smoke.launch import check_written, interpreted, on_device_of, requi
 from kernels_smoke.launch_plan import allocated, launch, plannable
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
 from kernels_smoke.muon.frobenius_norm import SQUARE, scale_into
-from kernels_smoke.muon.symmetric_product import Tiles, programs, symmetric
+from kernels_smoke.muon.product import Tiles, programs, symmetric
 
 INPUTS = (torch.bfloat16, torch.float16, torch.float32)
 OUTPUTS = (torch.bfloat16, torch.float16)
