@@ -10,7 +10,7 @@ from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work
 
 OPTIONS = ("steps", "coefficients")
-TRIANGLE = "kernels_smoke.muon.product"
+PRODUCT = "kernels_smoke.muon.product"
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
@@ -63,14 +63,12 @@ KERNEL = Kernel(
         small("float32, values of 1e4", 17, 30, scale=1e4, dtype=FP32, out_dtype=FP16, steps=4),
     ),
     mutants=(
-        Mutant("above the diagonal not transposed", "rounded.T, first + column", "rounded, first + column"),
-        Mutant("no identity", "tl.where(diagonal, gamma, 0.0)", "0.0 * gamma"),
-        Mutant("the Gram matrix stays", "factor, between, gram, matrices", "factor, between, between, matrices"),
-        Mutant("the factors of a stage but the first", "        product = following", "        product = factor"),
-        Mutant("every matrix the first", "first = matrix * rows", "first = 0 * rows"),
-        Mutant(
-            "half of the factors at a restart", "1.0 / scale, matrices, last=False", "0.5 / scale, matrices, last=False"
-        ),
+        Mutant("above the diagonal not transposed", "rounded.T, first + column", "rounded, first + column", PRODUCT),
+        Mutant("no identity", "tl.where(diagonal, gamma, 0.0)", "0.0 * gamma", PRODUCT),
+        Mutant("the Gram matrix stays", "commuting(factor, between, gram", "commuting(factor, between, between"),
+        Mutant("the factors of a stage but the first", "        whole = following", "        whole = factor"),
+        Mutant("every matrix the first", "first = matrix * rows", "first = 0 * rows", PRODUCT),
+        Mutant("half of the factors at a restart", "other, matrices, alpha=1.0", "other, matrices, alpha=0.5"),
     ),
     speeds=(
         Speed("4096 x 12288", {"shape": (4096, 12288)}, bar=1.8, work=work),

@@ -15,9 +15,8 @@ from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Speed, Tensors, Work
 
-SYMMETRIC = "kernels_smoke.muon.product"
+PRODUCT = "kernels_smoke.muon.product"
 SCALED = "kernels_smoke.muon.frobenius_norm"
-TILES = "kernels_smoke.matmul.tiles"
 STEPS = 5
 
 
@@ -137,30 +136,39 @@ KERNEL = Kernel(
         small("float16, no column", 3, 0),
     ),
     mutants=(
-        Mutant("above the diagonal not transposed", "rounded.T, first + column", "rounded, first + column", SYMMETRIC),
+        Mutant("above the diagonal not transposed", "rounded.T, first + column", "rounded, first + column", PRODUCT),
         Mutant(
             "mirrored to the wrong place",
             "rounded.T, first + column, row,",
             "rounded.T, first + row, column,",
-            SYMMETRIC,
+            PRODUCT,
         ),
-        Mutant("the square not added", "result += beta * more", "result += 0.0 * more", SYMMETRIC),
-        Mutant("coefficients swapped", "factor, matrices, c, b)", "factor, matrices, b, c)"),
-        Mutant("matrix not added", "+ a * same", "+ 0.0 * same"),
-        Mutant("every column of tiles the first", "_load_tile(x, first + k, column,", "_load_tile(x, first + k, 0,"),
-        Mutant("every matrix the first", "first = matrix * rows", "first = 0 * rows"),
-        Mutant("triangle read off by one", "tile - row * (row + 1) // 2", "tile - row * (row - 1) // 2", SYMMETRIC),
+        Mutant(
+            "the square not added", "result += beta * more", "result += (0.0 if SYMMETRIC else beta) * more", PRODUCT
+        ),
+        Mutant("coefficients swapped", "alpha=c, addend=square, beta=b", "alpha=b, addend=square, beta=c"),
+        Mutant("matrix not added", "addend=x, beta=a", "addend=x, beta=0.0 * a"),
+        Mutant(
+            "every column of tiles the first",
+            "y, row, column, matrices * inner",
+            "y, row, 0, matrices * inner",
+            PRODUCT,
+        ),
+        Mutant("every matrix the first", "first = matrix * rows", "first = 0 * rows", PRODUCT),
+        Mutant("triangle read off by one", "tile - row * (row + 1) // 2", "tile - row * (row - 1) // 2", PRODUCT),
         Mutant("padding not zero", "mask=inside, other=0.0", "mask=inside, other=1.0", SCALED),
         Mutant(
             "padding stored into the result",
             "element_ty), mask=inside)",
-            "element_ty), mask=(offs_m < out_rows)[:, None])",
+            "element_ty), mask=(offs_m < rows)[:, None])",
+            PRODUCT,
         ),
         Mutant("matrices one behind another", "x + matrix * x_stride", "x + matrix * rows * columns", SCALED),
         Mutant(
             "results one behind another",
-            "matrix.to(tl.int64) * out_stride",
-            "matrix.to(tl.int64) * out_rows * out_columns",
+            "matrix.to(tl.int64) * stride",
+            "matrix.to(tl.int64) * rows * columns",
+            PRODUCT,
         ),
         Mutant("always the usual coefficients", "a, b, c = coefficients", "a, b, c = COEFFICIENTS"),
         Mutant("not scaled", "values = values / (", "values = values * 0.5 + 0.0 * (", SCALED),
@@ -168,7 +176,12 @@ KERNEL = Kernel(
         Mutant("the last sum of squares omitted", "number < parts", "number < parts - 1", SCALED),
         Mutant("the norm of the first matrix for all", "sums + matrix * parts", "sums", SCALED),
         Mutant("one step too few", "for step in range(steps):", "for step in range(1, steps):"),
-        Mutant("last group as high as the others", "min(tiles_m - first, GROUP_M)", "GROUP_M", TILES),
+        Mutant(
+            "last group as high as the others",
+            "_place(tile % count, tiles_m, tiles_n",
+            "_place(tile % count, GROUP_M, tiles_n",
+            PRODUCT,
+        ),
     ),
     speeds=(
         # Bars: those of modded-nanogpt's kernels on an H200 (2615 and 6341 us), over the floor at 746 TF.

@@ -58,7 +58,7 @@ def _square_sums_kernel(
 @triton.jit
 def _scale_kernel(
     x, sums, scaled, rows, columns, x_stride, row_stride, column_stride, padded_rows, padded_columns, parts, epsilon,
-    SQUARE: tl.constexpr, PARTS: tl.constexpr,
+    factor, SQUARE: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     # Blocks beyond the matrix are written, too: with zeros, which change no product.
     tiles_down = tl.cdiv(padded_rows, SQUARE)
@@ -71,15 +71,15 @@ def _scale_kernel(
     values = _load_part(x, matrix, row, column, rows, columns, x_stride, row_stride, column_stride, SQUARE, SQUARE)
     number = tl.arange(0, PARTS)
     squares = tl.load(sums + matrix * parts + number, mask=number < parts, other=0.0)  # [PARTS]
-    values = values / (tl.sqrt(tl.sum(squares)) + epsilon)
+    values = values / (tl.sqrt(tl.sum(squares)) + epsilon) * factor
     offs_m = (row + tl.arange(0, SQUARE)).to(tl.int64)
     offs_n = column + tl.arange(0, SQUARE)
     targets = scaled + (matrix * padded_rows + offs_m[:, None]) * padded_columns + offs_n[None, :]
     tl.store(targets, values.to(scaled.dtype.element_ty), mask=(offs_m < padded_rows)[:, None])
 
 
-def scale_into(scaled: torch.Tensor, source: torch.Tensor) -> None:
-    """``scaled = source / (||source|| + 1e-7)`` of each matrix.
+def scale_into(scaled: torch.Tensor, source: torch.Tensor, factor: float = 1.0) -> None:
+    """``scaled = factor source / (||source|| + 1e-7)`` of each matrix.
 
     ``source`` is [matrices, p, q] in any strides; ``scaled`` is [matrices * rows, columns], where rows are at least p,
     and columns, a multiple of 64, are at least q.
@@ -119,6 +119,7 @@ def scale_into(scaled: torch.Tensor, source: torch.Tensor) -> None:
         padded_columns=columns,
         parts=parts,
         epsilon=EPSILON,
+        factor=factor,
         SQUARE=SQUARE,
         PARTS=triton.next_power_of_2(parts),
         num_warps=4,
