@@ -19,7 +19,7 @@ def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
 
 
 def work(inputs: Inputs, outputs: Tensors) -> Work:
-    """For five steps, restarted after two: four products with x, two of them by halves, and 14 small ones by halves."""
+    """For five steps, restarted once: four products with x, two of them by halves, and 14 small ones by halves."""
     x = inputs["x"]
     p, q = sorted(x.shape[-2:])
     flops = (2 * p * p * q + 2 * 2 * p * p * q + 14 * p * p * p) * (x.numel() // (p * q))

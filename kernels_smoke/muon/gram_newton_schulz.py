@@ -49,10 +49,22 @@ def gram_newton_schulz(
     out = checked_result(x, coefficients, out)
     require(1.0 <= coefficients[0] <= 4.0, f"the first coefficient must be from 1 to 4, not {coefficients[0]}")
     if x.numel():
-        stages = [min(restart, steps - done) for done in range(0, steps, restart)]
         with on_device_of(x):
-            _iterate(*as_wide(x, out), stages, coefficients)
+            _iterate(*as_wide(x, out), _stages(steps, restart), coefficients)
     return out
+
+
+def _stages(steps: int, restart: int) -> list[int]:
+    """How many steps are taken by each Gram matrix: of five, three and two, which are less work than two, two and one.
+
+    A stage of one step more is as exact where others follow, which bring singular values near one.
+    """
+    stages, left = [restart] * (steps // restart), steps % restart
+    if left == 1 and len(stages) > 1:
+        stages[0] += 1
+    elif left:
+        stages.append(left)
+    return stages
 
 
 def _iterate(
