@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import DTYPES, check_rows, check_scale, check_written, on_device_of, require
+from kernels_smoke.launch_plan import launch, plannable
 
 BLOCK = 2048  # elements of a row that a program scales
 WARPS = 4
@@ -34,6 +35,7 @@ def _clip_kernel(
         tl.store(pointers, (values.to(tl.float32) * factor).to(weight.dtype.element_ty), mask=o_n < width)
 
 
+@plannable
 def qk_clip(
     query_weight: torch.Tensor, key_weight: torch.Tensor, max_logits: torch.Tensor, *, threshold: float = 100.0
 ) -> None:
@@ -74,7 +76,9 @@ def qk_clip(
         return
     with on_device_of(query_weight):
         for weight, key in ((query_weight, False), (key_weight, True)):
-            _clip_kernel[(weight.shape[0] * blocks,)](
+            launch(
+                _clip_kernel,
+                (weight.shape[0] * blocks,),
                 weight=weight.detach(),
                 max_logits=max_logits,
                 row_stride=weight.stride(0),
