@@ -41,11 +41,13 @@ def draw_inputs(
     return {"weight": weight, "momentum": momentum, "gradients": gradients, "iterate": iterate, **options}
 
 
-def launch(module: ModuleType, inputs: Inputs, _outputs: Tensors) -> None:
-    """A step for each gradient."""
+def launch(module: ModuleType, inputs: Inputs, _outputs: Tensors) -> object:
+    """A step for each gradient; what the last call returns."""
     options = {name: inputs[name] for name in OPTIONS}
+    made = None
     for gradient in inputs["gradients"]:
-        module.muon_step(inputs["weight"], gradient, inputs["momentum"], dtype=inputs["iterate"], **options)
+        made = module.muon_step(inputs["weight"], gradient, inputs["momentum"], dtype=inputs["iterate"], **options)
+    return made
 
 
 def expected(inputs: Inputs) -> Tensors:
@@ -73,18 +75,18 @@ KERNEL = Kernel(
         case("640 x 256, float32 by float16", 640, 256, iterate=FP16),
         case("4 of 300 x 128, bfloat16", 4, 300, 128, dtype=BF16),
         case("300 x 128, each at its own stride", 300, 128, dtype=BF16, strides=(136, 144, 152)),
-        small("33 x 20, float32 by float16", 33, 20, level="quick", dtype=FP32, iterate=FP16, steps=2),
+        small("33 x 20, float32 by float16", 33, 20, dtype=FP32, iterate=FP16, steps=2),
         small("20 x 33, no Nesterov", 20, 33, dtype=FP32, iterate=FP16, nesterov=False, steps=1),
-        small("2 of 5 x 18", 2, 5, 18, dtype=FP32, iterate=FP16, steps=1),
+        small("2 of 5 x 18", 2, 5, 18, level="quick", dtype=FP32, iterate=FP16, steps=1),
     ),
     mutants=(
-        Mutant("upwards", "alpha=-length", "alpha=length"),
+        Mutant("upwards", "- length * update", "+ length * update"),
         Mutant("tall matrices not scaled", "max(1.0, rows / columns) ** 0.5", "1.0"),
         Mutant("wide matrices scaled, too", "max(1.0, rows / columns)", "(rows / columns)"),
-        Mutant("momentum never fades", "momentum.lerp_(gradient, 1 - decay)", "momentum.add_(gradient)"),
-        Mutant("no Nesterov", "gradient.lerp(momentum, decay) if nesterov else momentum", "momentum"),
-        Mutant("always Nesterov", "if nesterov else momentum", "if True else momentum"),
+        Mutant("momentum never fades", "(1.0 - decay) * (g - before)", "(1.0 - decay) * g"),
+        Mutant("no Nesterov", "NESTEROV=nesterov", "NESTEROV=False"),
+        Mutant("always Nesterov", "NESTEROV=nesterov", "NESTEROV=True"),
         Mutant("no weight decay", "learning_rate * weight_decay", "0.0 * weight_decay"),
-        Mutant("the gradient as it is", "newton_schulz(direction.contiguous(), out=out)", "out.copy_(direction)"),
+        Mutant("the gradient as it is", "newton_schulz(direction, out=out)", "out.copy_(direction)"),
     ),
 )

@@ -112,13 +112,14 @@ def checked_result(x: torch.Tensor, coefficients: tuple[float, float, float], ou
 
 def as_wide(x: torch.Tensor, out: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """``x`` and ``out`` as [matrices, p, q] with p <= q, in the same memory."""
+    for name, tensor in (("x", x), ("out", out)):
+        require(tensor.stride(-1) == 1 or tensor.shape[-1] == 1, f"the rows of {name} must be contiguous")
     source, target = matrices_of("x", x), matrices_of("out", out)
     return (source.mT, target.mT) if x.shape[-2] > x.shape[-1] else (source, target)
 
 
 def matrices_of(name: str, tensor: torch.Tensor) -> torch.Tensor:
     """``tensor`` as [matrices, m, n], in the same memory."""
-    require(tensor.stride(-1) == 1 or tensor.shape[-1] == 1, f"the rows of {name} must be contiguous")
     try:
         return tensor.view(-1, *tensor.shape[-2:])
     except RuntimeError as error:
