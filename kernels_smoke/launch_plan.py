@@ -13,6 +13,7 @@ So one run of it says all that a call launches, and where the pointers of the la
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import itertools
@@ -142,6 +143,8 @@ class Plan(Generic[R]):
             indices, tensors = self._replaceable(name), _tensors(other)
             if len(indices) != len(tensors):
                 raise ValueError(f"{name} must have {len(indices)} tensors, as in the plan, not {len(tensors)}")
+            if _without_tensors(other) != _without_tensors(self._arguments[name]):
+                raise ValueError(f"{name} differs from that of the plan in more than its tensors")
             for index, tensor in zip(indices, tensors, strict=True):
                 wanted, got = self._layouts[index], _layout(tensor)
                 if wanted != got:
@@ -161,10 +164,34 @@ class Plan(Generic[R]):
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    """The tensors of one argument: itself, or those of a tuple."""
+    """The tensors of one argument: itself, or those of a tuple or a frozen dataclass."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [tensor for part in _parts(value) for tensor in _tensors(part)]
+
+
+def _without_tensors(value: Any) -> Any:
+    """One argument, with None for each of its tensors."""
+    if isinstance(value, torch.Tensor):
+        return None
+    parts = _parts(value)
+    return (type(value), [_without_tensors(part) for part in parts]) if parts else value
+
+
+def _parts(value: Any) -> Sequence[Any]:
     if isinstance(value, (tuple, list)):
-        return [each for each in value if isinstance(each, torch.Tensor)]
-    return [value] if isinstance(value, torch.Tensor) else []
+        return value
+    kind: Any = type(value)
+    return [getattr(value, name) for name in _compared(kind) or ()]
+
+
+@functools.lru_cache(maxsize=256)
+def _compared(kind: Any) -> tuple[str, ...] | None:
+    """The fields by which two of a frozen dataclass are compared; None for any other type."""
+    parameters = getattr(kind, "__dataclass_params__", None)
+    if parameters is None or not parameters.frozen:
+        return None
+    return tuple(field.name for field in dataclasses.fields(kind) if field.compare)
 
 
 Layout = tuple[tuple[int, ...], tuple[int, ...], torch.dtype, torch.device, int]
@@ -198,12 +225,10 @@ def _shared(sources: Sequence[torch.Tensor], pointers: Sequence[int]) -> list[tu
     ]
 
 
-def _describe(
-    values: Sequence[Any], key: list[Any], sources: list[torch.Tensor], pointers: list[int], depth: int = 0
-) -> bool:
-    """Add ``values`` to the key; False when they are not all plain values and tensors on a GPU."""
+def _describe(values: Sequence[Any], key: list[Any], sources: list[torch.Tensor], pointers: list[int]) -> bool:
+    """Add ``values`` to the key; False when they are not all plain values and tensors on a GPU, or made of these."""
     for value in values:
-        kind = type(value)
+        kind: Any = type(value)
         if kind in TENSORS:
             if not value.is_cuda:
                 return False
@@ -213,9 +238,10 @@ def _describe(
             pointers.append(pointer)
         elif kind in PLAIN:
             key.append((kind, value))
-        elif kind is tuple and not depth:
-            key.append(len(value))
-            if not _describe(value, key, sources, pointers, 1):
+        elif kind is tuple or _compared(kind) is not None:
+            parts = _parts(value)
+            key.append((kind, len(parts)))
+            if not _describe(parts, key, sources, pointers):
                 return False
         else:
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -68,6 +69,7 @@ def test_a_plan_writes_the_bits_that_the_function_writes_and_making_it_writes_no
 
 def test_the_kernels_whose_launching_takes_longest_can_be_planned() -> None:
     assert {"scaled_mm", "scaled_mm_blockwise", "fused_add_rms_norm", "newton_schulz"} <= set(PLANNED)
+    assert {"gram_newton_schulz", "muon_step", "simplex_projection", "all_reduce_add_rms_norm"} <= set(PLANNED)
 
 
 ROWS, WIDTH = 3, 40
@@ -269,6 +271,40 @@ def test_a_call_with_tensors_that_share_memory_is_checked_although_one_like_it_w
     plan = doubled_apart.plan(memory[:16], memory[32:48])
     with pytest.raises(ValueError, match="tensors are the same memory as others"):
         plan(x=memory[24:40])
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The first ``count`` elements of ``x``; what keeps these alive is not compared."""
+
+    x: torch.Tensor
+    count: int
+    owner: Any = field(default=None, compare=False)
+
+
+@plannable
+def begun_doubled(begun: Begun) -> torch.Tensor:
+    out = allocated(torch.zeros_like(begun.x))
+    launch(_double_kernel, (1,), x=begun.x, out=out, count=begun.count)
+    return out
+
+
+def test_a_plan_takes_the_tensors_of_a_dataclass_and_refuses_one_that_differs_in_more() -> None:
+    one, other = torch.ones(16, device=DEVICE), torch.full((16,), 3.0, device=DEVICE)
+    plan = begun_doubled.plan(Begun(one, 16))
+    assert torch.equal(plan(), 2 * one)
+    assert torch.equal(plan(begun=Begun(other, 16, owner=object())), 2 * other)
+    with pytest.raises(ValueError, match="begun differs from that of the plan in more than its tensors"):
+        plan(begun=Begun(other, 8))
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_plain_call_looks_into_a_dataclass() -> None:
+    for value in (1.0, 2.0):
+        for count in (16, 8):
+            x = torch.full((16,), value, device=DEVICE)
+            assert torch.equal(begun_doubled(Begun(x, count, owner=object()))[:count], 2 * x[:count])
+    assert len(begun_doubled._kept) == 2
 
 
 def test_a_function_that_hides_what_it_allocates_has_no_plan() -> None:
