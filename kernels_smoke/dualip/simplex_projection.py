@@ -17,6 +17,7 @@ from kernels_smoke.dualip.segments import (
     layout,
 )
 from kernels_smoke.launch import check_rows, check_scale, interpreted, on_device_of, require
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 LONGEST = 16384  # elements of a segment: one program holds whole segments in registers
 
@@ -65,6 +66,7 @@ def _simplex_projection_kernel(
     tl.store(out + where, projected, mask=inside)
 
 
+@plannable
 def simplex_projection(
     values: torch.Tensor,
     segments: Segments,
@@ -88,12 +90,14 @@ def simplex_projection(
     check_segments("segments", segments, values)
     check_scale(radius, "radius")
     require(segments.longest <= LONGEST, f"a segment has more than {LONGEST} elements")
-    out = torch.empty_like(values) if out is None else out
+    out = allocated(torch.empty_like(values)) if out is None else out
     check_rows("out", out, (segments.elements,), (torch.float32,), values)
     with on_device_of(values):
         for members in segments.classes if segments.elements else ():
             choice = configure(members.length)
-            _simplex_projection_kernel[(triton.cdiv(members.count, choice.segments),)](
+            launch(
+                _simplex_projection_kernel,
+                (triton.cdiv(members.count, choice.segments),),
                 values=values,
                 offsets=segments.offsets,
                 order=segments.order if len(segments.classes) > 1 else None,

@@ -10,6 +10,7 @@ import triton.language as tl
 
 from kernels_smoke.dualip.segments import Configuration, Segments, _elements, _sum, _tile, check_segments, layout
 from kernels_smoke.launch import check_apart, check_rows, on_device_of
+from kernels_smoke.launch_plan import allocated, launch, plannable_apart
 
 TILE = 2048  # elements of a segment at a time; longer ones take several rounds
 
@@ -49,6 +50,7 @@ def _sparse_product_kernel(
     tl.store(out + segment, total, mask=exists)
 
 
+@plannable_apart
 def sparse_product(matrix: Compressed, vector: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
     """Return ``A vector`` for a matrix compressed by rows, and ``A^T vector`` for the same compressed by columns.
 
@@ -65,13 +67,15 @@ def sparse_product(matrix: Compressed, vector: torch.Tensor, *, out: torch.Tenso
     check_rows("indices", matrix.indices, (segments.elements,), (torch.int32,), vector)
     check_rows("vector", vector, (vector.numel(),), (torch.float32,), vector)
     check_segments("matrix", segments, vector)
-    out = vector.new_empty(segments.count) if out is None else out
+    out = allocated(vector.new_empty(segments.count)) if out is None else out
     check_rows("out", out, (segments.count,), (torch.float32,), vector)
     check_apart("out", out, "vector", vector)
     with on_device_of(vector):
         for members in segments.classes:
             choice = configure(members.length)
-            _sparse_product_kernel[(triton.cdiv(members.count, choice.segments),)](
+            launch(
+                _sparse_product_kernel,
+                (triton.cdiv(members.count, choice.segments),),
                 values=matrix.values,
                 indices=matrix.indices,
                 vector=vector,

@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import DTYPES, check_matrix, check_rows, check_written, on_device_of, require, whole_rows
+from kernels_smoke.launch_plan import allocated, launch, plannable
 from kernels_smoke.norm.peers import PROGRAMS, Peers
 
 WIDEST = 16384  # elements of a row: one program holds whole rows in registers
@@ -66,6 +67,7 @@ def _all_reduce_add_rms_norm_kernel(
         _meet(signals, rank, RANKS)  # every rank has read: the inputs may be overwritten
 
 
+@plannable
 def all_reduce_add_rms_norm(
     peers: Peers,
     residual: torch.Tensor,
@@ -100,7 +102,7 @@ def all_reduce_add_rms_norm(
             check_rows(name, numbers, (ranks,), (torch.int64,), x)
     check_rows("residual", residual, (rows, width), (x.dtype,), x)
     check_rows("weight", weight, (width,), (x.dtype, torch.float32), x)
-    normed, total = out or (torch.empty_like(x), torch.empty_like(x))
+    normed, total = out or (allocated(torch.empty_like(x)), allocated(torch.empty_like(x)))
     for name, tensor in (("out[0]", normed), ("out[1]", total)):
         check_rows(name, tensor, (rows, width), (x.dtype,), x)
         check_written(name, tensor)
@@ -108,7 +110,9 @@ def all_reduce_add_rms_norm(
         configuration = configure(width)
         programs = PROGRAMS if peers.signals is not None else triton.cdiv(rows, configuration.rows)
         with on_device_of(x):
-            _all_reduce_add_rms_norm_kernel[(programs,)](
+            launch(
+                _all_reduce_add_rms_norm_kernel,
+                (programs,),
                 pointers=peers.pointers,
                 signals=peers.signals,
                 residual_pointer=residual,

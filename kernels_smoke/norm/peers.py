@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -27,7 +27,7 @@ class Peers:
     pointers: torch.Tensor
     rank: int = 0
     signals: torch.Tensor | None = None
-    owner: Any = None
+    owner: Any = field(default=None, compare=False)  # a plan looks at what is compared
 
     @property
     def ranks(self) -> int:
