@@ -8,6 +8,7 @@ import triton.language as tl
 
 from kernels_smoke.launch import DTYPES, check_matrix, check_rows, check_written, on_device_of, require, whole_rows
 from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.norm.fused_add_rms_norm import _store_sum_and_norm
 from kernels_smoke.norm.peers import PROGRAMS, Peers
 
 WIDEST = 16384  # elements of a row: one program holds whole rows in registers
@@ -52,17 +53,11 @@ def _all_reduce_add_rms_norm_kernel(
             # [ROWS, BLOCK]
             x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, cache_modifier=".cg")
             total += x.to(tl.float32)
-        rounded = (total + residual.to(tl.float32)).to(dtype)
-        tl.store(sum_pointer + rows * sum_stride + columns, rounded, mask=mask)
-
-        total = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
-        rstd = tl.rsqrt(tl.sum(total * total, axis=1, keep_dims=True) / width + epsilon)  # [ROWS, 1]
-        weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
-        scale = weight.to(tl.float32)
-        if ZERO_CENTRED:
-            scale += 1.0
-        normed = (total * rstd * scale).to(normed_pointer.dtype.element_ty)
-        tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)
+        exact = total + residual.to(tl.float32)
+        _store_sum_and_norm(
+            exact, weight_pointer, normed_pointer, sum_pointer, rows, columns, mask, normed_stride, sum_stride, width,
+            epsilon, ZERO_CENTRED,
+        )  # fmt: skip
     if signals is not None:
         _meet(signals, rank, RANKS)  # every rank has read: the inputs may be overwritten
 

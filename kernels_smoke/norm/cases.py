@@ -143,11 +143,11 @@ MUTANTS = (
     ),
     Mutant(
         "a store without a mask for columns",
-        "tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)",
-        "tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=rows < count)",
+        "rows * normed_stride + columns, normed, mask=mask)",
+        "rows * normed_stride + columns, normed, mask=tl.sum(mask, axis=1, keep_dims=True) > 0)",
     ),
     Mutant("the last row omitted", "(rows < count) &", "(rows < count - 1) &"),
-    Mutant("mean over the block", "/ width + epsilon", "/ BLOCK + epsilon"),
+    Mutant("mean over the block", "/ width + epsilon", "/ exact.shape[1] + epsilon"),
     Mutant("no epsilon", "/ width + epsilon", "/ width"),
     Mutant("epsilon of another size", "/ width + epsilon", "/ width + 1e-6"),
     Mutant(
@@ -159,9 +159,9 @@ MUTANTS = (
     Mutant(
         "norm of the sum before it is rounded",
         "total = rounded.to(tl.float32)",
-        "total = x.to(tl.float32) + residual.to(tl.float32)",
+        "total = exact",
     ),
-    Mutant("stride of the wrong tensor", "sum_pointer + rows * sum_stride", "sum_pointer + rows * x_stride"),
+    Mutant("stride of the wrong tensor", "sum_stride=total.stride(0)", "sum_stride=x.stride(0)"),
     Mutant("the residual with the stride of x", "rows * residual_stride", "rows * x_stride"),
     Mutant("the sum with the stride of the norm", "rows * sum_stride", "rows * normed_stride"),
     Mutant("the norm with the stride of the sum", "rows * normed_stride", "rows * sum_stride"),

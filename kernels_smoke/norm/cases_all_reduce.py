@@ -13,6 +13,7 @@ from kernels_smoke.suite.correctness.compare import Exact, Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, here
 
+NORM = "kernels_smoke.norm.fused_add_rms_norm"
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
 
 
@@ -120,12 +121,12 @@ KERNEL = Kernel(
         Mutant("every rank the first", "tl.load(pointers + peer).to", "tl.load(pointers + 0 * peer).to"),
         Mutant(
             "rounded before the residual",
-            "(total + residual.to(tl.float32))",
-            "(total.to(dtype).to(tl.float32) + residual.to(tl.float32))",
+            "exact = total + residual",
+            "exact = total.to(dtype).to(tl.float32) + residual",
         ),
-        Mutant("no epsilon", "/ width + epsilon", "/ width"),
-        Mutant("weights not zero-centred", "scale += 1.0", "scale += 0.0"),
-        Mutant("the sum with the stride of the norm", "rows * sum_stride", "rows * normed_stride"),
+        Mutant("no epsilon", "/ width + epsilon", "/ width", NORM),
+        Mutant("weights not zero-centred", "scale += 1.0", "scale += 0.0", NORM),
+        Mutant("the sum with the stride of the norm", "rows * sum_stride", "rows * normed_stride", NORM),
     ),
     speeds=(Speed("2 ranks, 8192 x 4096", {"ranks": 2, "rows": 8192, "width": 4096}, bar=1.15, work=work),),
 )

@@ -14,6 +14,26 @@ configure = whole_rows  # benchmarks/tune.py tries others
 
 
 @triton.jit
+def _store_sum_and_norm(
+    exact, weight_pointer, normed_pointer, sum_pointer, rows, columns, mask, normed_stride, sum_stride, width, epsilon,
+    ZERO_CENTRED: tl.constexpr,
+):  # fmt: skip  # a tile, tensors, its place, strides, sizes, constants
+    """Store the sum ``exact`` [ROWS, BLOCK] (float32), rounded, and its norm, at (rows, columns) where ``mask`` is."""
+    rounded = exact.to(sum_pointer.dtype.element_ty)
+    tl.store(sum_pointer + rows * sum_stride + columns, rounded, mask=mask)
+
+    total = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
+    rstd = tl.rsqrt(tl.sum(total * total, axis=1, keep_dims=True) / width + epsilon)  # [ROWS, 1]
+    # The weight comes so late because with fewer registers in use, more programs run at once.
+    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
+    scale = weight.to(tl.float32)
+    if ZERO_CENTRED:
+        scale += 1.0
+    normed = (total * rstd * scale).to(normed_pointer.dtype.element_ty)
+    tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)
+
+
+@triton.jit
 def _fused_add_rms_norm_kernel(
     x_pointer, residual_pointer, weight_pointer, normed_pointer, sum_pointer,
     x_stride, residual_stride, normed_stride, sum_stride,
@@ -27,18 +47,11 @@ def _fused_add_rms_norm_kernel(
     residual = tl.load(  # [ROWS, BLOCK]
         residual_pointer + rows * residual_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION
     )
-    rounded = (x.to(tl.float32) + residual.to(tl.float32)).to(sum_pointer.dtype.element_ty)
-    tl.store(sum_pointer + rows * sum_stride + columns, rounded, mask=mask)
-
-    total = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
-    rstd = tl.rsqrt(tl.sum(total * total, axis=1, keep_dims=True) / width + epsilon)  # [ROWS, 1]
-    # The weight comes so late because with fewer registers in use, more programs run at once.
-    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
-    scale = weight.to(tl.float32)
-    if ZERO_CENTRED:
-        scale += 1.0
-    normed = (total * rstd * scale).to(normed_pointer.dtype.element_ty)
-    tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)
+    exact = x.to(tl.float32) + residual.to(tl.float32)
+    _store_sum_and_norm(
+        exact, weight_pointer, normed_pointer, sum_pointer, rows, columns, mask, normed_stride, sum_stride, width,
+        epsilon, ZERO_CENTRED,
+    )  # fmt: skip
 
 
 @plannable
