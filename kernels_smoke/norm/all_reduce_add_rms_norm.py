@@ -17,18 +17,24 @@ configure = whole_rows  # benchmarks/tune.py tries others
 
 
 @triton.jit
-def _meet(signals, rank, RANKS: tl.constexpr):
-    """Wait until the program of this number has come here on every rank; the signals are zero again afterwards."""
+def _meet(signals, rank, RANKS: tl.constexpr, LANES: tl.constexpr, LEAVING: tl.constexpr):
+    """Wait until the program of this number has come here on every rank; the signals are zero again afterwards.
+
+    There are signals for entering and others for leaving. So no rank signals what another one has not yet cleared: it
+    leaves when all have entered, and enters again when all have left. So a signal is sent without waiting for anything.
+    """
     tl.debug_barrier()  # what other threads of this program did is done before it is signalled
-    program = tl.program_id(0)
-    own = tl.load(signals + rank).to(tl.pointer_type(tl.int32)) + program * RANKS
-    for peer in tl.static_range(RANKS):
-        there = tl.load(signals + peer).to(tl.pointer_type(tl.int32)) + program * RANKS + rank
-        while tl.atomic_cas(there, 0, 1, sem="release", scope="sys") != 0:
-            pass
-    for peer in tl.static_range(RANKS):
-        while tl.atomic_cas(own + peer, 1, 0, sem="acquire", scope="sys") != 1:
-            pass
+    peer = tl.arange(0, LANES)
+    others = (peer < RANKS) & (peer != rank)
+    first = (2 * tl.program_id(0) + LEAVING) * RANKS  # of this program's signals
+    theirs = tl.load(signals + peer, mask=others, other=0).to(tl.pointer_type(tl.int32))  # [LANES]
+    own = tl.load(signals + rank).to(tl.pointer_type(tl.int32)) + first + peer
+    # Entering publishes what was written before. Leaving says that inputs were read: they have arrived.
+    tl.atomic_add(theirs + first + rank, 1, mask=others, sem="relaxed" if LEAVING else "release", scope="sys")
+    left = RANKS - 1
+    while left > 0:
+        came = tl.atomic_xchg(own, 0, mask=others, sem="relaxed" if LEAVING else "acquire", scope="sys")  # [LANES]
+        left -= tl.sum(tl.where(others, came, 0))
     tl.debug_barrier()  # no thread reads before the one that waited is back
 
 
@@ -36,10 +42,10 @@ def _meet(signals, rank, RANKS: tl.constexpr):
 def _all_reduce_add_rms_norm_kernel(
     pointers, signals, residual_pointer, weight_pointer, normed_pointer, sum_pointer, rank,
     x_stride, residual_stride, normed_stride, sum_stride, count, width, epsilon,
-    RANKS: tl.constexpr, ZERO_CENTRED: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    RANKS: tl.constexpr, LANES: tl.constexpr, ZERO_CENTRED: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     if signals is not None:
-        _meet(signals, rank, RANKS)  # every rank has written its input
+        _meet(signals, rank, RANKS, LANES, LEAVING=False)  # every rank has written its input
     dtype = sum_pointer.dtype.element_ty
     columns = tl.arange(0, BLOCK)[None, :]
     for tile in range(tl.program_id(0), tl.cdiv(count, ROWS), tl.num_programs(0)):
@@ -59,7 +65,7 @@ def _all_reduce_add_rms_norm_kernel(
             epsilon, ZERO_CENTRED,
         )  # fmt: skip
     if signals is not None:
-        _meet(signals, rank, RANKS)  # every rank has read: the inputs may be overwritten
+        _meet(signals, rank, RANKS, LANES, LEAVING=True)  # every rank has read: the inputs may be overwritten
 
 
 @plannable
@@ -103,7 +109,8 @@ def all_reduce_add_rms_norm(
         check_written(name, tensor)
     if rows:
         configuration = configure(width)
-        programs = PROGRAMS if peers.signals is not None else triton.cdiv(rows, configuration.rows)
+        tiles = triton.cdiv(rows, configuration.rows)
+        programs = tiles if peers.signals is None else min(tiles, PROGRAMS)
         with on_device_of(x):
             launch(
                 _all_reduce_add_rms_norm_kernel,
@@ -123,6 +130,7 @@ def all_reduce_add_rms_norm(
                 width=width,
                 epsilon=epsilon,
                 RANKS=ranks,
+                LANES=triton.next_power_of_2(ranks),
                 ZERO_CENTRED=zero_centred,
                 BLOCK=configuration.block,
                 ROWS=configuration.rows,

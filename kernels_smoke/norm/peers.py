@@ -18,8 +18,8 @@ class Peers:
 
     - ``pointers``: [ranks], int64, on this rank's GPU: the addresses of the inputs, in the order of the ranks, each a
       multiple of 16 bytes. ``x`` is the input of rank ``rank``, this one.
-    - ``signals``: [ranks], int64: the addresses of as many arrays [programs, ranks] of int32, zero at first, by which
-      programs of different ranks wait for one another. None where all inputs are there before the launch.
+    - ``signals``: [ranks], int64: the addresses of as many arrays [PROGRAMS, 2, ranks] of int32, zero at first, by
+      which programs of different ranks wait for one another. None where all inputs are there before the launch.
     - ``owner``: what keeps the memory alive.
     """
 
@@ -48,7 +48,7 @@ def symmetric(rows: int, width: int, dtype: torch.dtype, group: Any) -> Peers:
     device = torch.device("cuda", torch.cuda.current_device())
     x = symmetric_memory.empty((rows, width), dtype=dtype, device=device)
     of_x = symmetric_memory.rendezvous(x, group)
-    signals = symmetric_memory.empty((PROGRAMS, of_x.world_size), dtype=torch.int32, device=device)
+    signals = symmetric_memory.empty((PROGRAMS, 2, of_x.world_size), dtype=torch.int32, device=device)
     of_signals = symmetric_memory.rendezvous(signals, group)
     signals.zero_()
     made = Peers(

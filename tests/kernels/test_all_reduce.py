@@ -41,7 +41,7 @@ def peers(ranks: int = 1, **changes: Any) -> Peers:
 
 def test_one_rank_meets_itself_and_leaves_its_signals_as_they_were() -> None:
     x = torch.randn(ROWS, WIDTH, generator=torch.Generator().manual_seed(1)).to(DEVICE)
-    signals = torch.zeros(PROGRAMS, 1, dtype=torch.int32, device=DEVICE)
+    signals = torch.zeros(PROGRAMS, 2, 1, dtype=torch.int32, device=DEVICE)
     here = Peers(
         x=x,
         pointers=torch.tensor([x.data_ptr()], device=DEVICE),
@@ -54,6 +54,25 @@ def test_one_rank_meets_itself_and_leaves_its_signals_as_they_were() -> None:
         assert error(normed, wanted[0]) < 1e-6
         assert torch.equal(total, wanted[1])
         assert not signals.any()
+
+
+def test_a_rank_signals_the_others_and_clears_what_they_signalled() -> None:
+    parts = torch.randn(3, ROWS, WIDTH, generator=torch.Generator().manual_seed(2)).to(DEVICE)
+    signals = torch.zeros(3, PROGRAMS, 2, 3, dtype=torch.int32, device=DEVICE)
+    signals[1, 0, :, (0, 2)] = 1  # both others have come, twice: the rows are one tile
+    here = Peers(
+        x=parts[1],
+        pointers=torch.tensor([part.data_ptr() for part in parts], device=DEVICE),
+        rank=1,
+        signals=torch.tensor([each.data_ptr() for each in signals], device=DEVICE),
+    )
+    residual, weight = torch.ones_like(parts[1]), torch.ones(WIDTH, device=DEVICE)
+    _, total = all_reduce_add_rms_norm(here, residual, weight)
+    wanted = expected(parts, residual, weight, epsilon=1e-6, zero_centred=False)
+    assert torch.equal(total, wanted[1])
+    assert not signals[1].any()
+    for other in (0, 2):
+        assert signals[other].sum() == signals[other, 0, :, 1].sum() == 2
 
 
 def test_what_waits_for_other_ranks_compiles_and_loads_sixteen_bytes_at_once() -> None:
