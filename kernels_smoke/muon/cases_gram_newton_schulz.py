@@ -64,7 +64,7 @@ KERNEL = Kernel(
     ),
     mutants=(
         Mutant("above the diagonal not transposed", "rounded.T, first + column", "rounded, first + column", PRODUCT),
-        Mutant("no identity", "tl.where(diagonal, gamma, 0.0)", "0.0 * gamma", PRODUCT),
+        Mutant("no identity", "[None, :], gamma, 0.0)", "[None, :], 0.0 * gamma, 0.0)", PRODUCT),
         Mutant("the Gram matrix stays", "commuting(factor, between, gram", "commuting(factor, between, between"),
         Mutant("the factors of a stage but the first", "        whole = following", "        whole = factor"),
         Mutant("every matrix the first", "first = matrix * rows", "first = 0 * rows", PRODUCT),

@@ -63,6 +63,18 @@ def _load_right(
 
 
 @triton.jit
+def _scaled(acc, alpha):
+    """``alpha acc``, or ``acc`` where alpha is None."""
+    return acc if alpha is None else acc * alpha
+
+
+@triton.jit
+def _identity(gamma, row, column, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The tile [ROWS, COLUMNS] of gamma I."""
+    return tl.where(row + tl.arange(0, ROWS)[:, None] == column + tl.arange(0, COLUMNS)[None, :], gamma, 0.0)
+
+
+@triton.jit
 def _store_unpadded(out, tile, matrix, row, column, rows, columns, stride, row_stride, column_stride):
     """Store what of ``tile`` is no padding, in the strides of the result, which may be those of its transpose."""
     offs_m = (row + tl.arange(0, tile.shape[0])).to(tl.int64)
@@ -109,7 +121,7 @@ def _product_kernel(
             acc0, acc1 = tl.split(acc.reshape(BLOCK_M, 2, width).permute(0, 2, 1))
         for half in tl.static_range(HALVES):
             edge = column + half * width
-            result = (acc0 if half == 0 else acc1) * alpha
+            result = _scaled(acc0 if half == 0 else acc1, alpha)
             if addend is not None:
                 # [BLOCK_M, width]
                 more = _load_tile(
@@ -117,8 +129,7 @@ def _product_kernel(
                 )
                 result += beta * more.to(tl.float32)
             if gamma is not None:
-                diagonal = row + tl.arange(0, BLOCK_M)[:, None] == edge + tl.arange(0, width)[None, :]
-                result += tl.where(diagonal, gamma, 0.0)
+                result += _identity(gamma, row, edge, BLOCK_M, width)
             if LAST:
                 _store_unpadded(
                     out, result, matrix, row, edge, out_rows, out_columns, out_stride, out_row_stride, out_column_stride
@@ -140,7 +151,7 @@ def product(
     matrices: int,
     *,
     symmetric: bool = False,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     addend: torch.Tensor | None = None,
     beta: float = 0.0,
     gamma: float | None = None,
@@ -148,8 +159,8 @@ def product(
 ) -> None:
     """``out = alpha x y + beta addend + gamma I`` of each matrix; ``alpha x y^T`` where that is ``symmetric``.
 
-    Workspaces are padded to whole tiles, and have all matrices below one another. The ``last`` result is
-    [matrices, m, n], without padding, in any strides.
+    What is None is left out. Workspaces are padded to whole tiles, and have all matrices below one another. The
+    ``last`` result is [matrices, m, n], without padding, in any strides.
     """
     describe = described(x)
     rows, inner = x.shape[0] // matrices, x.shape[1]
