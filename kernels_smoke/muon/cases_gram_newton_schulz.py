@@ -47,7 +47,8 @@ KERNEL = Kernel(
         case("3,001 of 64 x 768", 3001, 64, 768, checked=False),
         case("no matrix", 0, 64, 64),
         case("4096 x 12288", 4096, 12288, level="deep"),
-        small("float16, 40 x 72", 40, 72, level="quick"),
+        small("float16, 40 x 96", 40, 96, level="quick"),
+        small("float16, 40 x 72", 40, 72),
         small("float16, 37 x 21: transposed", 37, 21, row_stride=24, out_stride=27, steps=3),
         small(
             "float16, 3 of 20 x 33, the first zero, strided",

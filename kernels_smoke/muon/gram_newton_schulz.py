@@ -50,17 +50,20 @@ def gram_newton_schulz(
     require(1.0 <= coefficients[0] <= 4.0, f"the first coefficient must be from 1 to 4, not {coefficients[0]}")
     if x.numel():
         with on_device_of(x):
-            _iterate(*as_wide(x, out), _stages(steps, restart), coefficients)
+            source, target = as_wide(x, out)
+            wide = source.shape[2] >= 2 * source.shape[1]
+            _iterate(source, target, _stages(steps, restart, wide=wide), coefficients)
     return out
 
 
-def _stages(steps: int, restart: int) -> list[int]:
+def _stages(steps: int, restart: int, *, wide: bool) -> list[int]:
     """How many steps are taken by each Gram matrix: of five, three and two, which are less work than two, two and one.
 
-    A stage of one step more is as exact where others follow, which bring singular values near one.
+    A stage of one step more is as exact where others follow, which bring singular values near one, but for matrices
+    that are nearly square (and not ``wide``): the least of their singular values are small.
     """
     stages, left = [restart] * (steps // restart), steps % restart
-    if left == 1 and len(stages) > 1:
+    if wide and left == 1 and len(stages) > 1:
         stages[0] += 1
     elif left:
         stages.append(left)
