@@ -57,13 +57,15 @@ def _square_sums_kernel(
 
 @triton.jit
 def _scale_kernel(
-    x, sums, scaled, rows, columns, x_stride, row_stride, column_stride, padded_rows, padded_columns, parts, epsilon,
-    factor, SQUARE: tl.constexpr, PARTS: tl.constexpr,
+    x, sums, scaled, zeroed, rows, columns, x_stride, row_stride, column_stride, padded_rows, padded_columns, parts,
+    epsilon, factor, zeros, SQUARE: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     # Blocks beyond the matrix are written, too: with zeros, which change no product.
+    tile = tl.program_id(0)
+    if zeroed is not None:
+        tl.store(zeroed + tile, 0, mask=tile < zeros)
     tiles_down = tl.cdiv(padded_rows, SQUARE)
     tiles_across = padded_columns // SQUARE
-    tile = tl.program_id(0)
     matrix = (tile // (tiles_down * tiles_across)).to(tl.int64)
     row = tile // tiles_across % tiles_down * SQUARE
     column = tile % tiles_across * SQUARE
@@ -78,11 +80,14 @@ def _scale_kernel(
     tl.store(targets, values.to(scaled.dtype.element_ty), mask=(offs_m < padded_rows)[:, None])
 
 
-def scale_into(scaled: torch.Tensor, source: torch.Tensor, factor: float = 1.0) -> None:
+def scale_into(
+    scaled: torch.Tensor, source: torch.Tensor, factor: float = 1.0, *, zeroed: torch.Tensor | None = None
+) -> None:
     """``scaled = factor source / (||source|| + 1e-7)`` of each matrix.
 
     ``source`` is [matrices, p, q] in any strides; ``scaled`` is [matrices * rows, columns], where rows are at least p,
-    and columns, a multiple of 64, are at least q.
+    and columns, a multiple of 64, are at least q. ``zeroed``, the counters of later launches, is filled with zeros: no
+    more than there are tiles of 64 x 64.
     """
     matrices, p, q = source.shape
     rows, columns = scaled.shape[0] // matrices, scaled.shape[1]
@@ -115,11 +120,13 @@ def scale_into(scaled: torch.Tensor, source: torch.Tensor, factor: float = 1.0) 
         **strides,
         sums=sums,
         scaled=scaled,
+        zeroed=zeroed,
         padded_rows=rows,
         padded_columns=columns,
         parts=parts,
         epsilon=EPSILON,
         factor=factor,
+        zeros=0 if zeroed is None else zeroed.numel(),
         SQUARE=SQUARE,
         PARTS=triton.next_power_of_2(parts),
         num_warps=4,

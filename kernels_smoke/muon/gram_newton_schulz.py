@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 
+from kernels_smoke.gluon import GLUON, hopper_gluon
 from kernels_smoke.launch import on_device_of, require
 from kernels_smoke.launch_plan import allocated, plannable
 from kernels_smoke.muon.frobenius_norm import scale_into
 from kernels_smoke.muon.newton_schulz import COEFFICIENTS, as_wide, checked_result, configure, workspaces
 from kernels_smoke.muon.product import Tiles, product
 
+if GLUON:
+    from kernels_smoke.muon.specialized_chain import chain, chainable
+
 __all__ = ["configure", "gram_newton_schulz"]
 
 # Workspaces are float16, and hold numbers times these powers of two: small elements would be subnormal otherwise.
 MATRIX, SQUARE = 256.0, 2048.0
+SQUARES = 5  # workspaces of the Gram matrix and the factors
 LARGEST = 2.0**15  # of what a product of factors may be, times its scale
 
 
@@ -79,11 +86,18 @@ def _iterate(
     workspace = functools.partial(torch.empty, dtype=torch.float16, device=target.device)
     x = allocated(workspace(matrices * rows, columns))
     other = allocated(workspace(matrices * rows, columns)) if len(stages) > 1 else x
-    squares = [allocated(workspace(matrices * rows, rows)) for _ in range(5)]
+    squares = allocated(workspace(SQUARES * matrices * rows, rows))
+    stored = torch.empty((len(stages), matrices), dtype=torch.int32, device=target.device)
+    chained = hopper_gluon() and chainable(matrices, rows)
 
-    scale_into(x, source, MATRIX)
+    scale_into(x, source, MATRIX, zeroed=allocated(stored) if chained else None)
     for number, count in enumerate(stages):
-        factor, scale = _factor(choice.symmetric, x, squares, matrices, count, coefficients)
+        products, scale = _products(count, coefficients)
+        if chained:
+            chain(tuple(map(tuple, products)), x, squares, stored[number], matrices)
+        else:
+            _one_by_one(choice.symmetric, products, x, squares, matrices)
+        factor = squares.chunk(SQUARES)[products[-1].out]
         if number < len(stages) - 1:
             product(choice.update, factor, x, other, matrices, alpha=1.0 / scale)
             x, other = other, x
@@ -91,31 +105,48 @@ def _iterate(
             product(choice.update, factor, x, target, matrices, alpha=1.0 / (scale * MATRIX), last=True)
 
 
-def _factor(
-    tiles: Tiles,
-    x: torch.Tensor,
-    squares: list[torch.Tensor],
-    matrices: int,
-    count: int,
-    coefficients: tuple[float, float, float],
-) -> tuple[torch.Tensor, float]:
-    """The product of the factors of ``count`` steps from ``x``, and the power of two that it is multiplied by."""
+class Product(NamedTuple):
+    """``out = alpha left right^T + beta left + gamma I``, where left, right and out are numbers of workspaces."""
+
+    left: int
+    right: int
+    out: int
+    alpha: float
+    beta: float = 0.0
+    gamma: float = 0.0
+
+
+def _products(count: int, coefficients: tuple[float, float, float]) -> tuple[list[Product], float]:
+    """What gives the product of the factors of ``count`` steps, and the power of two that it is multiplied by.
+
+    The first is the Gram matrix: x stands for its left and right.
+    """
     a, b, c = coefficients
-    gram, between, *others = squares
-    commuting = functools.partial(product, tiles, matrices=matrices, symmetric=True)
+    gram, between, *others = range(SQUARES)
     whole, scale = gram, SQUARE  # the product of all factors: that of the first step is its factor
-    commuting(x, x, gram, alpha=SQUARE / MATRIX**2)
+    made = [Product(gram, gram, gram, SQUARE / MATRIX**2)]
     for step in range(count):
         factor = others.pop()
-        commuting(gram, gram, factor, alpha=c / SQUARE, addend=gram, beta=b, gamma=a * SQUARE)
+        made.append(Product(gram, gram, factor, c / SQUARE, beta=b, gamma=a * SQUARE))
         if step < count - 1:
-            commuting(factor, gram, between, alpha=1.0 / SQUARE)
-            commuting(factor, between, gram, alpha=1.0 / SQUARE)
+            made.append(Product(factor, gram, between, 1.0 / SQUARE))
+            made.append(Product(factor, between, gram, 1.0 / SQUARE))
         following = factor
         if step:
             following, before = others.pop(), scale
             scale = min(SQUARE, 2.0 ** math.floor(math.log2(LARGEST / a ** (step + 1))))
-            commuting(factor, whole, following, alpha=scale / (SQUARE * before))
+            made.append(Product(factor, whole, following, scale / (SQUARE * before)))
             others += [factor, whole]
         whole = following
-    return whole, scale
+    return made, scale
+
+
+def _one_by_one(
+    tiles: Tiles, products: Sequence[Product], x: torch.Tensor, squares: torch.Tensor, matrices: int
+) -> None:
+    """Launch each of ``products`` alone."""
+    workspaces = squares.chunk(SQUARES)
+    for number, each in enumerate(products):
+        left, right = (workspaces[each.left], workspaces[each.right]) if number else (x, x)
+        addend: dict[str, Any] = {"addend": left, "beta": each.beta, "gamma": each.gamma} if each.beta else {}
+        product(tiles, left, right, workspaces[each.out], matrices, symmetric=True, alpha=each.alpha, **addend)

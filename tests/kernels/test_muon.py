@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from kernels_smoke.gluon import GLUON
 from kernels_smoke.muon import newton_schulz as module
 from kernels_smoke.muon import reference
 from kernels_smoke.muon.gram_newton_schulz import gram_newton_schulz
@@ -172,6 +173,14 @@ def test_without_a_restart_small_singular_values_are_lost() -> None:
     wanted = reference.newton_schulz(x)
     restarted, straight = (error(gram_newton_schulz(x, restart=steps), wanted) for steps in (2, 5))
     assert restarted < straight
+
+
+@pytest.mark.skipif(not GLUON, reason="needs a Triton with Gluon")
+def test_products_are_chained_where_they_have_tiles_enough() -> None:
+    from kernels_smoke.muon.specialized_chain import chainable
+
+    assert all(chainable(*shape) for shape in ((1, 4096), (8, 1024), (4, 1024), (9, 640)))
+    assert not any(chainable(*shape) for shape in ((1, 2048), (3, 1024), (100, 384), (8, 1088)))
 
 
 @pytest.mark.parametrize(
