@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kernels_smoke.matmul.scaled_mm import Configuration as Rowwise
 from kernels_smoke.matmul.scaled_mm_blockwise import Configuration as Blockwise
+from kernels_smoke.matmul.tiles import Configuration as Rowwise
 
 LARGE = "8192 x 24576, K 4096"
 FEW_ROWS = "16 x 24576, K 4096"

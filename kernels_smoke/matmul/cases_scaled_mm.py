@@ -136,14 +136,6 @@ COMMON_CASES = (
     ),
 )
 COMMON_MUTANTS = (
-    Mutant("rows of the result taken for dense", "out.stride(0)", "n"),
-    Mutant(
-        "the same, by descriptor",
-        "descriptor(out, ",
-        "descriptor(out.as_strided(out.shape, (n, 1)), ",
-        where=("interpret",),
-        why=SMALL,
-    ),
     Mutant("one tile for each program", "tl.num_programs(0), flatten", "tiles_m * tiles_n, flatten"),
     Mutant(
         "columns stored beyond the last",
@@ -154,6 +146,22 @@ COMMON_MUTANTS = (
     Mutant("K not masked", "mask=inside, other=0.0", "mask=(offs_m < rows)[:, None], other=0.0", TILES),
     Mutant("last group as high as the others", "min(tiles_m - first, GROUP_M)", "GROUP_M", TILES),
 )
+
+
+def of_the_launch(module: str = "") -> tuple[Mutant, ...]:
+    """Faults in the arguments of the launch, which is in ``module``."""
+    return (
+        Mutant("rows of the result taken for dense", "out.stride(0)", "n", module),
+        Mutant(
+            "the same, by descriptor",
+            "descriptor(out, ",
+            "descriptor(out.as_strided(out.shape, (n, 1)), ",
+            module,
+            where=("interpret",),
+            why=SMALL,
+        ),
+    )
+
 
 KERNEL = Kernel(
     name="scaled_mm",
@@ -191,6 +199,7 @@ KERNEL = Kernel(
         Mutant("one scale read as many", "scale_a + offs_m * scale_a_stride", "scale_a + offs_m"),
         Mutant("row scales taken for dense", "row_scales.stride(0)", "min(row_scales.stride(0), 1)"),
         Mutant("column scales taken for dense", "column_scales.stride(1)", "min(column_scales.stride(1), 1)"),
+        *of_the_launch(TILES),
         *COMMON_MUTANTS,
         Mutant("columns not scaled", "row_scale[:, None] * column_scale[None, :]", "row_scale[:, None]"),
         Mutant("bias subtracted", "result += tl.load(bias", "result -= tl.load(bias"),

@@ -7,7 +7,15 @@ from typing import Any
 import torch
 
 from kernels_smoke.matmul import reference
-from kernels_smoke.matmul.cases_scaled_mm import COMMON_CASES, COMMON_MUTANTS, draw_operands, outputs, small, work
+from kernels_smoke.matmul.cases_scaled_mm import (
+    COMMON_CASES,
+    COMMON_MUTANTS,
+    draw_operands,
+    of_the_launch,
+    outputs,
+    small,
+    work,
+)
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, big, case
@@ -85,6 +93,7 @@ KERNEL = Kernel(
     mutants=(
         Mutant("row scales of the first block only", "row_scale = next_row_scale", "row_scale = row_scale"),
         Mutant("last block not scaled", "more = start_k + BLOCK < k", "more = start_k + 2 * BLOCK < k"),
+        *of_the_launch(),
         *COMMON_MUTANTS,
         Mutant("columns not scaled", "(row_scale * column_scale)[:, None]", "row_scale[:, None]"),
         Mutant(

@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, check_span, interpreted, multiprocessors, on_device_of, require
-from kernels_smoke.launch_plan import launch, plannable
-from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, check_operands, described, descriptor
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """How one launch is laid out.
-
-    - ``block_m``, ``block_n``: rows and columns of a tile of the result; ``block_k``: bytes of a row in one step.
-    - ``group_m``: rows of tiles that are computed together. ``warps``, ``stages``: of one program.
-    - ``swapped``: compute the transposed tile. Tensor cores take at least 64 rows and as few as 8 columns, so a few
-      rows of ``a`` go where the columns are.
-    - ``halves``: 2 stores a tile in two steps, in half of the shared memory.
-    - ``programs``: for each multiprocessor, which then work through all tiles; 0 is one program for each tile.
-    - ``describe_out``: store through a descriptor where ``out`` is aligned.
-    """
-
-    block_m: int
-    block_n: int
-    block_k: int
-    group_m: int
-    warps: int
-    stages: int
-    swapped: bool = False
-    halves: int = 1
-    programs: int = 0
-    describe_out: bool = False
+from kernels_smoke.launch import check_rows, check_span, interpreted, on_device_of, require
+from kernels_smoke.launch_plan import plannable
+from kernels_smoke.matmul.tiles import (
+    Configuration,
+    _halves,
+    _load_tile,
+    _place,
+    _store_tile,
+    check_operands,
+    described,
+    launch_tiles,
+)
 
 
 def configure(m: int, n: int, out_size: int, *, described: bool) -> Configuration:
@@ -92,9 +74,7 @@ def _scaled_mm_kernel(
             acc = acc.T
 
         width: tl.constexpr = BLOCK_N // HALVES
-        acc0, acc1 = acc, acc
-        if HALVES == 2:
-            acc0, acc1 = tl.split(acc.reshape(BLOCK_M, 2, width).permute(0, 2, 1))
+        acc0, acc1 = _halves(acc, HALVES)
         offs_m = row + tl.arange(0, BLOCK_M)
         row_scale = tl.load(scale_a + offs_m * scale_a_stride, mask=offs_m < m, other=0.0)  # [BLOCK_M]
         for half in tl.static_range(HALVES):
@@ -135,53 +115,39 @@ def scaled_mm(
     Raises ValueError when a shape, dtype, device or stride is not as said, or K is 0.
     """
     out = check_operands(a, b, out_dtype, out)
-    (m, k), n = a.shape, b.shape[1]
+    m, n = out.shape
     row_scales = _scales("scale_a", scale_a, (m, 1), a)
     column_scales = _scales("scale_b", scale_b, (1, n), a)
     if bias is not None:
         check_rows("bias", bias, (n,), (torch.bfloat16, torch.float16, torch.float32), a)
-    if not (m and n):
-        return out
-
-    rows = b.t()
-    with on_device_of(a):
-        describe = described(a) and described(rows)
-        choice = configure(m, n, out.itemsize, described=describe)
-        block_k = choice.block_k // a.itemsize
-        describe_out = choice.describe_out and described(out)
-        tiles = triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n)
-        # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.
-        programs = min(tiles, choice.programs * multiprocessors(a, otherwise=3)) or tiles
-        launch(
-            _scaled_mm_kernel,
-            (programs,),
-            a=descriptor(a, choice.block_m, block_k) if describe else a,
-            b=descriptor(rows, choice.block_n, block_k) if describe else rows,
-            scale_a=row_scales,
-            scale_b=column_scales,
-            bias=bias,
-            out=descriptor(out, choice.block_m, choice.block_n // choice.halves) if describe_out else out,
-            m=m,
-            n=n,
-            k=k,
-            a_stride=a.stride(0),
-            b_stride=rows.stride(0),
-            scale_a_stride=row_scales.stride(0),
-            scale_b_stride=column_scales.stride(1),
-            out_stride=out.stride(0),
-            BLOCK_M=choice.block_m,
-            BLOCK_N=choice.block_n,
-            BLOCK_K=block_k,
-            GROUP_M=choice.group_m,
-            SWAPPED=choice.swapped,
-            HALVES=choice.halves,
-            PERSISTENT=choice.programs > 0,
-            DESCRIBE=describe,
-            DESCRIBE_OUT=describe_out,
-            num_warps=choice.warps,
-            num_stages=choice.stages,
-        )
+    if m and n:
+        with on_device_of(a):
+            multiply_scaled(a, b.t(), row_scales, column_scales, bias, out)
     return out
+
+
+def multiply_scaled(
+    a: torch.Tensor,
+    rows: torch.Tensor,
+    row_scales: torch.Tensor,
+    column_scales: torch.Tensor,
+    bias: torch.Tensor | None,
+    out: torch.Tensor,
+) -> None:
+    """Write into ``out`` what ``scaled_mm`` returns. The arguments have been checked; ``rows`` is b transposed."""
+    describe = described(a) and described(rows)
+    launch_tiles(
+        _scaled_mm_kernel,
+        configure(a.shape[0], rows.shape[0], out.itemsize, described=describe),
+        a,
+        rows,
+        out,
+        scale_a=row_scales,
+        scale_b=column_scales,
+        bias=bias,
+        scale_a_stride=row_scales.stride(0),
+        scale_b_stride=column_scales.stride(1),
+    )
 
 
 def _scales(name: str, scales: torch.Tensor, shape: tuple[int, int], like: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""What both products share: the order of the tiles, and how a tile of a row-major matrix is loaded.
+"""What products share: their layout and launch, the order of the tiles, and how a tile of a row-major matrix is loaded.
 
 A tile comes through a tensor descriptor (one instruction of the tensor memory accelerator, TMA) where the GPU has that
 and the matrix is aligned for it, and through masked pointers otherwise.
@@ -6,12 +6,15 @@ and the matrix is aligned for it, and through masked pointers otherwise.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import architecture, check_rows, check_written, interpreted, require
-from kernels_smoke.launch_plan import allocated
+from kernels_smoke.launch import architecture, check_rows, check_written, interpreted, multiprocessors, require
+from kernels_smoke.launch_plan import allocated, launch
 
 try:
     from triton.tools.tensor_descriptor import TensorDescriptor
@@ -22,6 +25,31 @@ OPERANDS = (torch.float8_e4m3fn, torch.bfloat16, torch.float16)
 OUTPUTS = (torch.bfloat16, torch.float16, torch.float32)
 LARGEST = 2**31 - 512  # of M, N and K: the last tile may reach beyond, in 32 bits
 ALIGNMENT = 16  # bytes: TMA wants the first element and every row to begin at a multiple of this
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How one launch is laid out.
+
+    - ``block_m``, ``block_n``: rows and columns of a tile of the result; ``block_k``: bytes of a row in one step.
+    - ``group_m``: rows of tiles that are computed together. ``warps``, ``stages``: of one program.
+    - ``swapped``: compute the transposed tile. Tensor cores take at least 64 rows and as few as 8 columns, so a few
+      rows of ``a`` go where the columns are.
+    - ``halves``: 2 stores a tile in two steps, in half of the shared memory.
+    - ``programs``: for each multiprocessor, which then work through all tiles; 0 is one program for each tile.
+    - ``describe_out``: store through a descriptor where ``out`` is aligned.
+    """
+
+    block_m: int
+    block_n: int
+    block_k: int
+    group_m: int
+    warps: int
+    stages: int
+    swapped: bool = False
+    halves: int = 1
+    programs: int = 0
+    describe_out: bool = False
 
 
 @triton.jit
@@ -63,6 +91,15 @@ def _store_tile(target, tile, row, column, rows, columns, stride, DESCRIPTOR: tl
         tl.store(pointers, tile.to(target.dtype.element_ty), mask=inside)
 
 
+@triton.jit
+def _halves(tile, HALVES: tl.constexpr):
+    """The left and the right half of ``tile`` [BLOCK_M, BLOCK_N]; with HALVES 1, twice the tile itself."""
+    left, right = tile, tile
+    if HALVES == 2:
+        left, right = tl.split(tile.reshape(tile.shape[0], 2, tile.shape[1] // 2).permute(0, 2, 1))
+    return left, right
+
+
 def described(matrix: torch.Tensor) -> bool:
     """Whether tiles of ``matrix`` can come and go through descriptors: TMA is there, and the rows are aligned."""
     # From sm_120 on, tensor cores take their operands from registers again: TMA has less to give there.
@@ -90,9 +127,60 @@ def check_operands(
     require(max(m, n, k) < LARGEST, f"M, N and K must be less than {LARGEST}, not {m}, {n} and {k}")
     check_rows("a", a, (m, k), OPERANDS, a)
     check_rows("b transposed", b.t(), (n, k), (a.dtype,), a)
+    return check_result(out, (m, n), out_dtype, a)
+
+
+def check_result(
+    out: torch.Tensor | None, shape: tuple[int, int], out_dtype: torch.dtype | None, like: torch.Tensor
+) -> torch.Tensor:
+    """Check ``out``, and return it; allocate it when it was not given, in bfloat16 unless ``out_dtype`` says otherwise.
+
+    Raises ValueError when its shape, dtype, device or stride does not fit.
+    """
     require(out_dtype in {None, *OUTPUTS}, f"out_dtype must be {' or '.join(map(str, OUTPUTS))}, not {out_dtype}")
     if out is None:
-        out = allocated(torch.empty((m, n), dtype=out_dtype or torch.bfloat16, device=a.device))
-    check_rows("out", out, (m, n), (out_dtype,) if out_dtype else OUTPUTS, a)
+        out = allocated(torch.empty(shape, dtype=out_dtype or torch.bfloat16, device=like.device))
+    check_rows("out", out, shape, (out_dtype,) if out_dtype else OUTPUTS, like)
     check_written("out", out)
     return out
+
+
+def launch_tiles(
+    kernel: Any, choice: Configuration, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, **others: Any
+) -> None:
+    """Launch ``kernel`` for the tiles of ``out`` [M, N], from ``a`` [M, K] and ``b`` [N, K], laid out by ``choice``.
+
+    ``others`` are the kernel's other arguments.
+    """
+    (m, k), n = a.shape, b.shape[0]
+    describe = described(a) and described(b)
+    describe_out = choice.describe_out and described(out)
+    block_k = choice.block_k // a.itemsize
+    tiles = triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n)
+    # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.
+    programs = min(tiles, choice.programs * multiprocessors(a, otherwise=3)) or tiles
+    launch(
+        kernel,
+        (programs,),
+        a=descriptor(a, choice.block_m, block_k) if describe else a,
+        b=descriptor(b, choice.block_n, block_k) if describe else b,
+        out=descriptor(out, choice.block_m, choice.block_n // choice.halves) if describe_out else out,
+        m=m,
+        n=n,
+        k=k,
+        a_stride=a.stride(0),
+        b_stride=b.stride(0),
+        out_stride=out.stride(0),
+        BLOCK_M=choice.block_m,
+        BLOCK_N=choice.block_n,
+        BLOCK_K=block_k,
+        GROUP_M=choice.group_m,
+        SWAPPED=choice.swapped,
+        HALVES=choice.halves,
+        PERSISTENT=choice.programs > 0,
+        DESCRIBE=describe,
+        DESCRIBE_OUT=describe_out,
+        num_warps=choice.warps,
+        num_stages=choice.stages,
+        **others,
+    )
