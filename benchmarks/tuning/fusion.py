@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels_smoke.fusion import fused_linear, mul_add_sigmoid, mul_sum_add, pointwise, sin_and_cos
+from kernels_smoke.fusion import mul_add_sigmoid, mul_sum_add, pointwise, sin_and_cos
 from kernels_smoke.launch import WholeRows, whole_rows
+from kernels_smoke.matmul.tiles import Configuration as Tiles
 
 GATE_WIDTH = 4096  # of the speed's rows
 SUM_WIDTH = 16384
 
-_LINEAR = fused_linear.Configuration
 _MANY = "4096 x 12288, K 4096, SiLU"
 _FEW = "normed, 16 x 12288, K 4096, SiLU"
 
@@ -25,21 +25,21 @@ CANDIDATES: dict[str, list[tuple[str, Any]]] = {
     ],
     "fused_linear": [
         *(
-            (case, _LINEAR(m, n, k, group_m=8, warps=8, stages=stages, halves=2, programs=1, describe_out=True))
+            (case, Tiles(m, n, k, group_m=8, warps=8, stages=stages, halves=2, programs=1, describe_out=True))
             for case, m, n, k, stages in (
                 *(
-                    (_MANY, 128, 256, 64, 3),
-                    (_MANY, 128, 256, 64, 4),
-                    (_MANY, 128, 128, 64, 4),
-                    (_MANY, 256, 128, 64, 3),
+                    (_MANY, 128, 256, 128, 3),
+                    (_MANY, 128, 256, 128, 4),
+                    (_MANY, 128, 128, 128, 4),
+                    (_MANY, 256, 128, 128, 3),
                 ),
             )
         ),
         *(
-            (_FEW, _LINEAR(16, n, k, group_m=1, warps=warps, stages=stages, swapped=True))
+            (_FEW, Tiles(16, n, k, group_m=1, warps=warps, stages=stages, swapped=True))
             for n, k, warps, stages in (
-                *((64, 128, 4, 3), (64, 128, 4, 4), (64, 256, 4, 3), (64, 64, 4, 4), (128, 128, 4, 3), (64, 256, 8, 3)),
-                *((64, 128, 8, 4), (128, 64, 4, 4)),
+                *((64, 256, 4, 3), (64, 256, 4, 4), (64, 512, 4, 3), (64, 128, 4, 4), (128, 256, 4, 3), (64, 512, 8, 3)),
+                *((64, 256, 8, 4), (128, 128, 4, 4)),
             )
         ),
     ],

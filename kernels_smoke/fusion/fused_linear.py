@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import triton
 import triton.language as tl
@@ -12,48 +10,40 @@ from kernels_smoke.launch import (
     DTYPES_16,
     check_matrix,
     check_rows,
-    check_written,
     interpreted,
-    multiprocessors,
     on_device_of,
     require,
 )
-from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
+from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.matmul.tiles import (
+    Configuration,
+    _halves,
+    _load_tile,
+    _place,
+    _store_tile,
+    check_result,
+    described,
+    launch_tiles,
+)
 
 ACTIVATIONS = ("none", "relu", "gelu", "silu")
 FEW = 64  # rows that are normed within the product
 LARGEST = 2**30  # of the sizes: the last tile may reach beyond, in 32 bits
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """How the product is laid out; the fields are those of ``scaled_mm``, ``block_k`` in elements."""
-
-    block_m: int
-    block_n: int
-    block_k: int
-    group_m: int
-    warps: int
-    stages: int
-    swapped: bool = False
-    halves: int = 1
-    programs: int = 0
-    describe_out: bool = False
-
-
 def configure(m: int, n: int, *, described: bool) -> Configuration:
     """The layout for a result of m x n elements: see README.md. ``described``: tiles come through descriptors."""
     if interpreted():  # small, so that small cases have several tiles in both directions
         swapped, block_m, halves = (True, 16, 1) if m <= 16 else (False, 32, 2)
-        return Configuration(block_m, 32, 32, 2, 4, 1, swapped, halves, programs=1, describe_out=not swapped)
+        return Configuration(block_m, 32, 64, 2, 4, 1, swapped, halves, programs=1, describe_out=not swapped)
     rows = 16 if m <= 16 else 32 if m <= 32 else 64
     if not described:
-        return Configuration(rows, 64, 32, group_m=8, warps=8, stages=3)
+        return Configuration(rows, 64, 64, group_m=8, warps=8, stages=3)
     if m <= FEW:
-        return Configuration(rows, 64, 128, group_m=1, warps=4, stages=3, swapped=True)
+        return Configuration(rows, 64, 256, group_m=1, warps=4, stages=3, swapped=True)
     if triton.cdiv(m, 128) * triton.cdiv(n, 256) < 132:  # too few large tiles to occupy every multiprocessor
-        return Configuration(128, 128, 64, group_m=8, warps=8, stages=4, halves=2)
-    return Configuration(128, 256, 64, group_m=8, warps=8, stages=3, halves=2, programs=1, describe_out=True)
+        return Configuration(128, 128, 128, group_m=8, warps=8, stages=4, halves=2)
+    return Configuration(128, 256, 128, group_m=8, warps=8, stages=3, halves=2, programs=1, describe_out=True)
 
 
 @triton.jit
@@ -91,12 +81,12 @@ def _activated(x, ACTIVATION: tl.constexpr):
 
 @triton.jit
 def _fused_linear_kernel(
-    x, weight, bias, norm_weight, out, m, n, k, x_stride, weight_stride, out_stride, epsilon,
+    a, b, bias, norm_weight, out, m, n, k, a_stride, b_stride, out_stride, epsilon,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
     ACTIVATION: tl.constexpr, ZERO_CENTRED: tl.constexpr, SWAPPED: tl.constexpr, HALVES: tl.constexpr,
     PERSISTENT: tl.constexpr, DESCRIBE: tl.constexpr, DESCRIBE_OUT: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # `x` is [m, k] and `weight` [n, k]: both row-major, descriptors or pointers.
+    # `a` is x [m, k] and `b` the weight [n, k]: both row-major, descriptors or pointers.
     tiles_m = tl.cdiv(m, BLOCK_M)
     tiles_n = tl.cdiv(n, BLOCK_N)
     for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), flatten=PERSISTENT):
@@ -106,18 +96,17 @@ def _fused_linear_kernel(
         acc = tl.zeros((BLOCK_N, BLOCK_M) if SWAPPED else (BLOCK_M, BLOCK_N), tl.float32)
         squares = tl.zeros((BLOCK_M, BLOCK_K), tl.float32)
         for start_k in range(0, k, BLOCK_K):
-            tile_x = _load_tile(x, row, start_k, m, k, x_stride, BLOCK_M, BLOCK_K, DESCRIBE)  # [BLOCK_M, BLOCK_K]
-            # [BLOCK_N, BLOCK_K]
-            tile_w = _load_tile(weight, column, start_k, n, k, weight_stride, BLOCK_N, BLOCK_K, DESCRIBE)
+            tile_a = _load_tile(a, row, start_k, m, k, a_stride, BLOCK_M, BLOCK_K, DESCRIBE)  # [BLOCK_M, BLOCK_K]
+            tile_b = _load_tile(b, column, start_k, n, k, b_stride, BLOCK_N, BLOCK_K, DESCRIBE)  # [BLOCK_N, BLOCK_K]
             if norm_weight is not None:
                 offs_k = start_k + tl.arange(0, BLOCK_K)
                 gamma = tl.load(norm_weight + offs_k, mask=offs_k < k, other=0.0).to(tl.float32)  # [BLOCK_K]
                 if ZERO_CENTRED:
                     gamma += 1.0
-                values = tile_x.to(tl.float32)
+                values = tile_a.to(tl.float32)
                 squares += values * values
-                tile_x = (values * gamma[None, :]).to(tile_x.dtype)
-            left, right = (tile_w, tile_x) if SWAPPED else (tile_x, tile_w)
+                tile_a = (values * gamma[None, :]).to(tile_a.dtype)
+            left, right = (tile_b, tile_a) if SWAPPED else (tile_a, tile_b)
             acc = tl.dot(left, right.T, acc)  # [BLOCK_M, BLOCK_N], or its transpose
         if SWAPPED:
             acc = acc.T
@@ -125,9 +114,7 @@ def _fused_linear_kernel(
             acc *= tl.rsqrt(tl.sum(squares, axis=1) / k + epsilon)[:, None]
 
         width: tl.constexpr = BLOCK_N // HALVES
-        acc0, acc1 = acc, acc
-        if HALVES == 2:
-            acc0, acc1 = tl.split(acc.reshape(BLOCK_M, 2, width).permute(0, 2, 1))
+        acc0, acc1 = _halves(acc, HALVES)
         for half in tl.static_range(HALVES):
             result = acc0 if half == 0 else acc1
             offs_n = column + half * width + tl.arange(0, width)
@@ -137,6 +124,7 @@ def _fused_linear_kernel(
             _store_tile(out, result, row, column + half * width, m, n, out_stride, DESCRIBE_OUT)
 
 
+@plannable
 def fused_linear(
     x: torch.Tensor,
     weight: torch.Tensor,
@@ -175,47 +163,24 @@ def fused_linear(
         if vector is not None:
             check_rows(name, vector, (size,), (x.dtype, torch.float32), x)
     require(activation in ACTIVATIONS, f"activation must be one of {', '.join(ACTIVATIONS)}, not {activation!r}")
-    out = torch.empty((m, n), dtype=x.dtype, device=x.device) if out is None else out
-    check_rows("out", out, (m, n), (x.dtype,), x)
-    check_written("out", out)
+    out = check_result(out, (m, n), x.dtype, x)
     if not (m and n):
         return out
 
     with on_device_of(x):
         if norm_weight is not None and m > (16 if interpreted() else FEW):
             x, norm_weight = _normed(x, norm_weight, epsilon, zero_centred=zero_centred), None
-        describe = described(x) and described(weight)
-        choice = configure(m, n, described=describe)
-        describe_out = choice.describe_out and described(out)
-        tiles = triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n)
-        # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.
-        programs = min(tiles, choice.programs * multiprocessors(x, otherwise=3)) or tiles
-        _fused_linear_kernel[(programs,)](
-            x=descriptor(x, choice.block_m, choice.block_k) if describe else x,
-            weight=descriptor(weight, choice.block_n, choice.block_k) if describe else weight,
+        launch_tiles(
+            _fused_linear_kernel,
+            configure(m, n, described=described(x) and described(weight)),
+            x,
+            weight,
+            out,
             bias=bias,
             norm_weight=norm_weight,
-            out=descriptor(out, choice.block_m, choice.block_n // choice.halves) if describe_out else out,
-            m=m,
-            n=n,
-            k=k,
-            x_stride=x.stride(0),
-            weight_stride=weight.stride(0),
-            out_stride=out.stride(0),
             epsilon=epsilon,
-            BLOCK_M=choice.block_m,
-            BLOCK_N=choice.block_n,
-            BLOCK_K=choice.block_k,
-            GROUP_M=choice.group_m,
             ACTIVATION=activation,
             ZERO_CENTRED=zero_centred,
-            SWAPPED=choice.swapped,
-            HALVES=choice.halves,
-            PERSISTENT=choice.programs > 0,
-            DESCRIBE=describe,
-            DESCRIBE_OUT=describe_out,
-            num_warps=choice.warps,
-            num_stages=choice.stages,
         )
     return out
 
@@ -223,8 +188,10 @@ def fused_linear(
 def _normed(x: torch.Tensor, norm_weight: torch.Tensor, epsilon: float, *, zero_centred: bool) -> torch.Tensor:
     """The norm of each row of ``x``, in rows that begin at multiples of 16 bytes, as those of ``x`` need not."""
     m, k = x.shape
-    normed = x.new_empty((m, -(-k // 8) * 8))[:, :k]
-    _norm_kernel[(m,)](
+    normed = allocated(x.new_empty((m, -(-k // 8) * 8)))[:, :k]
+    launch(
+        _norm_kernel,
+        (m,),
         x=x,
         norm_weight=norm_weight,
         normed=normed,

@@ -11,6 +11,7 @@ import torch
 
 from kernels_smoke.fusion import reference
 from kernels_smoke.fusion.fused_gate_sigmoid_mul_add import WIDEST, fused_gate_sigmoid_mul_add
+from kernels_smoke.fusion.fused_linear import fused_linear
 from kernels_smoke.fusion.mul_add_sigmoid import mul_add_sigmoid
 from kernels_smoke.fusion.mul_sum_add import mul_sum_add
 from kernels_smoke.fusion.sin_and_cos import sin_and_cos
@@ -75,6 +76,16 @@ def test_what_is_added_to_is_what_is_returned() -> None:
     wanted = reference.gate_sigmoid_mul_add(final, x, weight, shared)
     assert fused_gate_sigmoid_mul_add(final, x, weight, shared) is final
     check(final, wanted, x)
+
+
+@pytest.mark.parametrize("rows", [ROWS, 20])  # normed within the product, and before it
+def test_a_plan_of_a_linear_layer_takes_other_rows(rows: int) -> None:
+    x, other, weight, norm_weight = (
+        normal(*shape, dtype=FP16, seed=seed)
+        for seed, shape in enumerate(((rows, WIDTH), (rows, WIDTH), (24, WIDTH), (WIDTH,)))
+    )
+    plan = fused_linear.plan(x, weight, norm_weight=norm_weight)
+    assert torch.equal(plan(x=other), fused_linear(other, weight, norm_weight=norm_weight))
 
 
 FITTING: dict[Callable[..., Any], Callable[[], dict[str, torch.Tensor]]] = {
