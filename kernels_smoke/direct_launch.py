@@ -60,8 +60,9 @@ class Place:
     def tensor(self, sources: Sequence[torch.Tensor]) -> Any:
         """The argument of an interpreted kernel: a view of the source, or a descriptor of that."""
         source = sources[self.source]
-        first = source.storage_offset() + self.offset // source.itemsize
-        view = source.as_strided(self.shape, self.strides, first).view(self.dtype)
+        first = (source.storage_offset() * source.itemsize + self.offset) // self.dtype.itemsize
+        empty = torch.empty(0, dtype=self.dtype, device=source.device)
+        view = empty.set_(source.untyped_storage(), first, self.shape, self.strides)
         return view if self.descriptor is None else self._described(view)
 
     def _described(self, base: object) -> Any:
