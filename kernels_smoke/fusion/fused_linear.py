@@ -15,35 +15,12 @@ from kernels_smoke.launch import (
     require,
 )
 from kernels_smoke.launch_plan import allocated, launch, plannable
-from kernels_smoke.matmul.tiles import (
-    Configuration,
-    _halves,
-    _load_tile,
-    _place,
-    _store_tile,
-    check_result,
-    described,
-    launch_tiles,
-)
+from kernels_smoke.matmul.scaled_mm import configure
+from kernels_smoke.matmul.tiles import _halves, _load_tile, _place, _store_tile, check_result, described, launch_tiles
 
 ACTIVATIONS = ("none", "relu", "gelu", "silu")
 FEW = 64  # rows that are normed within the product
 LARGEST = 2**30  # of the sizes: the last tile may reach beyond, in 32 bits
-
-
-def configure(m: int, n: int, *, described: bool) -> Configuration:
-    """The layout for a result of m x n elements: see README.md. ``described``: tiles come through descriptors."""
-    if interpreted():  # small, so that small cases have several tiles in both directions
-        swapped, block_m, halves = (True, 16, 1) if m <= 16 else (False, 32, 2)
-        return Configuration(block_m, 32, 64, 2, 4, 1, swapped, halves, programs=1, describe_out=not swapped)
-    rows = 16 if m <= 16 else 32 if m <= 32 else 64
-    if not described:
-        return Configuration(rows, 64, 64, group_m=8, warps=8, stages=3)
-    if m <= FEW:
-        return Configuration(rows, 64, 256, group_m=1, warps=4, stages=3, swapped=True)
-    if triton.cdiv(m, 128) * triton.cdiv(n, 256) < 132:  # too few large tiles to occupy every multiprocessor
-        return Configuration(128, 128, 128, group_m=8, warps=8, stages=4, halves=2)
-    return Configuration(128, 256, 128, group_m=8, warps=8, stages=3, halves=2, programs=1, describe_out=True)
 
 
 @triton.jit
@@ -172,7 +149,7 @@ def fused_linear(
             x, norm_weight = _normed(x, norm_weight, epsilon, zero_centred=zero_centred), None
         launch_tiles(
             _fused_linear_kernel,
-            configure(m, n, described=described(x) and described(weight)),
+            configure(m, n, out.itemsize, described=described(x) and described(weight)),
             x,
             weight,
             out,
