@@ -8,10 +8,14 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.block_scaled.emulation import _dot
+from kernels_smoke.block_scaled.emulation import convert, in_words, multiply_few_rows
 from kernels_smoke.block_scaled.formats import FP8, Format, format_of
-from kernels_smoke.launch import architecture, check_rows, check_span, check_written, on_device_of, require
-from kernels_smoke.matmul.tiles import LARGEST, OUTPUTS, _load_tile, _place, _store_tile, described, descriptor
+from kernels_smoke.launch import architecture, check_rows, check_span, on_device_of, require
+from kernels_smoke.launch_plan import launch, plannable
+from kernels_smoke.matmul.scaled_mm import multiply_scaled
+from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, check_result, described, descriptor
+
+LARGEST = 2**31 - 2**13  # of M, N and K: the last tile may reach beyond, in 32 bits
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,9 @@ class Configuration:
     - ``block_m``, ``block_n``: rows and columns of a tile of the result; ``block_k``: bytes of a row in one step.
     - ``group_m``: rows of tiles that are computed together. ``warps``, ``stages``: of one program.
     - ``swapped``: compute the transposed tile: a few rows of ``a`` go where tensor cores take few columns.
-    - ``emulated``: scale in the kernel and multiply in 16 bits, instead of ``tl.dot_scaled``.
+    - ``emulated``: elements are scaled in 16 bits, not by ``tl.dot_scaled``. "operands": both operands are scaled, in
+      tiles of ``block_m`` rows, before a product that ``scaled_mm`` lays out. "weights": ``a`` is scaled before the
+      product and ``b`` within it; ``block_m`` holds all rows, and K is divided into ``splits``.
     """
 
     block_m: int
@@ -31,34 +37,38 @@ class Configuration:
     warps: int
     stages: int
     swapped: bool = False
-    emulated: bool = False
+    emulated: str = ""
+    splits: int = 1
 
 
-# By measurement: tl.dot_scaled has the better conversion of E2M1, the emulation that of fp8 and of nvfp4's scales.
-HOPPER = {
-    "mxfp8": Configuration(128, 256, 128, 8, 8, 3, emulated=True),
-    "mxfp4": Configuration(128, 256, 32, 8, 8, 3),
-    "nvfp4": Configuration(128, 128, 16, 8, 8, 4, emulated=True),
-}
+def configure(m: int, n: int, width: int, form: str, architecture: str, *, described: bool = True) -> Configuration:
+    """The layout for a result of m x n elements in the format ``form``, from rows of ``width`` bytes: see README.md.
 
-
-def configure(m: int, form: str, architecture: str, *, described: bool = True) -> Configuration:
-    """The layout for ``m`` rows of the format ``form``: see "Layouts" in README.md."""
-    if architecture == "interpret":  # it has no tl.dot_scaled
-        return Configuration(16, 32, 32, 2, 4, 1, swapped=m <= 16, emulated=True)
-    emulated = not scales_in_hardware(form, architecture)
+    ``described``: tiles of the operands come through descriptors.
+    """
+    if not scales_in_hardware(form, architecture):
+        return _emulated(m, n, width, architecture, described=described)
     if not described or architecture.startswith("gfx"):  # elements may come one by one; 64 KiB of local memory
-        rows, width, warps = (64, 64, 4) if emulated else (128, 128, 8)
-        return Configuration(rows, 64, width, 8, warps, 2, emulated=emulated)
+        return Configuration(128, 64, 128, 8, 8, 2)
     if m <= 64:
-        block_n, width = (64, 64) if emulated else (128, 128)
-        stages = 3 if emulated else 4
-        return Configuration(16 if m <= 16 else 64, block_n, width, 1, 4, stages, swapped=True, emulated=emulated)
-    if architecture in {"sm_100", "sm_103", "sm_110"}:
-        return Configuration(128, 256, 128, 8, 8, 4)
-    if architecture == "sm_90":
-        return HOPPER[form]
-    return Configuration(64 if architecture == "sm_120" else 128, 128, 64, 8, 8, 3, emulated=emulated)
+        return Configuration(16 if m <= 16 else 64, 128, 128, 1, 4, 4, swapped=True)
+    return Configuration(128, 256, 128, 8, 8, 4)
+
+
+def _emulated(m: int, n: int, width: int, architecture: str, *, described: bool) -> Configuration:
+    if architecture == "interpret":  # small, so that small cases have several tiles and parts
+        if m > 16:
+            return Configuration(8, 0, 32, 1, 4, 1, emulated="operands")
+        return Configuration(16, 32, 32, 1, 4, 1, emulated="weights", splits=2)
+    if m > (128 if described else 64):
+        return Configuration(4, 0, 1024, 1, 4, 1, emulated="operands")
+    rows = max(triton.next_power_of_2(m), 16)
+    if not described:
+        return Configuration(rows, 64, 64, 1, 4, 2, emulated="weights")
+    # As many programs as a multiprocessor has room for, where each has enough of K.
+    programs = 132 * (4 if rows == 16 else 1)
+    splits = max(min(programs // triton.cdiv(n, 64), width // 512), 1)
+    return Configuration(rows, 64, 128, 1, 4, 3, emulated="weights", splits=splits)
 
 
 def scales_in_hardware(form: str, architecture: str) -> bool:
@@ -69,21 +79,10 @@ def scales_in_hardware(form: str, architecture: str) -> bool:
 
 
 @triton.jit
-def _load_scales(scales, row, start_k, rows, groups, stride, ROWS: tl.constexpr, GROUPS: tl.constexpr):
-    """The scales [ROWS, GROUPS] of a tile, from group ``start_k`` on; zero beyond [rows, groups]."""
-    offs_m = row + tl.arange(0, ROWS)
-    offs_k = start_k + tl.arange(0, GROUPS)
-    inside = (offs_m < rows)[:, None] & (offs_k < groups)[None, :]
-    # [ROWS, GROUPS]
-    return tl.load(scales + offs_m.to(tl.int64)[:, None] * stride + offs_k[None, :], mask=inside, other=0.0)
-
-
-@triton.jit
 def _block_scaled_mm_kernel(
     a, b, scale_a, scale_b, scale, out, m, n, k, a_stride, b_stride, scale_a_stride, scale_b_stride, out_stride,
     ELEMENT: tl.constexpr, PACKED: tl.constexpr, GROUP: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, SWAPPED: tl.constexpr, EMULATED: tl.constexpr, DTYPE: tl.constexpr,
-    DESCRIBE: tl.constexpr,
+    BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, SWAPPED: tl.constexpr, DESCRIBE: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # `a` is [m, k] and `b` [n, k] in elements; in memory, PACKED of them are one byte.
     tile_m, tile_n = _place(tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N), GROUP_M)
@@ -97,15 +96,12 @@ def _block_scaled_mm_kernel(
         tile_a = _load_tile(a, row, start, m, k // PACKED, a_stride, BLOCK_M, width, DESCRIBE)  # [BLOCK_M, width]
         tile_b = _load_tile(b, column, start, n, k // PACKED, b_stride, BLOCK_N, width, DESCRIBE)  # [BLOCK_N, width]
         # [BLOCK_M, groups], [BLOCK_N, groups]
-        of_a = _load_scales(scale_a, row, step * groups, m, k // GROUP, scale_a_stride, BLOCK_M, groups)
-        of_b = _load_scales(scale_b, column, step * groups, n, k // GROUP, scale_b_stride, BLOCK_N, groups)
+        of_a = _load_tile(scale_a, row, step * groups, m, k // GROUP, scale_a_stride, BLOCK_M, groups, False)
+        of_b = _load_tile(scale_b, column, step * groups, n, k // GROUP, scale_b_stride, BLOCK_N, groups, False)
         left, left_scale, right, right_scale = tile_a, of_a, tile_b, of_b
         if SWAPPED:
             left, left_scale, right, right_scale = tile_b, of_b, tile_a, of_a
-        if EMULATED:
-            acc = _dot(left, left_scale, right, right_scale, acc, BLOCK_K, PACKED, DTYPE)
-        else:
-            acc = tl.dot_scaled(left, left_scale, ELEMENT, right.T, right_scale, ELEMENT, acc)
+        acc = tl.dot_scaled(left, left_scale, ELEMENT, right.T, right_scale, ELEMENT, acc)
     if SWAPPED:
         acc = acc.T
     if scale is not None:
@@ -113,6 +109,7 @@ def _block_scaled_mm_kernel(
     _store_tile(out, acc, row, column, m, n, out_stride, False)
 
 
+@plannable
 def block_scaled_mm(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -158,10 +155,7 @@ def block_scaled_mm(
     if scale is not None:
         check_rows("scale", scale, tuple(scale.shape), (torch.float32,), a)
         require(scale.numel() == 1, f"scale must have one element, not {scale.numel()}")
-    require(out_dtype in {None, *OUTPUTS}, f"out_dtype must be {' or '.join(map(str, OUTPUTS))}, not {out_dtype}")
-    out = a.new_empty((m, n), dtype=out_dtype or torch.bfloat16) if out is None else out
-    check_rows("out", out, (m, n), (out_dtype,) if out_dtype else OUTPUTS, a)
-    check_written("out", out)
+    out = check_result(out, (m, n), out_dtype, a)
     if out.numel():
         with on_device_of(a):
             _launch(_bytes(a), _bytes(b), _bytes(scale_a), _bytes(scale_b), scale, out, form)
@@ -185,10 +179,15 @@ def _launch(
     """Launch a program for each tile of ``out``."""
     (m, n), k = out.shape, a.shape[1] * form.packed
     describe = described(a) and described(b)
-    choice = configure(m, form.name, architecture().name, described=describe)
+    choice = configure(m, n, a.shape[1], form.name, architecture().name, described=describe)
+    if choice.emulated:
+        _launch_emulated(a, b, scale_a, scale_b, scale, out, form, choice)
+        return
     width = choice.block_k
     block_k = width * form.packed
-    _block_scaled_mm_kernel[(triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n),)](
+    launch(
+        _block_scaled_mm_kernel,
+        (triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n),),
         a=descriptor(a, choice.block_m, width) if describe else a,
         b=descriptor(b, choice.block_n, width) if describe else b,
         scale_a=scale_a,
@@ -211,9 +210,29 @@ def _launch(
         BLOCK_K=block_k,
         GROUP_M=choice.group_m,
         SWAPPED=choice.swapped,
-        EMULATED=choice.emulated,
-        DTYPE=tl.float32 if architecture().backend == "interpret" else tl.bfloat16,
         DESCRIBE=describe,
         num_warps=choice.warps,
         num_stages=choice.stages,
     )
+
+
+def _launch_emulated(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    scale: torch.Tensor | None,
+    out: torch.Tensor,
+    form: Format,
+    choice: Configuration,
+) -> None:
+    """Scale ``a``, and ``b`` before the product or within it."""
+    a, b = in_words(form, a, b)
+    if choice.emulated == "operands":
+        layout = {"rows": choice.block_m, "words": choice.block_k // a.itemsize, "warps": choice.warps}
+        scaled_a, row_factors = convert(a, scale_a, scale, form, **layout)
+        scaled_b, column_factors = convert(b, scale_b, None, form, **layout)
+        multiply_scaled(scaled_a, scaled_b, row_factors, column_factors.t(), None, out)
+    else:
+        scaled_a, row_factors = convert(a, scale_a, scale, form, rows=1, words=256, fragments=True)
+        multiply_few_rows(scaled_a, row_factors, b, scale_b, out, form, choice)

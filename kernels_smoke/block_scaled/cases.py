@@ -14,9 +14,8 @@ from kernels_smoke.suite.correctness.draw import BF16, FP32, Draw
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
 EMULATION = "kernels_smoke.block_scaled.emulation"
-TILES = "kernels_smoke.matmul.tiles"
 NAMES = ("a", "b", "scale_a", "scale_b")
-BARS = {"mxfp8": 2.8, "mxfp4": 3.25, "nvfp4": 3.7}
+BARS = {"mxfp8": 1.18, "mxfp4": 1.15, "nvfp4": 1.15}
 LARGE = {"m": 4096, "n": 8192, "k": 4096}
 KNOWN = {form.name: form for form in FORMATS}
 
@@ -30,6 +29,7 @@ def draw_inputs(
     k: int,
     out_dtype: torch.dtype = BF16,
     scaled: bool = False,
+    powers: tuple[int, int] = (120, 130),
     a_stride: int = 0,
     b_stride: int = 0,
     scale_a_stride: int = 0,
@@ -38,6 +38,7 @@ def draw_inputs(
 ) -> Inputs:
     """Draw operands of the format ``form`` with all codes of E2M1, and scales over some powers of two.
 
+    ``powers``: those of scales in E8M0, with their bias, for ``a``; those for ``b`` are as far from 1 the other way.
     Strides are elements as they are stored, from one row to the next. ``scaled``: the result has a scale, too.
     """
     known = KNOWN[form]
@@ -53,7 +54,8 @@ def draw_inputs(
         if known.scales == FP8:
             scales = draw.uniform(*blocks, low=0.01, high=2.0, dtype=FP8, name=f"scale_{name}")
         else:
-            scales = draw.integers(*blocks, low=120, high=130, dtype=torch.uint8, name=f"scale_{name}")
+            low, high = powers if name == "a" else (255 - powers[1], 255 - powers[0])
+            scales = draw.integers(*blocks, low=low, high=high, dtype=torch.uint8, name=f"scale_{name}")
         drawn[f"scale_{name}"] = draw.place(scales, row_stride=of_scales, name=f"scale_{name}") if of_scales else scales
     if scaled:
         drawn["scale"] = draw.uniform(1, low=0.25, high=0.75, dtype=FP32, name="scale")
@@ -80,17 +82,36 @@ def small(name: str, level: Any = "full", **shape: Any) -> Case:
     return here(name, level, **{"out_dtype": FP32, "m": 20, "n": 40, "k": 160, **shape})
 
 
+EXTREMES = (("2^-127", (0, 10)), ("2^127", (245, 255)))
 CASES = (
     *(case(f"{form}, 300 x 500, K 1056", "quick", form=form, m=300, n=500, k=1056) for form in KNOWN),
     *(case(f"{form}, 7 rows", "deep", form=form, m=7, n=272, k=544) for form in KNOWN),
     case("nvfp4, 7 rows, scaled", form="nvfp4", m=7, n=272, k=544, scaled=True),
-    case("nvfp4, 65 rows, float16 out", "deep", form="nvfp4", m=65, n=144, k=400, out_dtype=torch.float16),
+    case("nvfp4, 7 rows, K in parts", form="nvfp4", m=7, n=272, k=4112, scaled=True),
+    case("nvfp4, 100 rows", form="nvfp4", m=100, n=272, k=544),
+    case("nvfp4, 165 rows, float16 out", "deep", form="nvfp4", m=165, n=144, k=400, out_dtype=torch.float16),
     case("mxfp4, rows that are not aligned", "deep", form="mxfp4", m=65, n=75, k=288, a_stride=149, b_stride=147),
+    case("nvfp4, few rows that are not aligned", form="nvfp4", m=7, n=75, k=272, a_stride=149, b_stride=147),
+    *(
+        case(f"{form}, {m} rows, scales of {what}", form=form, m=m, n=272, k=544, powers=powers)
+        for form in ("mxfp8", "mxfp4")
+        for m in (9, 150)
+        for what, powers in EXTREMES
+    ),
     case("mxfp8, no row", form="mxfp8", m=0, n=64, k=64),
     case("mxfp8, rows of a above 2^31 elements", "deep", form="mxfp8", m=70, n=64, k=128, a_stride=2**25),
     case("nvfp4, a large product", "deep", form="nvfp4", m=2049, n=4097, k=4096, scaled=True),
     *(small(f"{form}, float32 out", "quick" if form == "nvfp4" else "full", form=form) for form in KNOWN),
-    small("nvfp4, few rows, scaled", form="nvfp4", m=7, scaled=True),
+    small("nvfp4, few rows, scaled", form="nvfp4", m=7, scaled=True, b_stride=96, scale_b_stride=12),
+    small("nvfp4, few rows, rows that are not aligned", form="nvfp4", m=7, a_stride=83, b_stride=81),
+    small("mxfp8, few rows", form="mxfp8", m=7),
+    small("mxfp4, few rows, twelve words", form="mxfp4", m=3, k=96),
+    *(
+        small(f"{form}, {m} rows, scales of {what}", form=form, m=m, powers=powers)
+        for form in ("mxfp8", "mxfp4")
+        for m in (7, 20)
+        for what, powers in EXTREMES
+    ),
     small("mxfp4, odd rows and columns", form="mxfp4", m=19, n=37, k=96),
     small("mxfp8, rows of a further apart", form="mxfp8", a_stride=176),
     small("mxfp4, rows of b further apart", form="mxfp4", b_stride=96),
@@ -98,13 +119,24 @@ CASES = (
     small("nvfp4, scales of b further apart", form="nvfp4", scale_b_stride=12),
     small("mxfp8, rows of the result further apart", form="mxfp8", out_stride=44),
 )
-MUTANTS = (
-    Mutant("no sign", "((codes & 8) << 28) |", "0 |", EMULATION),
-    Mutant("no subnormal elements", "(codes & 7) << 22)", "tl.where((codes & 7) > 1, codes & 7, 0) << 22)", EMULATION),
-    Mutant("scales of the first block", "* factor[:, :, None]", "* tl.min(factor, 1)[:, None, None]", EMULATION),
-    Mutant("scales of b with the stride of a", "scale_b_stride=scale_b.stride(0)", "scale_b_stride=scale_a.stride(0)"),
-    Mutant("the last step omitted", "range(tl.cdiv(k, BLOCK_K))", "range(k // BLOCK_K)"),
-    Mutant("the result not scaled", "acc *= tl.load(scale)", "acc *= 1.0"),
+MUTANTS = tuple(
+    Mutant(name, old, new, EMULATION)
+    for name, old, new in (
+        ("no sign", "& -0x7E400000", "& 0x01C00000"),
+        ("no subnormal elements", "(bits.to(", "(tl.where((bits & 0x01800000) != 0, bits, 0).to("),
+        ("elements of a word in the opposite order", "(28 - 4 * place)", "(4 * place)"),
+        ("weights in another order than the rows", "PLACES, True, PACKED", "PLACES, False, PACKED"),
+        ("scales of the first block", "(factors[:, :, None],", "(tl.min(factors, 1)[:, None, None],"),
+        ("large scales as they are", "tl.maximum(largest - 127, 0)", "0"),
+        ("small scales as they are", "tl.minimum(largest - 37, 0)", "0"),
+        ("what was left out of scales not restored", "* _power(excess)[None, :]", ""),
+        ("the last step omitted", "min((split + 1) * part, words)", "min((split + 1) * part, words - BLOCK_K)"),
+        ("the first part of K alone", "tl.static_range(SPLITS)", "tl.static_range(1)"),
+        ("rows of b taken for dense", "b_stride=b.stride(0)", "b_stride=b.shape[1]"),
+        ("scales of b taken for dense", "scale_b_stride=scale_b.stride(0)", "scale_b_stride=scale_b.shape[1]"),
+        ("scales taken for dense", "scales_stride=scales.stride(0)", "scales_stride=scales.shape[1]"),
+        ("the result not scaled", "factor *= tl.load(scale)", "factor *= 1.0"),
+    )
 )
 
 KERNELS = {
@@ -126,7 +158,7 @@ KERNELS = {
                 Speed(f"{form}, 4096 x 8192, K 4096", {"form": form, **LARGE}, bar=bar, work=work)
                 for form, bar in BARS.items()
             ),
-            Speed("nvfp4, 16 x 16384, K 8192", {"form": "nvfp4", "m": 16, "n": 16384, "k": 8192}, bar=5.8, work=work),
+            Speed("nvfp4, 16 x 16384, K 8192", {"form": "nvfp4", "m": 16, "n": 16384, "k": 8192}, bar=2.3, work=work),
         ),
         matrix_instructions=True,
     )

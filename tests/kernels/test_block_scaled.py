@@ -92,3 +92,13 @@ def test_bytes_and_their_own_dtypes_give_the_same() -> None:
 def test_arguments_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         block_scaled_mm(**drawn(**changes))
+
+
+@pytest.mark.parametrize("rows", [3, M])
+def test_a_plan_takes_other_weights(rows: int) -> None:
+    given = drawn()
+    given = {**given, "a": given["a"][:rows], "scale_a": given["scale_a"][:rows]}
+    plan = block_scaled_mm.plan(**given, out_dtype=FP32)
+    other = {**given, "b": given["b"].flip(0), "scale_b": given["scale_b"].flip(0)}
+    wanted = block_scaled_mm(**other, out_dtype=FP32)
+    assert torch.equal(plan(b=other["b"], scale_b=other["scale_b"]), wanted)
