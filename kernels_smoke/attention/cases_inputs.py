@@ -1,4 +1,4 @@
-"""What the cases of paged attention are drawn from: a cache whose pages are in any order, and batches in it."""
+"""What cases over paged caches are drawn from: page tables in any order, NaN in what no sequence has, batches."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def draw_inputs(
     ``spare``: pages that no sequence has. All of the cache that no sequence has is NaN. ``dense``: add the same keys
     and values without pages, [sequences, length, heads, head_dim], for what knows no pages; of whole pages alone.
     """
-    most = max((_pages(length, page_size) for _, length in (*batch, *earlier)), default=0)
-    pages = max(sum(_pages(length, page_size) for _, length in lengths) for lengths in (batch, earlier)) + spare
+    most = max((pages_of(length, page_size) for _, length in (*batch, *earlier)), default=0)
+    pages = max(sum(pages_of(length, page_size) for _, length in lengths) for lengths in (batch, earlier)) + spare
     key_cache, value_cache = (
         draw.normal(pages, page_size, heads[1], head_dim, dtype=dtype, scale=size, row_stride=row_stride, name=name)
         for name, size in (("key_cache", keys), ("value_cache", values))
@@ -64,7 +64,7 @@ def draw_inputs(
         metadata |= {f"earlier_{name}": tensor for name, tensor in before.items()}
     if query.device.type != "meta" and not earlier:
         for cache in (key_cache, value_cache):
-            _spoil(cache, metadata["page_table"], batch)
+            spoil(cache, metadata["page_table"], [length for _, length in batch])
     if dense:
         rows = metadata["page_table"].long()
         metadata |= {"dense_keys": key_cache[rows].flatten(1, 2), "dense_values": value_cache[rows].flatten(1, 2)}
@@ -82,34 +82,45 @@ def draw_inputs(
     }
 
 
-def _pages(length: int, page_size: int) -> int:
+def pages_of(length: int, page_size: int) -> int:
+    """How many pages hold ``length`` positions."""
     return -(-length // page_size)
+
+
+def draw_table(
+    draw: Draw, lengths: Sequence[int], page_size: int, *, pages: int, most: int, row_stride: int = 0
+) -> torch.Tensor:
+    """A page table [sequences, most] for sequences of ``lengths``, with those of all ``pages`` in random order."""
+    order = draw.permutation(pages, dtype=torch.int32, name="order")
+    table = torch.full((len(lengths), most), UNUSED, dtype=torch.int32, device=order.device)
+    taken = 0
+    for row, length in enumerate(lengths):
+        count = pages_of(length, page_size)
+        table[row, :count] = order[taken : taken + count]
+        taken += count
+    return draw.place(table, row_stride=row_stride, name="page_table")
 
 
 def _metadata(
     draw: Draw, batch: Lengths, most: int, pages: int, page_size: int, first: int, table_stride: int = 0
 ) -> dict[str, torch.Tensor]:
     """The three integer tensors for ``batch``, with pages in random order."""
-    order = draw.permutation(pages, dtype=torch.int32, name="order")
-    table = torch.full((len(batch), most), UNUSED, dtype=torch.int32, device=order.device)
-    taken = 0
-    for row, (_, length) in enumerate(batch):
-        count = _pages(length, page_size)
-        table[row, :count] = order[taken : taken + count]
-        taken += count
+    lengths = [length for _, length in batch]
     ends = torch.tensor([first, *(count for count, _ in batch)], dtype=torch.int32).cumsum(0, dtype=torch.int32)
-    lengths = torch.tensor([length for _, length in batch], dtype=torch.int32)
-    tensors = zip(METADATA, (table, ends, lengths), (table_stride, 0, 0), strict=True)
-    return {name: draw.place(tensor, row_stride=stride, name=name) for name, tensor, stride in tensors}
+    return {
+        "page_table": draw_table(draw, lengths, page_size, pages=pages, most=most, row_stride=table_stride),
+        "cumulative_query_lengths": draw.place(ends, name="cumulative_query_lengths"),
+        "sequence_lengths": draw.place(torch.tensor(lengths, dtype=torch.int32), name="sequence_lengths"),
+    }
 
 
-def _spoil(cache: torch.Tensor, table: torch.Tensor, batch: Lengths) -> None:
-    """Fill with NaN what no sequence of ``batch`` has of ``cache``."""
+def spoil(cache: torch.Tensor, table: torch.Tensor, lengths: Sequence[int]) -> None:
+    """Fill with NaN what no sequence of ``lengths`` has of ``cache`` [pages, page_size, ...]."""
     page_size = cache.shape[1]
     used = torch.zeros(cache.shape[:2], dtype=torch.bool, device=cache.device)
-    for row, (_, length) in enumerate(batch):
+    for row, length in enumerate(lengths):
         whole, rest = divmod(length, page_size)
         used[table[row, :whole].long()] = True
         if rest:
             used[table[row, whole].long(), :rest] = True
-    cache.masked_fill_(~used[:, :, None, None], float("nan"))
+    cache.masked_fill_(~used.reshape(*used.shape, *(1,) * (cache.ndim - 2)), float("nan"))

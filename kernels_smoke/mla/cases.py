@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from kernels_smoke.attention.cases_inputs import draw_table, pages_of, spoil
 from kernels_smoke.mla import reference
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import FP16, FP32, Draw
@@ -28,7 +29,6 @@ from kernels_smoke.suite.model import (
 PARTS = "kernels_smoke.attention.parts"
 LATENT_ATTENTION = "kernels_smoke.mla.latent_attention"
 NAMES = ("query", "latent_cache", "page_table", "sequence_lengths")
-UNUSED = -1  # what is in a page table behind the last page of a sequence
 
 
 def draw_inputs(
@@ -53,27 +53,18 @@ def draw_inputs(
     ``spare``: pages that no sequence has. All of the cache that no sequence has is NaN. ``keys``: standard deviation.
     """
     width = latent_dim + rope
-    counts = [-(-length // page_size) for length in lengths]
+    counts = [pages_of(length, page_size) for length in lengths]
     pages = sum(counts) + spare
     query = draw.normal(len(lengths), heads, width, dtype=dtype, row_stride=query_stride, name="query")
     cache = draw.normal(pages, page_size, width, dtype=dtype, scale=keys, row_stride=cache_stride, name="latent_cache")
-    order = draw.permutation(pages, dtype=torch.int32, name="order")
-    table = torch.full((len(lengths), max(counts, default=0)), UNUSED, dtype=torch.int32, device=order.device)
-    used = torch.zeros((pages, page_size), dtype=torch.bool, device=order.device)
-    taken = 0
-    for row, (count, length) in enumerate(zip(counts, lengths, strict=True)):
-        own = order[taken : taken + count]
-        table[row, :count] = own
-        taken += count
-        if order.device.type != "meta":
-            used[own.long()] = True
-            used[own[-1:].long(), length - (count - 1) * page_size :] = False
-    if order.device.type != "meta":
-        cache.masked_fill_(~used[:, :, None], float("nan"))
+    most = max(counts, default=0)
+    table = draw_table(draw, lengths, page_size, pages=pages, most=most, row_stride=table_stride)
+    if cache.device.type != "meta":
+        spoil(cache, table, lengths)
     return {
         "query": query,
         "latent_cache": cache,
-        "page_table": draw.place(table, row_stride=table_stride, name="page_table"),
+        "page_table": table,
         "sequence_lengths": draw.place(torch.tensor(lengths, dtype=torch.int32), name="sequence_lengths"),
         "scale": scale,
         "latent_dim": latent_dim,
