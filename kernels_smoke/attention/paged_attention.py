@@ -15,6 +15,7 @@ from kernels_smoke.attention.segments import _merge_kernel
 from kernels_smoke.attention.tiled_softmax import _attend_kernel
 from kernels_smoke.gluon import GLUON, hopper_gluon
 from kernels_smoke.launch import architecture, check_scale, multiprocessors, on_device_of, require
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 if GLUON:
     from kernels_smoke.attention.specialized_prompts import attend_prompts, fits
@@ -22,6 +23,7 @@ if GLUON:
 FILL = 2  # of the stages that divide short sequences, when they are asked for by name
 
 
+@plannable
 def paged_attention(
     query: torch.Tensor,
     key_cache: torch.Tensor,
@@ -75,7 +77,7 @@ def paged_attention(
         "cumulative_query_lengths": cumulative_query_lengths,
         "sequence_lengths": sequence_lengths,
     }
-    out = torch.empty_like(query) if out is None and isinstance(query, torch.Tensor) else out
+    out = allocated(torch.empty_like(query)) if out is None and isinstance(query, torch.Tensor) else out
     check_arguments({**tensors, "out": out})
     assert out is not None  # noqa: S101  # for mypy: check_arguments has seen that it is a tensor
     (tokens, heads, head_dim), (_, page_size, kv_heads, _) = query.shape, key_cache.shape
@@ -127,7 +129,9 @@ def _launch(
     partial = _partial_results(query, batch, short, segments)
 
     def attend(layout: Layout, items: int, above: int, *, of_short: bool) -> None:
-        _attend_kernel[(min(items, most) or items,)](
+        launch(
+            _attend_kernel,
+            (min(items, most) or items,),
             **tensors,
             out=out,
             **partial,
@@ -166,7 +170,9 @@ def _launch(
     if short:
         attend(short, batch.sequences * segments * head_blocks, 0, of_short=True)
     if short and segments > 1:
-        _merge_kernel[(batch.sequences, batch.heads)](
+        launch(
+            _merge_kernel,
+            (batch.sequences, batch.heads),
             **partial,
             cumulative_query_lengths=tensors["cumulative_query_lengths"],
             sequence_lengths=tensors["sequence_lengths"],
@@ -195,6 +201,6 @@ def _attended(tensors: dict[str, torch.Tensor], out: torch.Tensor, scale: float,
 def _partial_results(query: torch.Tensor, batch: Batch, short: Layout | None, segments: int) -> dict[str, torch.Tensor]:
     """Room for what segments leave: accumulators, maxima and sums, float32; nothing where there is one segment."""
     slots = batch.sequences * short.queries * batch.heads * segments if short and segments > 1 else 0
-    room = query.new_empty(slots * (batch.head_dim + 2), dtype=torch.float32)
+    room = allocated(query.new_empty(slots * (batch.head_dim + 2), dtype=torch.float32))
     accumulators, maxima, totals = room.split([slots * batch.head_dim, slots, slots])
     return {"partial": accumulators, "partial_maximum": maxima, "partial_total": totals}

@@ -12,6 +12,7 @@ import triton.language as tl
 from kernels_smoke.attention.decode_arguments import check_decoding
 from kernels_smoke.attention.parts import UNBOUNDED, _share, _store, _tiles_seen, merge, most_segments, parts
 from kernels_smoke.launch import architecture, check_scale, multiprocessors, on_device_of, require
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 FEW_ROWS = 16  # the least of a matrix product
 
@@ -143,6 +144,7 @@ def _decode_kernel(
         )  # fmt: skip
 
 
+@plannable
 def paged_attention_decode(
     query: torch.Tensor,
     key_cache: torch.Tensor,
@@ -187,7 +189,7 @@ def paged_attention_decode(
 
     Raises ValueError when a shape, dtype, device or stride is not as said.
     """
-    out = torch.empty_like(query) if out is None else out
+    out = allocated(torch.empty_like(query)) if out is None else out
     tensors = {
         "query": query,
         "key_cache": key_cache,
@@ -218,7 +220,9 @@ def paged_attention_decode(
         )
         made = parts(out, segments)
         log2e = math.log2(math.e)
-        _decode_kernel[(sequences * segments * kv_heads,)](
+        launch(
+            _decode_kernel,
+            (sequences * segments * kv_heads,),
             **tensors,
             **options,
             out=out,

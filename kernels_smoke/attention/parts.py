@@ -8,6 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels_smoke.launch_plan import allocated, launch
+
 UNBOUNDED = 2**31 - 1  # a window that holds every position
 LEAST_SEGMENT = 128  # positions
 MOST_SEGMENTS = 256
@@ -110,7 +112,7 @@ def parts(out: torch.Tensor, segments: int) -> Parts:
     """Room for ``segments`` parts of ``out`` [sequences, heads, head_dim]."""
     sequences, heads, head_dim = out.shape
     slots = sequences * heads * segments if segments > 1 else 0
-    room = out.new_empty(slots * (head_dim + 2), dtype=torch.float32)
+    room = allocated(out.new_empty(slots * (head_dim + 2), dtype=torch.float32))
     return Parts(segments, *room.split([slots * head_dim, slots, slots]))
 
 
@@ -121,7 +123,9 @@ def merge(
     (sequences, heads, head_dim), segments = out.shape, triton.next_power_of_2(made.segments)
     columns = min(triton.next_power_of_2(head_dim), 32)  # few, so that there are programs enough
     if made.segments > 1:
-        _merge_kernel[(sequences, heads, triton.cdiv(head_dim, columns))](
+        launch(
+            _merge_kernel,
+            (sequences, heads, triton.cdiv(head_dim, columns)),
             **made.arguments,
             sequence_lengths=sequence_lengths,
             out=out,

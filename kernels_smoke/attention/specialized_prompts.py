@@ -21,6 +21,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels_smoke.attention.specialized_loading import _count, _find, _load
 from kernels_smoke.launch import multiprocessors
+from kernels_smoke.launch_plan import launch
 
 ALIGNMENT = 16  # bytes: TMA wants the first element and every row to begin at a multiple of this
 HEAD_DIM = 128
@@ -260,7 +261,9 @@ def attend_prompts(
         for cache in (key_cache, value_cache)
     )
     block = [queries // 2, group, HALF_D]
-    _attend_prompts_kernel[(min(items, programs * multiprocessors(query)) or items,)](
+    launch(
+        _attend_prompts_kernel,
+        (min(items, programs * multiprocessors(query)) or items,),
         query=TensorDescriptor(query, list(query.shape), list(query.stride()), block, of_query),
         keys=keys,
         values=values,

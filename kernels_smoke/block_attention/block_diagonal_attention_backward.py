@@ -19,6 +19,7 @@ from kernels_smoke.block_attention.blocks import (
     strides,
 )
 from kernels_smoke.launch import architecture, check_apart, check_rows, check_written, on_device_of
+from kernels_smoke.launch_plan import allocated, launch, plannable_apart
 
 
 def configure(head_dim: int, *, rotary: bool) -> Configuration:
@@ -87,6 +88,7 @@ def _block_diagonal_attention_backward_kernel(
         _store(dk + head * dk_head, b_dk, start, length, BLOCK, HEAD_DIM, dk_token)
 
 
+@plannable_apart
 def block_diagonal_attention_backward(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -121,7 +123,7 @@ def block_diagonal_attention_backward(
 
     Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
     """
-    dq, dk, dv = out or (torch.empty_like(q), torch.empty_like(q), torch.empty_like(q))
+    dq, dk, dv = out or (allocated(torch.empty_like(q)), allocated(torch.empty_like(q)), allocated(torch.empty_like(q)))
     results = {"out[0]": dq, "out[1]": dk, "out[2]": dv}
     scale = check_heads(q, blocks, scale, q=q, k=k, v=v, dout=dout, **results)
     for name, tensor in results.items():
@@ -136,7 +138,9 @@ def block_diagonal_attention_backward(
         choice = configure(head_dim, rotary=cos_sin is not None)
         programs = choice.count(tiles, q)
         with on_device_of(q):
-            _block_diagonal_attention_backward_kernel[(programs,)](
+            launch(
+                _block_diagonal_attention_backward_kernel,
+                (programs,),
                 q=q,
                 k=k,
                 v=v,

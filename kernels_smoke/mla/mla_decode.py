@@ -19,6 +19,7 @@ from kernels_smoke.launch import (
     on_device_of,
     require,
 )
+from kernels_smoke.launch_plan import allocated, launch, plannable
 from kernels_smoke.matmul.tiles import described, descriptor
 from kernels_smoke.mla.latent_attention import _attend_kernel
 
@@ -57,6 +58,7 @@ def configure(heads: int, element_size: int, architecture: str) -> Configuration
     return Configuration(64, 64 if architecture == "sm_90" else 32, warps=8, stages=2)
 
 
+@plannable
 def mla_decode(
     query: torch.Tensor,
     latent_cache: torch.Tensor,
@@ -110,7 +112,7 @@ def mla_decode(
     check_rows("latent_cache", latent_cache, (pages, page_size, width), (query.dtype,), query)
     check_rows("page_table", page_table, (sequences, page_table.shape[1]), (torch.int32,), query)
     check_rows("sequence_lengths", sequence_lengths, (sequences,), (torch.int32,), query)
-    out = query.new_empty((sequences, heads, latent_dim)) if out is None else out
+    out = allocated(query.new_empty((sequences, heads, latent_dim))) if out is None else out
     check_rows("out", out, (sequences, heads, latent_dim), (query.dtype,), query)
     check_written("out", out)
     # Offsets within a page and within a token are computed in 32 bits.
@@ -151,7 +153,9 @@ def _launch(
     rows = _rows_of(latent_cache) if choice.describe and page_size % choice.tile == 0 else None
     block_latent, block_rope = (max(triton.next_power_of_2(size), LEAST) for size in (latent_dim, width - latent_dim))
     describe = rows is not None and (block_latent, block_rope) == (latent_dim, width - latent_dim)
-    _attend_kernel[(sequences * segments * head_blocks,)](
+    launch(
+        _attend_kernel,
+        (sequences * segments * head_blocks,),
         query=query,
         cache=latent_cache,
         latent_rows=descriptor(rows, choice.tile, block_latent) if describe and rows is not None else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 
 from kernels_smoke.launch import check_apart
-from kernels_smoke.launch_plan import Plan, Plannable, allocated, launch, plannable, plannable_apart
+from kernels_smoke.launch_plan import Plan, Plannable, _tensors, allocated, launch, plannable, plannable_apart
 from kernels_smoke.matmul.scaled_mm import scaled_mm
 from kernels_smoke.norm import fused_add_rms_norm as norm
 from kernels_smoke.norm.fused_add_rms_norm import fused_add_rms_norm
@@ -22,7 +23,7 @@ from kernels_smoke.suite import registry
 from kernels_smoke.suite.compiling.ahead_of_time import compiling
 from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.correctness.judge import same_bits
-from kernels_smoke.suite.model import LEVELS, Kernel
+from kernels_smoke.suite.model import LEVELS, Case, Kernel
 from kernels_smoke.suite.speed.timing import copied
 from tests.kernels.support import DEVICE, zeros
 
@@ -44,13 +45,17 @@ class Calling:
         return self._of(getattr(self._module, name))
 
 
+def least_case(kernel: Kernel) -> Case:
+    """The first case of the lowest level that the interpreter runs, too."""
+    cases = [case for case in kernel.cases if "interpret" in case.where]
+    return min(cases, key=lambda case: LEVELS.index(case.level))
+
+
 @pytest.mark.parametrize("name", PLANNED)
 def test_a_plan_writes_the_bits_that_the_function_writes_and_making_it_writes_none(name: str) -> None:
     kernel: Any = KERNELS[name]
-    cases = [case for case in kernel.cases if "interpret" in case.where]
-    case = min(cases, key=lambda case: LEVELS.index(case.level))
     draw = Draw(20261127, DEVICE)
-    inputs = kernel.inputs(draw, **case.shape)
+    inputs = kernel.inputs(draw, **least_case(kernel).shape)
     results = []
     for of in (lambda function: function.function, lambda function: function.plan):
         drawn, outputs = copied(inputs), draw.outputs(kernel.outputs(inputs))
@@ -67,9 +72,46 @@ def test_a_plan_writes_the_bits_that_the_function_writes_and_making_it_writes_no
         assert same_bits(by_plan[key], value), key
 
 
+def given(function: Any) -> Callable[..., dict[str, Any]]:
+    """What a call of ``function`` is given, by name, instead of that call."""
+    return lambda *args, **kwargs: dict(inspect.signature(function.function).bind(*args, **kwargs).arguments)
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("name", PLANNED)
+def test_plans_and_calls_like_earlier_ones_compute_from_the_values_of_other_tensors(name: str) -> None:
+    kernel: Any = KERNELS[name]
+    sets = []
+    for seed in (1, 2):
+        draw = Draw(seed, DEVICE)
+        inputs = kernel.inputs(draw, **least_case(kernel).shape)
+        sets.append((inputs, draw.outputs(kernel.outputs(inputs))))
+
+    def launched(of: Callable[[Any], Any], number: int) -> tuple[Any, dict[str, Any]]:
+        inputs, outputs = map(copied, sets[number])
+        made = kernel.launch(Calling(kernel, of), inputs, outputs)
+        return made, {**{key: inputs[key] for key in kernel.modifies}, **outputs}
+
+    function = getattr(importlib.import_module(kernel.module), name)
+    function._kept.clear()
+    _, wanted = launched(lambda function: function.function, 1)
+    launched(lambda function: function, 0)
+    _, by_call = launched(lambda function: function, 1)
+    assert len(function._kept) == 1  # the second call was made by what was kept of the first
+    plan, _ = launched(lambda function: function.plan, 0)
+    arguments, by_plan = launched(given, 1)
+    if isinstance(plan, Plan):
+        plan(**{key: value for key, value in arguments.items() if _tensors(value)})
+    for key, value in wanted.items():
+        assert same_bits(by_call[key], value), key
+        assert not isinstance(plan, Plan) or same_bits(by_plan[key], value), key
+
+
 def test_the_kernels_whose_launching_takes_longest_can_be_planned() -> None:
     assert {"scaled_mm", "scaled_mm_blockwise", "fused_add_rms_norm", "newton_schulz"} <= set(PLANNED)
     assert {"gram_newton_schulz", "muon_step", "simplex_projection", "all_reduce_add_rms_norm"} <= set(PLANNED)
+    assert {"paged_attention", "paged_attention_decode", "mla_decode"} <= set(PLANNED)
+    assert "block_diagonal_attention_backward" in PLANNED
 
 
 ROWS, WIDTH = 3, 40

@@ -41,6 +41,15 @@ def test_a_result_that_is_given_is_returned() -> None:
     assert out.any()
 
 
+def test_a_plan_serves_other_lengths_and_pages() -> None:
+    plan = mla_decode.plan(**drawn())
+    integers = {
+        "page_table": torch.tensor([[4, 1, 0], [2, -1, -1]], dtype=INT32, device=DEVICE),
+        "sequence_lengths": torch.tensor([48, 7], dtype=INT32, device=DEVICE),
+    }
+    assert torch.equal(plan(**integers), mla_decode.function(**drawn(**integers)))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -33,6 +33,20 @@ def test_the_mean_of_equal_values_is_that_value() -> None:
     assert torch.equal(paged_attention(**arguments()), arguments()["query"])
 
 
+def test_a_plan_serves_other_lengths_and_pages() -> None:
+    given = arguments()
+    generator = torch.Generator().manual_seed(20261127)
+    for name in ("query", "key_cache", "value_cache"):
+        given[name] = torch.randn(given[name].shape, generator=generator).to(DEVICE, torch.float16)
+    plan = paged_attention.plan(**given)
+    integers = {
+        "page_table": given["page_table"].new_tensor([[1, -1], [0, 2]]),
+        "cumulative_query_lengths": given["cumulative_query_lengths"].new_tensor([0, 1, 4]),
+        "sequence_lengths": given["sequence_lengths"].new_tensor([9, 31]),
+    }
+    assert torch.equal(plan(**integers), paged_attention.function(**{**given, **integers}))
+
+
 REFUSED = {
     "heads that are no multiple": ({"query": (4, 3, 16)}, "must be a multiple of that of key heads, not 3 and 2"),
     "two dimensions": ({"query": (4, 64)}, "query must be [tokens, heads, head_dim], not 2-dimensional"),

@@ -39,6 +39,16 @@ def test_a_window_that_holds_every_position_changes_nothing() -> None:
     assert torch.equal(paged_attention_decode(**drawn(), window=33), paged_attention_decode(**drawn()))
 
 
+def test_a_plan_serves_other_lengths_and_pages() -> None:
+    options = {"window": 25, "sinks": torch.ones(HEADS, device=DEVICE)}
+    plan = paged_attention_decode.plan(**drawn(**options))
+    integers = {
+        "page_table": torch.tensor([[4, 1, 0], [2, -1, -1]], dtype=INT32, device=DEVICE),
+        "sequence_lengths": torch.tensor([48, 7], dtype=INT32, device=DEVICE),
+    }
+    assert torch.equal(plan(**integers), paged_attention_decode.function(**drawn(**options, **integers)))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
