@@ -16,7 +16,7 @@ from kernels_smoke.suite.correctness.compare import NearWhereWritten
 from kernels_smoke.suite.correctness.draw import FP16, FP32, POISON
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Tensors, big, case, far, here
 
-SEGMENTS = "kernels_smoke.attention.segments"
+PARTS = "kernels_smoke.attention.parts"
 TILED_SOFTMAX = "kernels_smoke.attention.tiled_softmax"
 
 
@@ -218,8 +218,8 @@ MUTANTS = (
     Mutant("the context forgotten", "context = min(", "context = 0 * min(", TILED_SOFTMAX),
     Mutant("accumulator not rescaled", "v, acc * alpha[:, None]", "v, acc", TILED_SOFTMAX),
     Mutant("sum not rescaled", "l_i * alpha + tl.sum(p", "l_i + tl.sum(p", TILED_SOFTMAX),
-    Mutant("segments not rescaled", "tl.sum(o_s * alpha[:, None]", "tl.sum(o_s", SEGMENTS),
-    Mutant("the last segment omitted", "tl.cdiv(tiles, share)", "tl.cdiv(tiles, share) - 1", SEGMENTS),
+    Mutant("segments not rescaled", "tl.sum(o_s * alpha[:, None]", "tl.sum(o_s", PARTS),
+    Mutant("the last segment omitted", "exists = segment < used", "exists = segment < used - 1", PARTS),
     Mutant("what is behind the end is read", "kv_mask = (position < end)", "kv_mask = (position >= 0)", TILED_SOFTMAX),
     Mutant("always the beginning of a page", "tile * TILE % PAGE_SIZE + ", "", TILED_SOFTMAX),
     Mutant("pages as large as tiles", "else position % PAGE_SIZE", "else position % TILE", TILED_SOFTMAX),
@@ -238,7 +238,7 @@ MUTANTS = (
         "merged tokens without gaps",
         ".to(tl.int64) * out_stride",
         ".to(tl.int64) * heads * out_head_stride",
-        SEGMENTS,
+        PARTS,
     ),
     Mutant(
         "pages without gaps",

@@ -11,7 +11,7 @@ from kernels_smoke.attention.arguments import check_arguments
 from kernels_smoke.attention.batch import POWERS_OF_TWO, STAGES, Batch, Choice
 from kernels_smoke.attention.decision import choose
 from kernels_smoke.attention.layout import FEW_ROWS, Configuration, Layout, configure
-from kernels_smoke.attention.segments import _merge_kernel
+from kernels_smoke.attention.parts import merge, parts
 from kernels_smoke.attention.tiled_softmax import _attend_kernel
 from kernels_smoke.gluon import GLUON, hopper_gluon
 from kernels_smoke.launch import architecture, check_scale, multiprocessors, on_device_of, require
@@ -125,8 +125,7 @@ def _launch(
     # Without a GPU there are fewer programs than items, too: the loop over items is interpreted as it will run.
     most = configuration.programs * (batch.multiprocessors if query.device.type != "cpu" else 3)
     block_d = max(triton.next_power_of_2(batch.head_dim), FEW_ROWS)
-    shape = {"HEAD_DIM": batch.head_dim, "BLOCK_D": block_d}
-    partial = _partial_results(query, batch, short, segments)
+    made = parts(query, batch.sequences * (short.queries if short else 0), segments)
 
     def attend(layout: Layout, items: int, above: int, *, of_short: bool) -> None:
         launch(
@@ -134,11 +133,10 @@ def _launch(
             (min(items, most) or items,),
             **tensors,
             out=out,
-            **partial,
+            **made.arguments,
             sequences=batch.sequences,
             heads=batch.heads,
             capacity=capacity,
-            segments=segments,
             above=above,
             scale=scale,
             query_stride=query.stride(0),
@@ -149,7 +147,8 @@ def _launch(
             table_stride=page_table.stride(0),
             out_stride=out.stride(0),
             out_head_stride=out.stride(1),
-            **shape,
+            HEAD_DIM=batch.head_dim,
+            BLOCK_D=block_d,
             SHORT=of_short,
             GROUP=group,
             HEADS=heads,
@@ -169,24 +168,14 @@ def _launch(
             attend(blocks, items, above, of_short=False)
     if short:
         attend(short, batch.sequences * segments * head_blocks, 0, of_short=True)
-    if short and segments > 1:
-        launch(
-            _merge_kernel,
-            (batch.sequences, batch.heads),
-            **partial,
+        merge(
+            made,
+            out,
+            tensors["sequence_lengths"],
+            capacity,
+            short.tile,
             cumulative_query_lengths=tensors["cumulative_query_lengths"],
-            sequence_lengths=tensors["sequence_lengths"],
-            out=out,
-            heads=batch.heads,
-            capacity=capacity,
-            segments=segments,
-            out_stride=out.stride(0),
-            out_head_stride=out.stride(1),
-            **shape,
-            QUERIES=short.queries,
-            TILE=short.tile,
-            BLOCK_SEGMENTS=triton.next_power_of_2(segments),
-            num_warps=4,
+            queries=short.queries,
         )
 
 
@@ -196,11 +185,3 @@ def _attended(tensors: dict[str, torch.Tensor], out: torch.Tensor, scale: float,
         return False
     attend_prompts(tensors, out, scale=scale, above=above, programs=1)
     return True
-
-
-def _partial_results(query: torch.Tensor, batch: Batch, short: Layout | None, segments: int) -> dict[str, torch.Tensor]:
-    """Room for what segments leave: accumulators, maxima and sums, float32; nothing where there is one segment."""
-    slots = batch.sequences * short.queries * batch.heads * segments if short and segments > 1 else 0
-    room = allocated(query.new_empty(slots * (batch.head_dim + 2), dtype=torch.float32))
-    accumulators, maxima, totals = room.split([slots * batch.head_dim, slots, slots])
-    return {"partial": accumulators, "partial_maximum": maxima, "partial_total": totals}

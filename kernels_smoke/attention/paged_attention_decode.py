@@ -218,7 +218,7 @@ def paged_attention_decode(
             wanted=choice.fill * multiprocessors(query),
             interpreted=architecture().backend == "interpret",
         )
-        made = parts(out, segments)
+        made = parts(out, sequences, segments)
         log2e = math.log2(math.e)
         launch(
             _decode_kernel,
@@ -251,5 +251,5 @@ def paged_attention_decode(
             num_warps=choice.warps,
             num_stages=choice.stages,
         )
-        merge(made, out, sequence_lengths, capacity, window or UNBOUNDED, choice.tile)
+        merge(made, out, sequence_lengths, capacity, choice.tile, window=window or UNBOUNDED)
     return out

@@ -1,4 +1,4 @@
-"""How one query token of a sequence is divided among programs, and the kernel that merges what they leave."""
+"""How a sequence of few query tokens is divided among programs, and the kernel that merges what they leave."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernels_smoke.launch_plan import allocated, launch
 
 UNBOUNDED = 2**31 - 1  # a window that holds every position
 LEAST_SEGMENT = 128  # positions
-MOST_SEGMENTS = 256
+MOST_SEGMENTS = 256  # a program of the merge holds 32 columns of all
 
 
 @triton.jit
@@ -41,47 +41,48 @@ def _store(acc, m_i, l_i, target, room, maxima, totals, mask, row_mask, divided)
 
 @triton.jit
 def _merge_kernel(
-    partial, partial_maximum, partial_total, sequence_lengths, out, heads, capacity, segments, window, out_stride,
-    out_head_stride,
-    TILE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_SEGMENTS: tl.constexpr,
-    STEP: tl.constexpr,
+    partial, partial_maximum, partial_total, cumulative_query_lengths, sequence_lengths, out, heads, capacity, segments,
+    window, out_stride, out_head_stride,
+    QUERIES: tl.constexpr, TILE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
+    BLOCK_SEGMENTS: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # One program merges BLOCK_D columns of one head of one sequence, STEP segments at a time.
+    # One program merges BLOCK_D columns of one head of one sequence, token by token.
     sequence = tl.program_id(0)
     head = tl.program_id(1)
+    start = sequence
+    queries = 1
+    if cumulative_query_lengths is not None:
+        start = tl.load(cumulative_query_lengths + sequence)  # [1]
+        queries = tl.load(cumulative_query_lengths + sequence + 1) - start  # [1]
     end = max(min(tl.load(sequence_lengths + sequence), capacity), 0)  # [1]
     begin, behind = _tiles_seen(end, window, TILE)
     share = _share(behind - begin, segments)
-    if share < behind - begin:
+    if (queries <= QUERIES) & (share < behind - begin):
         used = tl.cdiv(behind - begin, share)
         offs_d = tl.program_id(2) * BLOCK_D + tl.arange(0, BLOCK_D)
-        first = (sequence.to(tl.int64) * heads + head) * segments
-        every = tl.arange(0, BLOCK_SEGMENTS)
-        # [BLOCK_SEGMENTS]
-        m_new = tl.max(tl.load(partial_maximum + first + every, mask=every < used, other=float("-inf")), axis=0)
-        l_i = tl.zeros((STEP,), tl.float32)
-        o = tl.zeros((STEP, BLOCK_D), tl.float32)
-        for start in range(0, used, STEP):
-            segment = start + tl.arange(0, STEP)
-            exists = segment < used
-            slot = first + segment
-            m_s = tl.load(partial_maximum + slot, mask=exists, other=float("-inf"))  # [STEP]
-            l_s = tl.load(partial_total + slot, mask=exists, other=0.0)  # [STEP]
-            mask = exists[:, None] & (offs_d < HEAD_DIM)[None, :]
-            o_s = tl.load(partial + slot[:, None] * HEAD_DIM + offs_d[None, :], mask=mask, other=0.0)  # [STEP, BLOCK_D]
-            alpha = tl.exp2(m_s - m_new)
-            l_i += l_s * alpha
-            o += o_s * alpha[:, None]
-        result = tl.sum(o, axis=0) / tl.sum(l_i, axis=0)  # [BLOCK_D]
-        target = out + sequence.to(tl.int64) * out_stride + head * out_head_stride + offs_d
-        tl.store(target, result.to(out.dtype.element_ty), mask=offs_d < HEAD_DIM)
+        segment = tl.arange(0, BLOCK_SEGMENTS)
+        exists = segment < used
+        mask = exists[:, None] & (offs_d < HEAD_DIM)[None, :]
+        for token in range(queries):
+            slot = ((sequence * QUERIES + token).to(tl.int64) * heads + head) * segments + segment
+            # All loads before the first sum, which waits.
+            # [BLOCK_SEGMENTS, BLOCK_D]
+            o_s = tl.load(partial + slot[:, None] * HEAD_DIM + offs_d[None, :], mask=mask, other=0.0)
+            l_s = tl.load(partial_total + slot, mask=exists, other=0.0)  # [BLOCK_SEGMENTS]
+            m_s = tl.load(partial_maximum + slot, mask=exists, other=float("-inf"))  # [BLOCK_SEGMENTS]
+            m_new = tl.max(m_s, axis=0)
+            alpha = tl.exp2(m_s - tl.where(m_new == float("-inf"), 0.0, m_new))  # minus infinity: a token sees nothing
+            l_i = tl.sum(l_s * alpha, axis=0)
+            result = tl.sum(o_s * alpha[:, None], axis=0) / tl.where(l_i > 0.0, l_i, 1.0)  # [BLOCK_D]
+            target = out + (start + token).to(tl.int64) * out_stride + head * out_head_stride + offs_d
+            tl.store(target, result.to(out.dtype.element_ty), mask=offs_d < HEAD_DIM)
 
 
 @dataclass(frozen=True)
 class Parts:
     """Into how many segments each sequence is divided at most, and the room for what these leave, in float32.
 
-    ``partial`` are accumulators [sequences, heads, segments, head_dim], ``maxima`` and ``totals`` [sequences, heads,
+    ``partial`` are accumulators [tokens, heads, segments, head_dim], ``maxima`` and ``totals`` [tokens, heads,
     segments]; all are empty when there is one segment.
     """
 
@@ -108,25 +109,37 @@ def most_segments(positions: int, programs: int, wanted: int, *, interpreted: bo
     return max(min(wanted // max(programs, 1), positions // LEAST_SEGMENT, MOST_SEGMENTS), 1)
 
 
-def parts(out: torch.Tensor, segments: int) -> Parts:
-    """Room for ``segments`` parts of ``out`` [sequences, heads, head_dim]."""
-    sequences, heads, head_dim = out.shape
-    slots = sequences * heads * segments if segments > 1 else 0
-    room = allocated(out.new_empty(slots * (head_dim + 2), dtype=torch.float32))
+def parts(like: torch.Tensor, tokens: int, segments: int) -> Parts:
+    """Room for ``segments`` parts of the results of ``tokens`` tokens, like those of ``like`` [.., heads, head_dim]."""
+    heads, head_dim = like.shape[1:]
+    slots = tokens * heads * segments if segments > 1 else 0
+    room = allocated(like.new_empty(slots * (head_dim + 2), dtype=torch.float32))
     return Parts(segments, *room.split([slots * head_dim, slots, slots]))
 
 
 def merge(
-    made: Parts, out: torch.Tensor, sequence_lengths: torch.Tensor, capacity: int, window: int, tile: int
+    made: Parts,
+    out: torch.Tensor,
+    sequence_lengths: torch.Tensor,
+    capacity: int,
+    tile: int,
+    *,
+    window: int = UNBOUNDED,
+    cumulative_query_lengths: torch.Tensor | None = None,
+    queries: int = 1,
 ) -> None:
-    """Merge the segments of every head into ``out`` [sequences, heads, head_dim]; nothing when there is one."""
-    (sequences, heads, head_dim), segments = out.shape, triton.next_power_of_2(made.segments)
+    """Merge the segments of every head into ``out`` [tokens, heads, head_dim]; nothing when there is one.
+
+    Sequences have one token each or, with ``cumulative_query_lengths``, those of at most ``queries`` are merged.
+    """
+    heads, head_dim = out.shape[1:]
     columns = min(triton.next_power_of_2(head_dim), 32)  # few, so that there are programs enough
     if made.segments > 1:
         launch(
             _merge_kernel,
-            (sequences, heads, triton.cdiv(head_dim, columns)),
+            (len(sequence_lengths), heads, triton.cdiv(head_dim, columns)),
             **made.arguments,
+            cumulative_query_lengths=cumulative_query_lengths,
             sequence_lengths=sequence_lengths,
             out=out,
             heads=heads,
@@ -134,10 +147,10 @@ def merge(
             window=window,
             out_stride=out.stride(0),
             out_head_stride=out.stride(1),
+            QUERIES=queries,
             TILE=tile,
             HEAD_DIM=head_dim,
             BLOCK_D=columns,
-            BLOCK_SEGMENTS=segments,
-            STEP=min(segments, 64),
+            BLOCK_SEGMENTS=triton.next_power_of_2(made.segments),
             num_warps=4,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from kernels_smoke.attention.segments import _tiles_of_a_segment
+from kernels_smoke.attention.parts import _share
 
 
 @triton.jit
@@ -125,7 +125,7 @@ def _attend_item(
     context = min(tl.load(sequence_lengths + sequence), capacity) - queries  # [1]
     end = max(context + min(first + QUERIES, queries), 0)  # the first position that the block does not see
     tiles = tl.cdiv(end, TILE)
-    share = _tiles_of_a_segment(end, segments, TILE) if SHORT else tiles
+    share = _share(tiles, segments) if SHORT else tiles
     first_tile = segment * share
     last_tile = min(first_tile + share, tiles)
     wanted = (queries > above) & (queries <= QUERIES if SHORT else first < queries)

@@ -137,7 +137,12 @@ CASES = (
 MUTANTS = (
     Mutant("positions behind the end", "seen = position < end", "seen = position >= 0", LATENT_ATTENTION),
     Mutant("the key omitted", "tl.dot(q_rope, r.T,", "0.0 * tl.dot(q_rope, r.T,", LATENT_ATTENTION),
-    Mutant("segments with equal weights", "alpha = tl.exp2(m_s - m_new)", "alpha = tl.exp2(m_s - m_s)", PARTS),
+    Mutant(
+        "segments with equal weights",
+        "alpha = tl.exp2(m_s - tl.where",
+        "alpha = tl.exp2(m_s - m_s + 0 * tl.where",
+        PARTS,
+    ),
     Mutant("the last segment omitted", "exists = segment < used", "exists = segment < used - 1", PARTS),
     Mutant("pages one tile late", "page = next_page", "page = page", LATENT_ATTENTION),
     Mutant("heads of the result taken for dense", "out_head_stride=out.stride(1)", "out_head_stride=latent_dim"),

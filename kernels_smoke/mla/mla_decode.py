@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 import triton
 
-from kernels_smoke.attention.parts import UNBOUNDED, merge, most_segments, parts
+from kernels_smoke.attention.parts import merge, most_segments, parts
 from kernels_smoke.launch import (
     DTYPES,
     architecture,
@@ -149,7 +149,7 @@ def _launch(
         wanted=choice.fill * multiprocessors(query),
         interpreted=architecture().backend == "interpret",
     )
-    made = parts(out, segments)
+    made = parts(out, sequences, segments)
     rows = _rows_of(latent_cache) if choice.describe and page_size % choice.tile == 0 else None
     block_latent, block_rope = (max(triton.next_power_of_2(size), LEAST) for size in (latent_dim, width - latent_dim))
     describe = rows is not None and (block_latent, block_rope) == (latent_dim, width - latent_dim)
@@ -186,7 +186,7 @@ def _launch(
         num_warps=choice.warps,
         num_stages=choice.stages,
     )
-    merge(made, out, sequence_lengths, capacity, UNBOUNDED, choice.tile)
+    merge(made, out, sequence_lengths, capacity, choice.tile)
 
 
 def _rows_of(cache: torch.Tensor) -> torch.Tensor | None:
