@@ -13,13 +13,17 @@ _MANY_HEADS = [  # block_h, tile, warps, stages, describe
     *((64, 32, 8, 3, False), (32, 64, 8, 2, True)),
 ]
 
+_SPECIALIZED = Configuration(64, 64, warps=8, stages=2, specialized=True)
+
 CANDIDATES: dict[str, list[tuple[str, Configuration]]] = {
     "mla_decode": [
+        ("64 x 4096, 128 heads", _SPECIALIZED),
         *(
             (speed, Configuration(16, tile, warps, stages, fill, describe))
             for speed in ("128 x 4096, 16 heads", "1 x 131072, 16 heads")
             for tile, warps, stages, fill, describe in _FEW_HEADS
         ),
+        *((speed, _SPECIALIZED) for speed in ("128 x 4096, 16 heads", "1 x 131072, 16 heads")),
         *(
             ("64 x 4096, 128 heads", Configuration(block_h, tile, warps, stages, describe=describe))
             for block_h, tile, warps, stages, describe in _MANY_HEADS

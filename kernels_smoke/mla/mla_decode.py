@@ -9,6 +9,7 @@ import torch
 import triton
 
 from kernels_smoke.attention.parts import merge, most_segments, parts
+from kernels_smoke.gluon import GLUON, hopper_gluon
 from kernels_smoke.launch import (
     DTYPES,
     architecture,
@@ -23,6 +24,9 @@ from kernels_smoke.launch_plan import allocated, launch, plannable
 from kernels_smoke.matmul.tiles import described, descriptor
 from kernels_smoke.mla.latent_attention import _attend_kernel
 
+if GLUON:
+    from kernels_smoke.mla.specialized_heads import attend_heads, fits
+
 WIDEST = 512  # elements of the latent part
 LEAST = 16  # rows and columns of a matrix product
 
@@ -34,6 +38,7 @@ class Configuration:
     - ``block_h``: heads of a program. ``tile``: positions of one step. ``warps``, ``stages``: of one program.
     - ``fill``: programs for each multiprocessor, into which few sequences are divided. ``describe``: rows come through
       descriptors where a page holds whole tiles.
+    - ``specialized``: by the kernel in ``specialized_heads.py``, which has its own warps.
     """
 
     block_h: int
@@ -42,6 +47,7 @@ class Configuration:
     stages: int
     fill: int = 1
     describe: bool = True
+    specialized: bool = False
 
 
 def configure(heads: int, element_size: int, architecture: str) -> Configuration:
@@ -54,8 +60,10 @@ def configure(heads: int, element_size: int, architecture: str) -> Configuration
         return Configuration(16, 64, warps=8, stages=2 if architecture == "sm_80" else 3, describe=False)
     if architecture == "sm_80":
         return Configuration(32, 32, warps=8, stages=2)
+    if architecture == "sm_90":
+        return Configuration(64, 64, warps=8, stages=2, specialized=True)
     # On sm_100, sm_103 and sm_110, accumulators come from tensor memory through shared memory.
-    return Configuration(64, 64 if architecture == "sm_90" else 32, warps=8, stages=2)
+    return Configuration(64, 32, warps=8, stages=2)
 
 
 @plannable
@@ -150,6 +158,10 @@ def _launch(
         interpreted=architecture().backend == "interpret",
     )
     made = parts(out, sequences, segments)
+    if choice.specialized and hopper_gluon() and fits(query, latent_cache, latent_dim):
+        attend_heads(query, latent_cache, page_table, sequence_lengths, out, made=made, scale=scale * math.log2(math.e))
+        merge(made, out, sequence_lengths, capacity, choice.tile)
+        return
     rows = _rows_of(latent_cache) if choice.describe and page_size % choice.tile == 0 else None
     block_latent, block_rope = (max(triton.next_power_of_2(size), LEAST) for size in (latent_dim, width - latent_dim))
     describe = rows is not None and (block_latent, block_rope) == (latent_dim, width - latent_dim)

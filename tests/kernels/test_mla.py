@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from kernels_smoke.gluon import GLUON
 from kernels_smoke.mla import reference
-from kernels_smoke.mla.mla_decode import mla_decode
+from kernels_smoke.mla.mla_decode import configure, mla_decode
 from tests.kernels.support import DEVICE, error, zeros
 
 SEQUENCES, HEADS, LATENT, WIDTH, PAGES, PAGE_SIZE = 2, 3, 16, 24, 5, 16
@@ -77,3 +78,29 @@ def test_a_plan_serves_other_lengths_and_pages() -> None:
 def test_arguments_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         mla_decode(**drawn(**changes))
+
+
+def test_many_heads_on_hopper_have_their_kernel() -> None:
+    assert configure(128, 2, "sm_90").specialized
+    for other in ((16, 2, "sm_90"), (128, 4, "sm_90"), (128, 2, "sm_100"), (128, 2, "sm_80"), (128, 2, "gfx942")):
+        assert not configure(*other).specialized
+
+
+@pytest.mark.skipif(not GLUON, reason="this version of Triton has another Gluon, or none")
+def test_that_kernel_takes_whole_tiles_of_the_widths_of_deepseek_v3_in_strides_that_suit_tma() -> None:
+    from kernels_smoke.mla.specialized_heads import fits  # imports Gluon
+
+    def takes(
+        *shape: int, latent_dim: int = 512, heads: tuple[int, int] = (128, 576), dtype: torch.dtype = torch.float16
+    ) -> bool:
+        query = torch.empty(4, *heads, dtype=dtype, device="meta")[..., :576]
+        cache = torch.empty(shape, dtype=dtype, device="meta")
+        return fits(query, cache[..., :576], latent_dim)
+
+    assert takes(9, 64, 576)
+    assert takes(9, 128, 584, heads=(70, 592))
+    assert not takes(9, 32, 576)  # a tile lies in several pages
+    assert not takes(9, 64, 580)  # rows begin at multiples of 8 bytes
+    assert not takes(9, 64, 576, latent_dim=256)
+    assert not takes(9, 64, 576, dtype=torch.float32)
+    assert not takes(0, 64, 576)
