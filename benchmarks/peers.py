@@ -1,4 +1,4 @@
-"""Other people's implementations of our kernels, where they are installed: liger-kernel, fla-core, helion.
+"""Other people's implementations of our kernels, where they are installed: liger-kernel, fla-core, fa3-fwd, helion.
 
 Each entry makes, from what ``Kernel.inputs`` drew, a call that returns its results by name, as ``eager.py`` does. What
 need not be done at every call (an import, a weight plus 1) is done when the call is made.
@@ -89,6 +89,17 @@ def fla_gated_delta_rule_decode(inputs: Inputs) -> Prepared:
     return call
 
 
+def flash_attention_3(inputs: Inputs) -> Prepared:
+    """FlashAttention 3 of fa3-fwd, without pages. Raises LookupError where keys and values are in pages alone."""
+    from fa3_fwd_interface import flash_attn_func  # type: ignore[import-not-found]  # optional
+
+    if "dense_keys" not in inputs:
+        raise LookupError("fa3-fwd reads no pages, and these keys and values are in pages alone")
+    ((count, _),) = set(inputs["batch"])
+    query, keys, values = inputs["query"].unflatten(0, (-1, count)), inputs["dense_keys"], inputs["dense_values"]
+    return lambda: {"out": flash_attn_func(query, keys, values, causal=True).flatten(0, 1)}
+
+
 def helion(name: str) -> Callable[[Inputs], Prepared]:
     """The Helion kernel ``name`` of ``helion_kernels.py``."""
 
@@ -104,6 +115,7 @@ def helion(name: str) -> Callable[[Inputs], Prepared]:
 PEERS: dict[str, dict[str, Callable[[Inputs], Prepared]]] = {
     "gated_delta_rule_chunk": {"FLA": fla_gated_delta_rule_chunk},
     "gated_delta_rule_decode": {"FLA": fla_gated_delta_rule_decode},
+    "paged_attention": {"FlashAttention 3": flash_attention_3},
     "fused_add_rms_norm": {"Liger": liger_fused_add_rms_norm, "FLA": fla_fused_add_rms_norm},
     "dynamic_per_token_scaled_fp8_quant": {"Helion": helion("dynamic_per_token_scaled_fp8_quant")},
     "rms_norm_dynamic_per_token_quant": {"Helion": helion("rms_norm_dynamic_per_token_quant")},

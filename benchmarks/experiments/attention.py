@@ -93,13 +93,9 @@ def _dense(shape: Mapping[str, Any]) -> dict[str, Callable[[], Run]]:
 
 
 def _flash3(shape: Mapping[str, Any]) -> Run:
-    from fa3_fwd_interface import flash_attn_func  # type: ignore[import-not-found]  # optional
+    from benchmarks.peers import flash_attention_3  # imports torch
 
-    inputs = _drawn({**shape, "dense": True})
-    ((count, _),) = set(inputs["batch"])
-    query = inputs["query"].unflatten(0, (-1, count))
-    keys, values = inputs["dense_keys"], inputs["dense_values"]
-    return lambda: flash_attn_func(query, keys, values, causal=True)
+    return flash_attention_3(_drawn({**shape, "dense": True}))
 
 
 def _drawn(shape: Mapping[str, Any]) -> dict[str, Any]:
