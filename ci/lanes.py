@@ -33,6 +33,7 @@ HEAVY = {
 UNIT = f"not ({' or '.join(HEAVY.values())})"
 # One process more than CI has cores, since online tests wait for the index; long tests at the end are shared out again.
 AT_ONCE = ("-n", "3", "--dist", "worksteal")
+SLOWEST = ("--durations", "20", "--durations-min", "10")
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def test_lanes(engine_obstacle: str) -> list[Lane]:
         *wheel_lanes(),
         *kernel_lanes(*kernels_of_this_week()),
         *matrix_lanes(engine_obstacle),
-        ("pytest", lambda: tool("pytest", *AT_ONCE, *color)),
+        ("pytest", lambda: tool("pytest", *AT_ONCE, *SLOWEST, *color)),
     ]
 
 
