@@ -1,7 +1,7 @@
 """One kernel next to eager torch, torch.compile and its peers: what a child of ``benchmarks/kernels.py`` does.
 
-In two steps, because compiling keeps CPUs busy and timing needs the GPU alone: all children prepare at once, then each
-is asked to time when its turn comes.
+One shape after the other: what runs there is compiled, next to other children and mostly without the GPU, compared with
+ours, and timed in a turn, while all other children are stopped.
 """
 
 from __future__ import annotations
@@ -13,25 +13,29 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from multiprocessing.synchronize import RLock
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+from triton.runtime.autotuner import Autotuner
+from triton.testing import do_bench
 
 from benchmarks.as_called import in_graph, microseconds, plain_and_plan
+from benchmarks.comparison_report import CONTROL, OURS
 from benchmarks.eager import EAGER, Results
-from benchmarks.forked import PREPARED, summary
+from benchmarks.forked import Gpu, summary, turn
 from benchmarks.peers import PEERS
 from benchmarks.shapes import helion_speeds, small_speeds, speeds_of
 from kernels_smoke.suite import registry
+from kernels_smoke.suite.compiling.compilations import fill_cache
+from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.correctness.judge import judge
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Speed
 from kernels_smoke.suite.speed.speeds import floor_of
 from kernels_smoke.suite.speed.timing import MOST_SETS, Call, InputSet, fresh, input_sets, measure
 
-OURS, EAGER_NAME, COMPILED = "ours", "eager", "torch.compile"
-LONGEST_CALLED = 500.0  # microseconds on the GPU, beyond which no launch shows: such calls are not timed as called
+EAGER_NAME, COMPILED = "eager", "torch.compile"
+LONGEST_CALLED = 500.0  # microseconds of ours on the GPU, beyond which no launch shows: then nothing is timed as called
 ALIKE = 0.05  # relative: fp8 codes of two roundings differ by 2.5 %, another function by far more
 
 # What vLLM compiles with (the seeds' first document, "Performance Evaluation - Kernel Level").
@@ -45,13 +49,16 @@ INDUCTOR_OPTIONS = {
 }
 
 Implementation = Callable[[InputSet], Callable[[], Results]]  # makes, for one set of inputs, the call to be timed
+Made = TypeVar("Made")
+
+quick_benchmark = functools.partial(do_bench, warmup=5, rep=20)  # milliseconds, of one configuration of a peer
 
 
 @dataclass(frozen=True)
 class Plan:
     """What every child is given: which shapes, where, how large, the calibrated rates, and until when (time.monotonic).
 
-    ``table`` is "suite", whose shapes are timed next to peers, too, or "helion".
+    ``table`` is "suite", whose shapes are timed next to peers, too, or "helion". ``target`` is the GPU's (``sm_90``).
     """
 
     table: str
@@ -59,8 +66,8 @@ class Plan:
     tiny: bool
     seed: int
     calibration: dict[str, Any]
-    prepare_until: float
-    time_until: float
+    target: str
+    until: float
 
 
 @dataclass
@@ -73,56 +80,82 @@ class Row:
     implementations: dict[str, Implementation] = field(default_factory=dict)
 
 
-def compare(connection: Connection, name: str, plan: Plan, alone: RLock) -> None:
-    """Prepare the kernel ``name``, wait for the turn, time. ``alone`` is held while the GPU is used in the first step.
+def rows_of(kernel: Kernel, plan: Plan) -> list[Row]:
+    """All shapes of ``kernel``, those with the least memory first; the control has those of the suite in every run."""
+    if plan.table == "helion" and kernel.name != CONTROL:
+        rows = [Row("helion", kernel, speed) for speed in helion_speeds(kernel, tiny=plan.tiny)]
+    else:
+        rows = [Row("suite", kernel, speed) for speed in speeds_of(kernel, tiny=plan.tiny)]
+        rows += [Row("small", kernel, speed) for speed in small_speeds(kernel) if not plan.tiny]
+    return sorted(rows, key=_size)
 
-    Every message is :data:`PREPARED`, or a record with the keys table, kernel, shape, implementation, microseconds,
-    fault (and, for ours, what the speed's work is; where calls are short, what they cost as called).
+
+def _size(row: Row) -> int:
+    values = row.kernel.inputs(Draw(0, "meta"), **row.speed.shape).values()
+    return sum(value.nbytes for value in values if isinstance(value, torch.Tensor))
+
+
+def compare(connection: Connection, name: str, numbers: Sequence[int], plan: Plan, gpu: Gpu) -> None:
+    """Prepare and time the shapes ``numbers`` of ``rows_of`` the kernel ``name``.
+
+    Every message is one of ``forked.turn``, or a record with the keys table, kernel, shape, implementation,
+    microseconds, fault (and, for ours, what the speed's work is; where calls are short, what they cost as called).
     """
     kernel = registry.load(registry.entry(name))
     module = importlib.import_module(kernel.module)
+    rows = rows_of(kernel, plan)
     if plan.device == "cuda":
         torch._dynamo.config.recompile_limit = 64  # noqa: SLF001  # documented so; each shape is a compilation
-        _benchmark_alone(alone)
-    speeds = speeds_of if plan.table == "suite" else helion_speeds
-    rows = [Row(plan.table, kernel, speed) for speed in speeds(kernel, tiny=plan.tiny)]
-    if plan.table == "suite" and not plan.tiny:
-        rows += [Row("small", kernel, speed) for speed in small_speeds(kernel)]
-    for row in rows:
-        for record in _prepared(row, module, plan, alone):
+        _compile_ours([rows[number] for number in numbers], plan)
+        _benchmark_alone(gpu)
+    for row in (rows[number] for number in numbers):
+        for record in _prepared(row, module, plan, gpu):
             connection.send(record)
-    connection.send(PREPARED)
-    connection.recv()
+        if row.implementations:
+            with gpu.alone(), turn(connection):
+                for record in _timed(row, module, plan):
+                    connection.send(record)
+            _free(plan)
+
+
+# Preparing
+
+
+def _compile_ours(rows: Sequence[Row], plan: Plan) -> None:
+    """Fill Triton's cache, without the GPU."""
     for row in rows:
-        for record in _timed(row, module, plan):
-            connection.send(record)
+        with contextlib.suppress(Exception):  # what does not compile says so when it is launched
+            fill_cache(row.kernel, row.speed, plan.target)
 
 
-# First step
-
-
-def _prepared(row: Row, module: ModuleType, plan: Plan, alone: RLock) -> Iterator[dict[str, Any]]:
+def _prepared(row: Row, module: ModuleType, plan: Plan, gpu: Gpu) -> Iterator[dict[str, Any]]:
     """Fill the implementations of ``row`` with those that compute the same; a record for each that does not."""
     kernel, speed = row.kernel, row.speed
-    with _held(alone):
+    fault = ""
+    if time.monotonic() > plan.until:
+        fault = "not timed: the time was up"
+    else:
         try:
-            result = judge(kernel, Case(speed.name, speed.shape), device=plan.device, seed=plan.seed)
-            fault = result["message"]
+            case = Case(speed.name, speed.shape)
+            fault = _with_memory(gpu, lambda: judge(kernel, case, device=plan.device, seed=plan.seed)["message"])
         except Exception as error:  # noqa: BLE001  # compilers and drivers raise anything; it is a line of the report
             fault = summary(error)
-        _free(plan)
+    _free(plan)
     yield _record(row, OURS, fault=fault)  # also without a fault: it says that the child is alive
     if fault:
         return
     row.implementations[OURS] = _ours(kernel, module)
-    inputs, expected = _expected(row, module, plan, alone)
+    inputs, expected = _with_memory(gpu, lambda: _expected(row, module, plan))
     for name, implementation in _others(row, plan):
-        if time.monotonic() > plan.prepare_until:
+        if time.monotonic() > plan.until:
             yield _record(row, name, fault="not compiled: the time was up")
             continue
         try:
-            with contextlib.nullcontext() if name == COMPILED else _held(alone):  # compiling is what may overlap
-                fault = _difference(implementation(inputs)(), expected)
+            call = implementation(inputs)
+            with contextlib.suppress(torch.cuda.OutOfMemoryError):  # the next line waits for memory
+                if name != EAGER_NAME:
+                    _compile(call, gpu)
+            fault = _with_memory(gpu, functools.partial(_fault, call, expected))
         except Exception as error:  # noqa: BLE001  # a peer raises anything; it is a line of the report
             fault = summary(error)
         if not fault:
@@ -132,18 +165,68 @@ def _prepared(row: Row, module: ModuleType, plan: Plan, alone: RLock) -> Iterato
     _free(plan)
 
 
+def _fault(call: Callable[[], Results], expected: dict[str, torch.Tensor]) -> str:
+    return _difference(call(), expected)
+
+
+def _with_memory(gpu: Gpu, step: Callable[[], Made]) -> Made:
+    """The result of ``step``, which uses the GPU next to others, and alone when there is too little memory for that."""
+    with gpu.shared():
+        try:
+            made = step()
+        except torch.cuda.OutOfMemoryError:
+            torch.cuda.empty_cache()
+        else:
+            if torch.cuda.is_initialized():
+                torch.cuda.synchronize()  # who has it alone next is not to wait for this
+            return made
+    with gpu.alone():
+        return step()
+
+
+def _compile(call: Callable[[], Results], gpu: Gpu) -> None:
+    """Call it once without waiting for the GPU, since compiling takes seconds; then let it tune itself there alone.
+
+    What tunes itself compiles and launches each of its configurations in the first call, and times them in the second.
+    """
+    times: Callable[..., Any] = _once
+    before = Autotuner._bench  # noqa: SLF001  # its one place where a configuration is timed
+    tuning: list[Autotuner] = []
+
+    def bench(self: Any, *args: Any, **kwargs: Any) -> Any:
+        tuning.append(self)
+        self.do_bench = times
+        return before(self, *args, **kwargs)
+
+    Autotuner._bench = bench  # noqa: SLF001  # as above
+    try:
+        call()
+        if tuning:
+            for each in tuning:
+                each.cache.clear()
+            times = quick_benchmark
+            with gpu.alone():
+                call()
+    finally:
+        Autotuner._bench = before  # noqa: SLF001  # as above
+
+
+def _once(call: Callable[[], object], quantiles: Sequence[float]) -> list[float]:
+    call()
+    return [0.0 for _ in quantiles]
+
+
 def _free(plan: Plan) -> None:
     """Give back the memory that torch keeps: other children prepare on the same GPU."""
     if plan.device == "cuda":
         torch.cuda.empty_cache()
 
 
-def _expected(row: Row, module: ModuleType, plan: Plan, alone: RLock) -> tuple[InputSet, dict[str, torch.Tensor]]:
+def _expected(row: Row, module: ModuleType, plan: Plan) -> tuple[InputSet, dict[str, torch.Tensor]]:
     """One set of inputs, and our results for it, which were just found right."""
-    with _held(alone):
-        (inputs,) = input_sets(row.kernel, row.speed.shape, device=plan.device, seed=plan.seed, most=1)
-        made = fresh(inputs, plan.device)
-        row.kernel.launch(module, made.inputs, made.outputs)
+    (inputs,) = input_sets(row.kernel, row.speed.shape, device=plan.device, seed=plan.seed, most=1)
+    made = fresh(inputs, plan.device)
+    row.kernel.launch(module, made.inputs, made.outputs)
     return inputs, {**{name: made.inputs[name] for name in row.kernel.modifies}, **made.outputs}
 
 
@@ -191,17 +274,6 @@ def _peer(speed: Speed) -> Implementation:
     return prepare
 
 
-@contextlib.contextmanager
-def _held(alone: RLock) -> Iterator[None]:
-    """Hold ``alone``; after a minute without it, because a child died with it, continue anyway."""
-    got = alone.acquire(timeout=60.0)
-    try:
-        yield
-    finally:
-        if got:
-            alone.release()
-
-
 def _ours(kernel: Kernel, module: ModuleType) -> Implementation:
     def prepare(inputs: InputSet) -> Callable[[], Results]:
         def call() -> Results:
@@ -226,35 +298,37 @@ def _difference(results: Results, expected: dict[str, torch.Tensor]) -> str:
     return ""
 
 
-def _benchmark_alone(alone: RLock) -> None:
-    """Let Inductor hold ``alone`` while it times its candidates: a busy GPU would make it choose a slow one."""
+def _benchmark_alone(gpu: Gpu) -> None:
+    """Let Inductor have the GPU alone while it times its candidates: a busy GPU would make it choose a slow one."""
     from torch._inductor.runtime.benchmarking import benchmarker  # slow to import, CUDA only
 
     measured = benchmarker.benchmark_gpu
 
     def benchmark_gpu(*arguments: Any, **options: Any) -> Any:
-        with _held(alone):
+        with gpu.alone():
             return measured(*arguments, **options)
 
     benchmarker.benchmark_gpu = benchmark_gpu
 
 
-# Second step
+# Timing
 
 
 def _timed(row: Row, module: ModuleType, plan: Plan) -> Iterator[dict[str, Any]]:
-    if not row.implementations:
-        return
-    if time.monotonic() > plan.time_until:
-        yield _record(row, OURS, fault="not timed: the time was up")
-        return
     most = MOST_SETS if plan.device == "cuda" else 1
-    sets = input_sets(row.kernel, row.speed.shape, device=plan.device, seed=plan.seed, most=most)
+    try:
+        sets = input_sets(row.kernel, row.speed.shape, device=plan.device, seed=plan.seed, most=most)
+    except torch.cuda.OutOfMemoryError as error:
+        yield _record(row, OURS, fault=summary(error))
+        return
+    short = False
     for name, implementation in row.implementations.items():
         try:
             calls: Sequence[Call] = [implementation(inputs) for inputs in sets]
             timing = measure(calls, device=plan.device)
-            called = {} if timing.microseconds > LONGEST_CALLED else _called(row, name, calls[0], sets[0], module, plan)
+            if name == OURS:
+                short = timing.microseconds <= LONGEST_CALLED and row.table != "helion"
+            called = _called(row, name, calls[0], sets[0], module, plan) if short else {}
         except Exception as error:  # noqa: BLE001  # as above: a line of the report
             yield _record(row, name, fault=summary(error))
             continue

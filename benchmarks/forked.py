@@ -5,9 +5,13 @@ Forked, because torch takes seconds to import and the parent has it already. The
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import math
 import multiprocessing
+import os
 import signal
+import tempfile
 import time
 import traceback
 from collections import deque
@@ -72,24 +76,32 @@ class Child:
         self.connection.close()
         return Ended(self.fault)
 
-    def kill(self) -> Ended:
+    def signal(self, number: int) -> None:
+        """Send its process a signal, if it is still there."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid or 0, number)
+
+    def kill(self, why: str) -> Ended:
         """End it now."""
         self.process.kill()
-        self.fault = self.fault or f"killed after {self.patience:.0f} s of silence"
+        self.fault = self.fault or f"killed {why}"
         return self.end()
 
 
-def messages(jobs: Iterable[Job], *, at_once: int, patience: float) -> Iterator[tuple[Child, Any]]:
+def messages(
+    jobs: Iterable[Job], *, at_once: int, patience: float, until: float = math.inf, running: list[Child] | None = None
+) -> Iterator[tuple[Child, Any]]:
     """Run ``jobs``, ``at_once`` at a time; yield (child, message) as messages come, and (child, Ended) as its last.
 
-    A child that says nothing for ``patience`` seconds is killed.
+    A child that says nothing for ``patience`` seconds is killed, and ``until`` then (of ``time.monotonic``) each that
+    runs; no other is started. ``running`` shows the caller which children there are.
     """
     waiting = deque(jobs)
-    running: list[Child] = []
+    running = [] if running is None else running
     while waiting or running:
         while waiting and len(running) < at_once:
             running.append(Child(waiting.popleft(), patience))
-        for child in _ready(running):
+        for child in _ready(running, until):
             try:
                 message = child.connection.recv()
             except (EOFError, OSError):
@@ -101,42 +113,112 @@ def messages(jobs: Iterable[Job], *, at_once: int, patience: float) -> Iterator[
                 child.fault = message.fault
             else:
                 yield child, message
-        for child in [child for child in running if time.monotonic() > child.deadline]:
+        now = time.monotonic()
+        if now > until:
+            waiting.clear()
+        for child in [child for child in running if now > min(child.deadline, until)]:
             running.remove(child)
-            yield child, child.kill()
+            yield child, child.kill("when the time was up" if now > until else f"after {patience:.0f} s of silence")
 
 
-PREPARED = "prepared"  # what a child says when it waits for its turn
+TURN, OVER = "turn", "turn over"  # what a child says when it is about to time, and when it has
+DRAINING = 0.1  # seconds in which the GPU finishes what was launched before a turn
 
 
-def in_turn(jobs: Iterable[Job], *, patience: float) -> Iterator[tuple[Child, Any]]:
-    """Run all jobs at once until each is prepared; then give each its turn.
+def in_turn(
+    jobs: Iterable[Job], *, at_once: int, patience: float, until: float = math.inf
+) -> Iterator[tuple[Child, Any]]:
+    """Run ``jobs`` as :func:`messages` does, and let one after the other have its :func:`turn`.
 
-    Compiling keeps CPUs busy, and timing needs the GPU alone. Yields what :func:`messages` does, without "prepared".
+    Compiling keeps CPUs busy, and timing needs the GPU and quiet CPUs: so while one child has its turn, the others are
+    stopped. Yields what :func:`messages` does, and :data:`OVER` behind each turn.
     """
-    jobs = list(jobs)
-    preparing, prepared = {job.name for job in jobs}, deque[Child]()
+    running: list[Child] = []
     timing: Child | None = None
-    for child, message in messages(jobs, at_once=len(jobs), patience=patience):
-        if message == PREPARED:
-            preparing.discard(child.job.name)
-            prepared.append(child)
-            child.deadline = math.inf  # it waits for its turn
-        else:
-            if isinstance(message, Ended):
-                preparing.discard(child.job.name)
-                if child in prepared:
-                    prepared.remove(child)
-                timing = None if timing is child else timing
+    stopped: list[Child] = []
+    asking = deque[Child]()
+    for child, message in messages(jobs, at_once=at_once, patience=patience, until=until, running=running):
+        if message == TURN:
+            child.deadline = math.inf  # it waits
+            asking.append(child)
+        elif child is timing and (message == OVER or isinstance(message, Ended)):
+            timing = None
+            for other in stopped:
+                if other not in asking:
+                    other.heard()
+                other.signal(signal.SIGCONT)
+        if child in asking and isinstance(message, Ended):
+            asking.remove(child)
+        if message != TURN:
             yield child, message
-        if not preparing and prepared and timing is None:
-            timing = prepared.popleft()
+        if timing is None and asking:
+            timing = asking.popleft()
+            stopped = [other for other in running if other is not timing]
+            for other in stopped:
+                other.signal(signal.SIGSTOP)
+                other.deadline = math.inf
             timing.tell("your turn")
 
 
-def _ready(running: list[Child]) -> list[Child]:
+@contextlib.contextmanager
+def turn(connection: Connection) -> Iterator[None]:
+    """In a child: wait until all other children are stopped, and let them continue behind this."""
+    connection.send(TURN)
+    connection.recv()
+    time.sleep(DRAINING)
+    try:
+        yield
+    finally:
+        connection.send(OVER)
+
+
+class Gpu:
+    """Who may use the GPU: several children at once, or one :meth:`alone`.
+
+    Locks on files, which a process that dies gives back: whoever waits for the GPU holds the first while it waits for
+    the second, so that one who wants it alone does not wait for ever.
+    """
+
+    def __init__(self) -> None:
+        self._names = [tempfile.NamedTemporaryFile(prefix="gpu-") for _ in range(2)]  # noqa: SIM115  # for all children
+        self._files: list[int] = []
+        self._held = 0
+
+    def shared(self) -> contextlib.AbstractContextManager[None]:
+        """Use it next to others."""
+        return self._holding(fcntl.LOCK_SH)
+
+    def alone(self) -> contextlib.AbstractContextManager[None]:
+        """Use it alone, as long as all others ask, too."""
+        return self._holding(fcntl.LOCK_EX)
+
+    @contextlib.contextmanager
+    def _holding(self, kind: int) -> Iterator[None]:
+        before = self._held
+        if before in {kind, fcntl.LOCK_EX}:
+            yield
+            return
+        self._take(kind)
+        try:
+            yield
+        finally:
+            self._take(before)
+
+    def _take(self, kind: int) -> None:
+        self._files = self._files or [os.open(each.name, os.O_RDWR) for each in self._names]  # of this process alone
+        queue, gpu = self._files
+        if self._held:
+            fcntl.flock(gpu, fcntl.LOCK_UN)
+        if kind:
+            fcntl.flock(queue, fcntl.LOCK_EX)
+            fcntl.flock(gpu, kind)
+            fcntl.flock(queue, fcntl.LOCK_UN)
+        self._held = kind
+
+
+def _ready(running: list[Child], until: float) -> list[Child]:
     """Those that have something to say, as soon as there is one; none when a deadline passes first."""
-    patience = min(child.deadline for child in running) - time.monotonic()
+    patience = min(until, *(child.deadline for child in running)) - time.monotonic()
     ready = wait([child.connection for child in running], timeout=max(0.0, min(patience, 3600.0)))
     return [child for child in running if child.connection in ready]
 

@@ -1,28 +1,31 @@
 """Every kernel of kernels_smoke next to eager torch, torch.compile and other people's kernels, in one run.
 
-usage: python benchmarks/kernels.py [--only KERNEL,...] [--output DIR] [--minutes 9] [--device cuda|cpu] [--tiny]
+usage: python benchmarks/kernels.py [--only KERNEL,...] [--output DIR] [--minutes 9] [--at-once N]
+                                    [--device cuda|cpu] [--tiny]
 
 Prints markdown. With ``--output`` the folder gets ``kernels.md``, ``kernels.json`` and ``kernels.svg`` (roofline and
-bars). Peers that are not installed, or that fail, are named below the table. ``--device cpu --tiny`` goes through all
-of it in Triton's interpreter, where the times mean nothing.
+bars), each time that a shape was timed, so that a run which is cut off leaves what it measured. Peers that are not
+installed, or that fail, are named below the table. Every run times the control, too, by which runs are compared.
+``--device cpu --tiny`` goes through all of it in Triton's interpreter, where the times mean nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.comparison_report import Measurements, document, markdown  # found by the line above
-from benchmarks.forked import CONTEXT, Ended, Job, in_turn, messages  # likewise
+from benchmarks.comparison_report import CONTROL, Measurements, document, markdown  # found by the line above
+from benchmarks.forked import OVER, Ended, Gpu, Job, in_turn, messages  # likewise
 from kernels_smoke.suite import registry  # likewise
 from kernels_smoke.suite.registry import Entry  # likewise
 from kernels_smoke.suite.speed.roofline import picture  # likewise
@@ -30,13 +33,15 @@ from kernels_smoke.suite.speed.roofline import picture  # likewise
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from benchmarks.comparison import Plan
-
 SEED = 20261120
 PATIENCE = 240.0  # seconds of silence: the longest compilations take one
-PREPARING = 0.8  # of the time
+RESERVE = 0.95  # of the time: what has not begun by then is omitted
+MOST_AT_ONCE = 12  # children: each has its inputs on the GPU
+SHAPES = 3  # of a kernel that a child prepares: compiling them is what takes long
 PACKAGES = ("torch", "triton", "liger-kernel", "fla-core", "helion", "fa3-fwd")
-MADE_UP = {"bandwidth": 1e11, "bf16": 1e12, "fp8": 1e12}  # what stands for a calibration without a GPU
+MADE_UP: dict[str, Any] = {"bandwidth": 1e11, "bf16": 1e12, "fp8": 1e12, "name": "no GPU", "target": ""}
+
+Keep = Callable[[Measurements], None]
 
 
 def main() -> None:
@@ -45,6 +50,7 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="KERNEL,...")
     parser.add_argument("--output", type=Path, metavar="DIR")
     parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is omitted")
+    parser.add_argument("--at-once", type=int, default=0, metavar="N", help="children (default: a CPU each, up to 12)")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--tiny", action="store_true", help="small shapes: a test of this program")
     parser.add_argument("--seed", type=int, default=SEED)
@@ -52,9 +58,11 @@ def main() -> None:
     if options.device == "cpu" and not options.tiny:
         parser.error("--device cpu is for --tiny")
     entries = registry.select(tuple(filter(None, options.only.split(","))))
+    keep: Keep = lambda so_far: write(options.output, so_far, markdown(so_far)) if options.output else None  # noqa: E731  # the other branch needs none
     results = compared(
-        entries, "suite", minutes=options.minutes, device=options.device, tiny=options.tiny, seed=options.seed
-    )
+        entries, "suite", minutes=options.minutes, at_once=options.at_once,
+        device=options.device, tiny=options.tiny, seed=options.seed, keep=keep,
+    )  # fmt: skip
     report = markdown(results)
     print(report)
     if options.output:
@@ -62,48 +70,72 @@ def main() -> None:
 
 
 def compared(
-    entries: Sequence[Entry], table: str, *, minutes: float, device: str = "cuda", tiny: bool = False, seed: int = SEED
+    entries: Sequence[Entry],
+    table: str,
+    *,
+    minutes: float,
+    at_once: int = 0,
+    device: str = "cuda",
+    tiny: bool = False,
+    seed: int = SEED,
+    calibration: dict[str, Any] | None = None,
+    keep: Keep = lambda _results: None,
 ) -> Measurements:
-    """Time the kernels in the shapes of ``table``: "suite", or "helion" for those of Helion's means."""
+    """Time the kernels in the shapes of ``table``: "suite", or "helion" for those of Helion's means; and the control.
+
+    ``keep`` gets what there is each time that a shape was timed.
+    """
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # children compile side by side already
+    os.environ["FLA_CACHE_RESULTS"] = "0"  # what it found for a first call that was not timed
     if device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
     start = time.monotonic()
-    from benchmarks.comparison import Plan  # imports torch and triton, once for all children
+    from benchmarks.comparison import Plan, compare, rows_of  # imports torch and triton, once for all children
+    from benchmarks.peers import PEERS  # likewise
 
-    calibration = _calibration() if device == "cuda" else {**MADE_UP, "name": "no GPU"}
+    calibration = calibration or (calibrated() if device == "cuda" else MADE_UP)
+    if device == "cuda":
+        importlib.import_module("torch._inductor.compile_fx")  # likewise: it takes seconds, and starts no CUDA
+
     plan = Plan(
         table=table,
         device=device,
         tiny=tiny,
         seed=seed,
         calibration=calibration,
-        prepare_until=start + PREPARING * 60 * minutes,
-        time_until=start + 0.95 * 60 * minutes,
+        target=calibration["target"],
+        until=start + RESERVE * 60 * minutes,
     )
     results = Measurements(environment=environment(calibration), calibration=calibration)
-    names = [entry.name for entry in entries if registry.load(entry).speeds]
-    at_once = len(os.sched_getaffinity(0))
-    for first in range(0, len(names), at_once):
-        run(names[first : first + at_once], plan, results)
-    results.seconds = time.monotonic() - start
+    gpu = Gpu()
+    jobs = []
+    control = () if tiny or CONTROL in {entry.name for entry in entries} else (registry.entry(CONTROL),)
+    for kernel in map(registry.load, (*control, *entries)):
+        rows = rows_of(kernel, plan)
+        results.left += [(row.table, kernel.name, row.speed.name) for row in rows]
+        together = len(rows) if kernel.name in PEERS else SHAPES  # what tunes itself does so in each child
+        for first in range(0, len(rows), together or 1):
+            numbers = range(first, min(first + together, len(rows)))
+            jobs.append(Job(kernel.name, compare, (kernel.name, numbers, plan, gpu)))
+    jobs.sort(key=lambda job: -len(job.arguments[1]))  # the longest first
+    children = in_turn(
+        jobs,
+        at_once=at_once or min(len(os.sched_getaffinity(0)), MOST_AT_ONCE),
+        patience=PATIENCE,
+        until=start + 60 * minutes,
+    )
+    for child, message in children:
+        results.seconds = time.monotonic() - start
+        if isinstance(message, Ended):
+            results.ended(child.job.name, message.fault)
+        elif message == OVER:
+            keep(results)
+        else:
+            results.add(message)
     return results
 
 
-def run(names: Sequence[str], plan: Plan, results: Measurements) -> None:
-    """Let a child for each kernel prepare, all at once; then let one after the other time."""
-    from benchmarks.comparison import compare  # imported by now
-
-    alone = CONTEXT.RLock()
-    jobs = [Job(name, compare, (name, plan, alone)) for name in names]
-    for child, message in in_turn(jobs, patience=PATIENCE):
-        if isinstance(message, Ended):
-            results.ended(child.job.name, message.fault)
-        else:
-            results.add(message)
-
-
-def _calibration() -> dict[str, Any]:
+def calibrated() -> dict[str, Any]:
     """The rates of this GPU, measured in a child: the parent must not start CUDA. Ends the program when it cannot."""
     found: dict[str, Any] = {}
     for _, message in messages([Job("calibration", _calibrate)], at_once=1, patience=PATIENCE):
@@ -117,11 +149,14 @@ def _calibration() -> dict[str, Any]:
 
 def _calibrate(connection: Connection) -> None:
     import torch  # imported by now
+    import triton
 
     from kernels_smoke.suite.speed.calibration import calibrate  # imports torch
 
     calibrate(connection.send)
-    connection.send({"name": torch.cuda.get_device_name()})
+    target = triton.runtime.driver.active.get_current_target()
+    name = f"sm_{target.arch}" if target.backend == "cuda" else str(target.arch)
+    connection.send({"name": torch.cuda.get_device_name(), "target": name})
 
 
 def environment(calibration: dict[str, Any]) -> dict[str, Any]:
@@ -136,7 +171,7 @@ def environment(calibration: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(folder: Path, results: Measurements, report: str) -> None:
-    """The report, what it was made of, and its pictures."""
+    """The report, what it was made of, and its pictures; each file is whole at all times."""
     folder.mkdir(parents=True, exist_ok=True)
     contents = {
         "kernels.md": report,
@@ -144,7 +179,14 @@ def write(folder: Path, results: Measurements, report: str) -> None:
         "kernels.svg": picture(document(results)),
     }
     for name, content in contents.items():
-        (folder / name).write_text(content, encoding="utf-8")
+        replace(folder / name, content)
+
+
+def replace(path: Path, content: str) -> None:
+    """Write ``content`` to ``path`` so that there is always a whole file."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(content, encoding="utf-8")
+    part.replace(path)
 
 
 if __name__ == "__main__":

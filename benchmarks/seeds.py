@@ -3,10 +3,10 @@
 usage: python benchmarks/seeds.py [--only TEXT,...] [--output DIR] [--minutes 9]
 
 Each module of ``benchmarks/experiments`` has a function ``experiments()``. Every experiment runs in its own child:
-all compile at once, then one after the other is timed, over one set of inputs, so that what fits into the L2 cache is
+some compile at once, and one after the other is timed, over one set of inputs, so that what fits into the L2 cache is
 read from there. "helion" is a comparison with torch.compile over the shapes of the Qwen3 models, as its authors made
-it. Prints markdown; with ``--output`` the folder gets ``seeds.md`` and ``seeds.json``.
-What is not installed or fails is named in its row.
+it. Prints markdown; with ``--output`` the folder gets ``seeds.md`` and ``seeds.json``, each time that something was
+timed. What is not installed or fails is named in its row.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.comparison_report import Measurements, mean_table, shape_table  # found by the line above
 from benchmarks.experiments.model import Experiment, Run  # likewise
 from benchmarks.experiments_report import Told, markdown  # likewise
-from benchmarks.forked import PREPARED, Ended, Job, in_turn, summary  # likewise
-from benchmarks.kernels import compared, environment  # likewise
+from benchmarks.forked import OVER, Ended, Job, in_turn, summary, turn  # likewise
+from benchmarks.kernels import calibrated, compared, environment, replace  # likewise
 from benchmarks.shapes import HELION  # likewise
 from kernels_smoke.suite import registry  # likewise
 
@@ -69,30 +69,52 @@ def main() -> None:
         if any(text in f"{family} {experiment.name}" for text in options.only.split(","))
     ]
     until = start + 60 * options.minutes
+    calibration = calibrated()
     told = [Told(e.name, e.reported, e.baseline, e.work) for _, _, e in chosen]
-    for first in range(0, len(chosen), AT_ONCE):
-        jobs = [
-            Job(str(number), tell, (family, index, until))
-            for number, (family, index, _) in list(enumerate(chosen))[first : first + AT_ONCE]
-        ]
-        for child, message in in_turn(jobs, patience=PATIENCE):
-            hear(told[int(child.job.name)], message)
-    means = None
+    found = Found(told, environment(calibration), start)
+    jobs = [Job(str(number), tell, (family, index)) for number, (family, index, _) in enumerate(chosen)]
+    for child, message in in_turn(jobs, at_once=AT_ONCE, patience=PATIENCE, until=until):
+        if message == OVER:
+            found.write(options.output)
+        else:
+            hear(found.told[int(child.job.name)], message)
     if any(text in HELION_MEANS for text in options.only.split(",")):
-        means = compared(registry.select(tuple(HELION)), "helion", minutes=(until - time.monotonic()) / 60)
-    around = environment({"name": _device_name()})
-    seconds = time.monotonic() - start
-    report = markdown(told, around, seconds) + (_helion(means) if means else "")
-    print(report)
-    if options.output:
-        facts = {"environment": around, "seconds": seconds, "experiments": [dataclasses.asdict(one) for one in told]}
-        contents = {
-            "seeds.md": report,
-            "seeds.json": json.dumps(facts | {"helion": means and means.as_json()}, indent=1) + "\n",
-        }
-        options.output.mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
-            (options.output / name).write_text(content, encoding="utf-8")
+
+        def keep(means: Measurements) -> None:
+            found.means = means
+            found.write(options.output)
+
+        minutes = (until - time.monotonic()) / 60
+        entries = registry.select(tuple(HELION))
+        found.means = compared(entries, "helion", minutes=minutes, calibration=calibration, keep=keep)
+    print(found.report())
+    found.write(options.output)
+
+
+@dataclasses.dataclass
+class Found:
+    """What was measured so far."""
+
+    told: list[Told]
+    environment: dict[str, Any]
+    start: float
+    means: Measurements | None = None
+
+    def report(self) -> str:
+        """All tables."""
+        report = markdown(self.told, self.environment, time.monotonic() - self.start)
+        return report + (_helion(self.means) if self.means else "")
+
+    def write(self, folder: Path | None) -> None:
+        """Keep the tables, and what they were made of, if there is a folder for them."""
+        if folder is None:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        facts: dict[str, Any] = {"environment": self.environment}
+        facts |= {"experiments": [dataclasses.asdict(one) for one in self.told]}
+        facts |= {"seconds": time.monotonic() - self.start, "helion": self.means and self.means.as_json()}
+        replace(folder / "seeds.md", self.report())
+        replace(folder / "seeds.json", json.dumps(facts, indent=1) + "\n")
 
 
 def _helion(means: Measurements) -> str:
@@ -122,7 +144,7 @@ def hear(told: Told, message: Any) -> None:
         told.notes[variant] = message["note"]
 
 
-def tell(connection: Connection, family: str, index: int, until: float) -> None:
+def tell(connection: Connection, family: str, index: int) -> None:
     """Make and warm all variants of one experiment, wait for its turn, and time them."""
     experiment = load(family)[index]
     ready: dict[str, Run] = {}
@@ -135,13 +157,9 @@ def tell(connection: Connection, family: str, index: int, until: float) -> None:
         except Exception as error:  # noqa: BLE001  # peers and compilers raise anything: a line of the report
             fault = summary(error)
         connection.send({"variant": name, "microseconds": None, "note": "", "fault": fault})
-    connection.send(PREPARED)
-    connection.recv()
-    for name, run in ready.items():
-        if time.monotonic() > until:
-            connection.send({"variant": name, "microseconds": None, "note": "", "fault": "the time was up"})
-            continue
-        connection.send(_timed(name, run, in_graph=name not in experiment.without_graph))
+    with turn(connection):
+        for name, run in ready.items():
+            connection.send(_timed(name, run, in_graph=name not in experiment.without_graph))
 
 
 def _timed(name: str, run: Run, *, in_graph: bool) -> dict[str, Any]:
@@ -159,13 +177,6 @@ def _timed(name: str, run: Run, *, in_graph: bool) -> dict[str, Any]:
         return {"variant": name, "microseconds": None, "note": "", "fault": summary(error)}
     note = "; ".join(filter(None, (note, getattr(run, "note", ""))))
     return {"variant": name, "microseconds": microseconds, "note": note, "fault": ""}
-
-
-def _device_name() -> str:
-    """The GPU's name, asked last: CUDA must not be started in the parent of forked children before."""
-    import torch  # imported by now
-
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
 
 
 if __name__ == "__main__":

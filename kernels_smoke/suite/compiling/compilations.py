@@ -45,8 +45,13 @@ def precompile(emit: Emit, *, kernel: str, target: str, level: Level, share: int
     for item in items[share * len(items) // shares : (share + 1) * len(items) // shares]:
         emit({"kind": "begin", "kernel": kernel, "case": item.name})  # a sign of life
         with contextlib.suppress(Exception):
-            for compiled in compile_case(subject, item, target_of(target)):
-                _build_launcher(compiled)
+            fill_cache(subject, item, target)
+
+
+def fill_cache(kernel: Kernel, item: Case | Speed, target: str) -> None:
+    """Fill Triton's cache with all that ``item`` launches on a GPU of this machine."""
+    for compiled in compile_case(kernel, item, target_of(target)):
+        _build_launcher(compiled)
 
 
 def _build_launcher(compiled: Any) -> None:

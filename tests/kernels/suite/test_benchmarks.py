@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from benchmarks.comparison_report import Measurements, document, geometric_mean,
 from benchmarks.experiments.of_kernel import generated
 from benchmarks.experiments_report import Told
 from benchmarks.experiments_report import markdown as experiments_markdown
-from benchmarks.forked import Child, Ended, Job, messages, summary
+from benchmarks.forked import OVER, Child, Ended, Gpu, Job, in_turn, messages, summary, turn
 from benchmarks.mutants import Catches
 from benchmarks.mutants import lines as mutants_lines
 from benchmarks.seeds import FAMILIES, hear, load
@@ -100,6 +101,64 @@ def test_a_child_can_be_told_to_go_on() -> None:
     for child, message in messages([Job("one", echo)], at_once=1, patience=20.0):
         listen(child, message)
     assert heard == ["ready", "go", Ended("")]
+
+
+def ask_for_turns(connection: Connection, log: str) -> None:
+    for _ in range(2):
+        with turn(connection):
+            connection.send(len(Path(log).read_text()))
+            time.sleep(0.2)
+            connection.send(len(Path(log).read_text()))
+
+
+def write_on(_connection: Connection, log: str) -> None:
+    for _ in range(400):
+        with Path(log).open("a") as file:
+            file.write("x")
+        time.sleep(0.005)
+
+
+def test_whoever_has_its_turn_is_the_only_child_that_runs(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.touch()
+    jobs = [Job("writing", write_on, (str(log),)), *(Job(name, ask_for_turns, (str(log),)) for name in ("a", "b"))]
+    heard = [(c.job.name, m) for c, m in in_turn(jobs, at_once=3, patience=20.0)]
+    for name in ("a", "b"):
+        before, after, over, *again, end = [message for child, message in heard if child == name]
+        assert (before, over, end) == (after, OVER, Ended(""))
+        assert again[0] == again[1]
+    assert len(log.read_text()) == 400
+    assert ("writing", Ended("")) in heard
+
+
+def test_what_runs_when_the_time_is_up_is_killed_and_nothing_else_begins() -> None:
+    jobs = [Job("slow", sleep), Job("waiting", count, (2,))]
+    heard = [(c.job.name, m) for c, m in in_turn(jobs, at_once=1, patience=20.0, until=time.monotonic() + 0.3)]
+    assert heard == [("slow", Ended("killed when the time was up"))]
+
+
+def use(connection: Connection, gpu: Gpu, *, alone: bool) -> None:
+    with gpu.alone() if alone else gpu.shared():
+        begun = time.monotonic()
+        time.sleep(0.2)
+        ended = time.monotonic()
+    connection.send((begun, ended, alone))
+
+
+def die_with(connection: Connection, gpu: Gpu) -> None:
+    with gpu.alone():
+        connection.send("has it")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_the_gpu_is_shared_or_had_alone_and_a_child_that_dies_gives_it_back() -> None:
+    gpu = Gpu()
+    uses = [partial(use, alone=alone) for alone in (False, True, False)]
+    jobs = [Job("dies", die_with, (gpu,)), *(Job(str(number), each, (gpu,)) for number, each in enumerate(uses))]
+    used = [message for _, message in messages(jobs, at_once=4, patience=20.0) if isinstance(message, tuple)]
+    ((begun, ended, _),) = [each for each in used if each[2]]
+    assert len(used) == 3
+    assert all(other[1] <= begun or ended <= other[0] for other in used if not other[2])
 
 
 def test_a_summary_is_one_line_and_not_endless() -> None:
