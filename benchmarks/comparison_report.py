@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +40,7 @@ class Shape:
 
 @dataclass
 class Measurements:
-    """Everything that the children of a run said. ``left`` is what was not reached."""
+    """Everything that the children of a run said, or of several ``runs``. ``left`` is what was not reached."""
 
     environment: dict[str, Any]
     calibration: dict[str, Any]
@@ -49,6 +49,7 @@ class Measurements:
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    runs: int = 1
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep one record of ``comparison.compare``."""
@@ -98,7 +99,18 @@ class Measurements:
         facts = {"environment": self.environment, "calibration": self.calibration, "seconds": self.seconds}
         return {**facts, "rows": rows, "faults": self.faults, "notes": self.notes, "left": self.left}
 
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Measurements:
+        """What was kept."""
+        facts = {name: said[name] for name in ("environment", "calibration", "seconds", "faults", "notes")}
+        made = cls(**facts, left=[(table, kernel, shape) for table, kernel, shape in said["left"]])
+        for row in said["rows"]:
+            work = {name: row[name] for name in WORK if name in row}
+            made.shapes[row["table"], row["kernel"], row["shape"]] = Shape(work, row["times"], row["called"])
+        return made
 
+
+RATES = ("bandwidth", "bf16", "fp8")  # of a calibration
 WORK = ("floor_microseconds", "bytes", "flops", "unit", "bar", "versus")
 
 
@@ -140,7 +152,8 @@ def markdown(results: Measurements) -> str:
     measured = [f"{rates['bandwidth'] / 1e12:.2f} TB/s"]
     measured += [f"{rates[unit] / 1e12:.0f} TFLOP/s {unit}" for unit in ("bf16", "fp8") if rates.get(unit)]
     parts = [
-        f"{results.environment['device']}, {results.environment['date']}: {versions}. Measured in the same run: "
+        f"{results.environment['device']}, {results.environment['date']}: {versions}. Measured in "
+        f"{'the same run' if results.runs == 1 else f'{results.runs} runs, in the median'}: "
         f"{', '.join(measured)}. Microseconds of one call inside a CUDA graph over rotated inputs, median of replays; "
         f"{results.seconds:.0f} s altogether.",
         _suite_table(results),

@@ -2,11 +2,15 @@
 
 usage: python benchmarks/kernels.py [--only KERNEL,...] [--output DIR] [--minutes 9] [--at-once N]
                                     [--device cuda|cpu] [--tiny]
+       python benchmarks/kernels.py --merge FILE.json ... [--output DIR]
 
 Prints markdown. With ``--output`` the folder gets ``kernels.md``, ``kernels.json`` and ``kernels.svg`` (roofline and
 bars), each time that a shape was timed, so that a run which is cut off leaves what it measured. Peers that are not
 installed, or that fail, are named below the table. Every run times the control, too, by which runs are compared.
 ``--device cpu --tiny`` goes through all of it in Triton's interpreter, where the times mean nothing.
+
+``--merge`` makes one report of several runs, and of ``seeds.json`` files of ``benchmarks/seeds.py``; it needs no torch.
+It names each run's calibration and the control's time in it, and says which of the goals in ``goals.toml`` are met.
 """
 
 from __future__ import annotations
@@ -24,8 +28,16 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.comparison_report import CONTROL, Measurements, document, markdown  # found by the line above
+from benchmarks.comparison_report import (  # found by the line above
+    CONTROL,
+    Measurements,
+    document,
+    markdown,
+    mean_table,
+)
 from benchmarks.forked import OVER, Ended, Gpu, Job, in_turn, messages  # likewise
+from benchmarks.goals import goals_table  # likewise
+from benchmarks.merging import merged, runs_table  # likewise
 from kernels_smoke.suite import registry  # likewise
 from kernels_smoke.suite.registry import Entry  # likewise
 from kernels_smoke.suite.speed.roofline import picture  # likewise
@@ -49,6 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Time every kernel next to eager torch, torch.compile and peers.")
     parser.add_argument("--only", default="", metavar="KERNEL,...")
     parser.add_argument("--output", type=Path, metavar="DIR")
+    parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE.json", help="report these runs; time nothing")
     parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is omitted")
     parser.add_argument("--at-once", type=int, default=0, metavar="N", help="children (default: a CPU each, up to 12)")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
@@ -57,13 +70,17 @@ def main() -> None:
     options = parser.parse_args()
     if options.device == "cpu" and not options.tiny:
         parser.error("--device cpu is for --tiny")
-    entries = registry.select(tuple(filter(None, options.only.split(","))))
-    keep: Keep = lambda so_far: write(options.output, so_far, markdown(so_far)) if options.output else None  # noqa: E731  # the other branch needs none
-    results = compared(
-        entries, "suite", minutes=options.minutes, at_once=options.at_once,
-        device=options.device, tiny=options.tiny, seed=options.seed, keep=keep,
-    )  # fmt: skip
-    report = markdown(results)
+    if options.merge:
+        runs, results = merged(options.merge)
+        report = "\n\n".join((runs_table(runs), goals_table(results), mean_table(results), markdown(results)))
+    else:
+        entries = registry.select(tuple(filter(None, options.only.split(","))))
+        keep: Keep = lambda so_far: write(options.output, so_far, markdown(so_far)) if options.output else None  # noqa: E731  # the other branch needs none
+        results = compared(
+            entries, "suite", minutes=options.minutes, at_once=options.at_once,
+            device=options.device, tiny=options.tiny, seed=options.seed, keep=keep,
+        )  # fmt: skip
+        report = markdown(results)
     print(report)
     if options.output:
         write(options.output, results, report)

@@ -73,7 +73,8 @@ def speeds_of(kernel: Kernel, *, tiny: bool) -> tuple[Speed, ...]:
     return (replace(kernel.speeds[0], name=f"{small.name} (tiny)", shape=small.shape, peer=None),)
 
 
-# Calls that are short enough to be launched more slowly than they run: of decoding, and of one layer's weights.
+# Shapes besides those of the suite: calls that are launched more slowly than they run, of decoding and of one layer's
+# weights, and what a goal is about (goals.toml).
 SMALL: dict[str, dict[str, dict[str, Any]]] = {
     "fused_add_rms_norm": {"1 x 4096": {"rows": 1, "width": 4096}},
     "scaled_mm": {
@@ -82,6 +83,15 @@ SMALL: dict[str, dict[str, dict[str, Any]]] = {
     },
     "scaled_mm_blockwise": {"512 x 7168, K 2048": {"m": 512, "n": 7168, "k": 2048}},
     "newton_schulz": {"2048 x 2048": {"shape": (2048, 2048)}, "1024 x 4096": {"shape": (1024, 4096)}},
+    "paged_attention": {
+        "prompt of 16384, pages of 64, cuDNN": {
+            "batch": ((16384, 16384),),
+            "longest": True,
+            "spare": 0,
+            "dense": True,
+            "page_size": 64,
+        },
+    },
 }
 
 

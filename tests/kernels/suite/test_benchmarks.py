@@ -9,6 +9,7 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -24,6 +25,8 @@ from benchmarks.experiments.of_kernel import generated
 from benchmarks.experiments_report import Told
 from benchmarks.experiments_report import markdown as experiments_markdown
 from benchmarks.forked import OVER, Child, Ended, Gpu, Job, in_turn, messages, summary, turn
+from benchmarks.goals import goals_table
+from benchmarks.merging import merged, runs_table
 from benchmarks.mutants import Catches
 from benchmarks.mutants import lines as mutants_lines
 from benchmarks.seeds import FAMILIES, hear, load
@@ -253,6 +256,64 @@ def test_what_is_kept_as_json_can_be_read_again() -> None:
     assert kept["rows"][0]["times"] == {"ours": 105.0, "eager": 945.0}
 
 
+def test_runs_become_one_in_which_the_later_counts_and_each_names_its_control(tmp_path: Path) -> None:
+    first = measured(record("ours", 105.0), record("eager", None, fault="killed"), record("eager", 945.0, shape="b"))
+    first.left = [("suite", "mul_sum_add", "a"), ("suite", "sin_and_cos", "b")]
+    second = measured(record("ours", 103.0), record("eager", 900.0), record("ours", 9.0, "a", kernel="mul_sum_add"))
+    second.calibration["bandwidth"] = 5e12
+    helion = measured(
+        record("ours", 10.0, "a", table="helion", kernel="per_token_group_fp8_quant"),
+        record("torch.compile", 15.0, "a", table="helion", kernel="per_token_group_fp8_quant"),
+    )
+    contents = (first.as_json(), second.as_json(), {"experiments": [], "helion": helion.as_json()})
+    paths = [tmp_path / f"{number}.json" for number in range(3)]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_text(json.dumps(content))
+    runs, both = merged(paths)
+    table = runs_table(runs).splitlines()
+    assert table[2].endswith("| 4.00 | 700 | 1500 | 105.0 | 1.050 |")
+    assert table[3].endswith("| 5.00 | 700 | 1500 | 103.0 | 1.030 |")
+    assert table[4].endswith("| - | - |")
+    report = markdown(both)
+    assert "| 16384 x 4096 | 103.0 | 100.0 | 1.03 | 900.0 (8.74x) |" in report
+    assert "Measured in 3 runs, in the median: 4.00 TB/s" in report
+    assert "killed" not in report  # the later run has it
+    assert both.left == [("suite", "sin_and_cos", "b")]
+    assert [mean.kernel for mean in means(both)] == ["per_token_group_fp8_quant"]
+    paths[2].write_text(json.dumps({"experiments": [], "helion": None}))
+    with pytest.raises(ValueError, match="has no comparison over the shapes of Helion"):
+        merged(paths)
+
+
+def test_whether_a_goal_is_met_follows_from_what_was_measured() -> None:
+    called = {"ours": {"plain": 8.0, "plan": 5.5}, "eager": {"plain": 9.0}, "torch.compile": {"plain": 7.0}}
+    results = measured(
+        *(
+            record(name, microseconds, "8192 x 24576, K 4096", kernel="scaled_mm_blockwise")
+            for name, microseconds in (("ours", 120.0), ("torch", 100.0))
+        ),
+        record("ours", 3.0, "1 x 4096", table="small", called={"plain": 19.0, "plan": 5.5}),
+        record("ours", 60.5, "1,000,000 of 0 to 32", kernel="simplex_projection"),
+        *(
+            record(name, 3.0, shape, table="small", kernel="newton_schulz", called=called[name])
+            for name in called
+            for shape in ("2048 x 2048", "1024 x 4096")
+        ),
+        record("ours", 10.0, "a", table="helion", kernel="per_token_group_fp8_quant"),
+        record("torch.compile", 15.0, "a", table="helion", kernel="per_token_group_fp8_quant"),
+    )
+    rows = dict(line.strip("| ").split(" | ", 1) for line in goals_table(results).splitlines()[2:])
+    met = {name.partition(",")[0]: row.rpartition("| ")[2] for name, row in rows.items() if "not measured" not in row}
+    assert met == {
+        "scaled_mm_blockwise": "yes: 1.20, not the stretch",
+        "fused_add_rms_norm": "no",  # the plan takes more than 5.4
+        "simplex_projection": "no",
+        "newton_schulz": "no: 1.14",
+    }
+    assert rows["simplex_projection, 1,000,000 of 0 to 32"] == "102 | 60.5 | - | 60 | no"
+    assert "yes / not measured / not measured" in goals_table(results)
+
+
 def test_helions_kernels_are_ours_and_its_shapes_are_those_of_the_models() -> None:
     assert set(HELION) <= {entry.name for entry in registry.ENTRIES}
     qwen3_32b = MODELS[-1]
@@ -330,6 +391,11 @@ def test_the_comparison_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kernels.json", "kernels.md", "kernels.svg"]
     rows = json.loads((tmp_path / "kernels.json").read_text())["rows"]
     assert all({"ours", "eager", "torch.compile"} <= set(row["times"]) for row in rows)
+    again = subprocess.run(
+        [sys.executable, "benchmarks/kernels.py", "--merge", tmp_path / "kernels.json"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "| mul_sum_add |" in again.stdout
 
 
 @pytest.mark.kernels

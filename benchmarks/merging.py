@@ -1,0 +1,62 @@
+"""Several runs of ``kernels.py`` and ``seeds.py`` as one report. Needs no torch."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from benchmarks.comparison_report import CONTROL, OURS, RATES, Measurements, markdown_table
+
+HEADS = ("run", "GPU", "seconds", "copy, TB/s", "bf16, TFLOP/s", "fp8, TFLOP/s", f"{CONTROL}, us", "ours / floor")
+
+
+def merged(paths: Iterable[Path]) -> tuple[list[Measurements], Measurements]:
+    """The runs in these files, and all of them as one: where two timed the same, the later file counts.
+
+    Rates are the medians of the runs; each floor stays that of its own run. ``seeds.json`` gives what was compared over
+    the shapes of Helion. Raises ValueError for a file without such a run.
+    """
+    runs = []
+    for path in paths:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        said = said["helion"] if "experiments" in said else said
+        if not said:
+            raise ValueError(f"{path} has no comparison over the shapes of Helion: see seeds.py --only helion")
+        runs.append(Measurements.from_json(said))
+    known = {unit: [run.calibration[unit] for run in runs if run.calibration.get(unit)] for unit in RATES}
+    rates = {unit: statistics.median(found) for unit, found in known.items() if found}
+    made = Measurements(runs[-1].environment, rates, runs=len(runs), seconds=sum(each.seconds for each in runs))
+    for run in runs:
+        made.shapes.update({key: shape for key, shape in run.shapes.items() if OURS in shape.microseconds})
+    timed = tuple(
+        f"{kernel}, {shape}, {name}: " for (_, kernel, shape), of in made.shapes.items() for name in of.microseconds
+    )
+    made.faults = [fault for run in runs for fault in run.faults if not fault.startswith(timed)]
+    made.notes = [note for run in runs for note in run.notes]
+    made.left = [key for key in dict.fromkeys(key for run in runs for key in run.left) if key not in made.shapes]
+    return runs, made
+
+
+def runs_table(runs: Sequence[Measurements]) -> str:
+    """What each run measured first, and how long the control took in it."""
+    rows = []
+    for number, run in enumerate(runs, start=1):
+        control = next((shape for kernel, _, shape in run.table("suite") if kernel == CONTROL), None)
+        ours = control.microseconds[OURS] if control else None
+        rows.append(
+            (
+                f"{number}, {run.environment['date']}",
+                run.environment["device"],
+                f"{run.seconds:.0f}",
+                f"{run.calibration['bandwidth'] / 1e12:.2f}",
+                *(
+                    f"{run.calibration[unit] / 1e12:.0f}" if run.calibration.get(unit) else "-"
+                    for unit in ("bf16", "fp8")
+                ),
+                f"{ours:.1f}" if ours else "-",
+                f"{ours / control.work['floor_microseconds']:.3f}" if ours and control else "-",
+            )
+        )
+    return markdown_table(HEADS, rows)
