@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kernels_smoke.suite import jobs
+from kernels_smoke.suite import jobs, units
 from kernels_smoke.suite.compiling.warm_cache import Marks, marks
 from kernels_smoke.suite.crew import Crew, End, Job
 from kernels_smoke.suite.gpus import INSTANCE, VISIBLE, GpuRun, may_go_on
@@ -154,14 +154,18 @@ def _compile_and_judge(
 def _compiling(
     options: Options, entries: Sequence[Entry], document: Document, target: str
 ) -> Iterator[tuple[str, Job]]:
-    """The jobs that fill Triton's cache, each with the group of kernels (see ``jobs.groups``) that it is for."""
-    shares = min(4, -(-4 * processors() // max(len(entries), 1)))  # kernels differ: more jobs than CPUs even that out
-    shared = {"target": target, "level": options.level, "shares": shares}
+    """The jobs that fill Triton's cache, each with the group of kernels (see ``jobs.groups``) that it is for.
+
+    The group that takes longest comes first: when its cases begin, the others are compiled next to them.
+    """
+    grouped = sorted(jobs.groups(options, entries).items(), key=lambda item: -sum(map(units.seconds, item[1])))
     task = "compiling.compilations:precompile"
-    for group, members in reversed(jobs.groups(options, entries).items()):  # attention and the like take longest
-        for share in range(shares):
-            for entry in members:
-                yield group, once(task, {"kernel": entry.name, "share": share, **shared}, document, quiet=True)
+    for group, members in grouped:
+        for entry in sorted(members, key=units.seconds, reverse=True):
+            count = units.shares(entry, options.level)
+            shared = {"kernel": entry.name, "target": target, "level": options.level, "shares": count}
+            for share in range(count):
+                yield group, once(task, {"share": share, **shared}, document, quiet=True)
 
 
 def _heavy_probes(options: Options, run: GpuRun) -> Iterator[Job]:

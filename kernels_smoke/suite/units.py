@@ -1,4 +1,4 @@
-"""In which order kernels are compiled. Imports neither torch nor triton."""
+"""In which order kernels are compiled, and in how many parts. Imports neither torch nor triton."""
 
 from __future__ import annotations
 
@@ -6,19 +6,52 @@ from collections.abc import Sequence
 
 from kernels_smoke.suite.registry import Entry
 
-# Seconds on one slow CPU, for all kernels of a family and one target (2026-11); what is not named takes about one.
-# fp8 products take AMD's compiler several times as long where fp8 has to be converted by software (gfx90a, gfx942).
-SECONDS = {"matmul": 3.0, "rotary": 2.0, "quantization": 2.0, "fusion": 1.5}
-AMD = 5.0  # times as long, for matmul
+# Seconds on one CPU, of all that level full compiles for sm_90 (2026-11); what is not named takes less than 3.
+SECONDS = {
+    "paged_attention": 40,
+    "gated_delta_rule_chunk": 35,
+    "newton_schulz": 14,
+    "mla_decode": 11,
+    "block_diagonal_attention_backward": 10,
+    "paged_attention_decode": 9,
+    "block_scaled_mm": 8,
+    "gram_newton_schulz": 7,
+    "scaled_mm": 7,
+    "grouped_mm_blockwise": 7,
+    "scaled_mm_blockwise": 7,
+    "topk_softmax": 6,
+    "top_k_sample": 5,
+    "fused_qk_norm_rope": 5,
+    "fused_qk_rmsnorm_rope_gate": 5,
+    "fused_linear": 4,
+    "gated_delta_rule_decode": 4,
+    "fused_add_rms_norm": 4,
+    "rms_norm_dynamic_per_token_quant": 4,
+    "rms_norm_per_block_quant": 4,
+    "simplex_projection": 4,
+}
+OTHERS = 2
+# AMD's compiler takes several times as long where fp8 has to be converted by software (gfx90a, gfx942).
+AMD = 5.0
+SHARE = 3  # seconds that one process compiles
+
+
+def seconds(entry: Entry) -> float:
+    """How long it takes to compile all of the kernel."""
+    return SECONDS.get(entry.name, OTHERS)
+
+
+def shares(entry: Entry, level: str) -> int:
+    """How many processes compile the kernel; the quick level has a few cases of a few kernels."""
+    return 4 if level == "quick" else -(-int(seconds(entry)) // SHARE)
 
 
 def work_units(entries: Sequence[Entry], targets: Sequence[str]) -> list[tuple[str, str]]:
     """Each (kernel, target) that is to be compiled, the longest first: so no CPU idles while another has much to do."""
 
-    def seconds(unit: tuple[Entry, str]) -> float:
+    def expected(unit: tuple[Entry, str]) -> float:
         entry, target = unit
-        slow = AMD if entry.family == "matmul" and target.startswith("gfx") else 1.0
-        return SECONDS.get(entry.family, 1.0) * slow
+        return seconds(entry) * (AMD if entry.family == "matmul" and target.startswith("gfx") else 1.0)
 
-    units = sorted(((entry, target) for target in targets for entry in entries), key=seconds, reverse=True)
+    units = sorted(((entry, target) for target in targets for entry in entries), key=expected, reverse=True)
     return [(entry.name, target) for entry, target in units]

@@ -8,10 +8,13 @@ its cache. So the same step fills the cache before CUDA starts, in several proce
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib
 import os
 import sys
+import tempfile
 import types
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +22,7 @@ from typing import Any
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
+from triton.runtime.cache import FileCacheManager
 from triton.runtime.jit import JITFunction
 
 from kernels_smoke.suite.correctness.draw import Draw
@@ -43,6 +47,37 @@ class RefusedError(Exception):
     def __init__(self, function: str, cause: Exception, said: str) -> None:
         super().__init__(f"{function}: {type(cause).__name__}: {cause}")
         self.function, self.said = function, said
+
+
+class ClaimedError(Exception):
+    """Another process compiles this."""
+
+
+_claims = tempfile.TemporaryFile()  # noqa: SIM115  # nothing is ever in it: its bytes are locked, by children of this one
+
+
+@contextlib.contextmanager
+def claiming() -> Iterator[None]:
+    """While this is active, a launch compiles nothing that another child of the same process compiles, or has compiled.
+
+    A child locks a byte for what it finds missing in Triton's cache, until it ends.
+    """
+    before = FileCacheManager.get_group
+
+    def get_group(self: Any, filename: str) -> Any:
+        group = before(self, filename)
+        if not group:
+            try:
+                fcntl.lockf(_claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, zlib.crc32(self.key.encode()))
+            except OSError as error:
+                raise ClaimedError from error
+        return group
+
+    FileCacheManager.get_group = get_group
+    try:
+        yield
+    finally:
+        FileCacheManager.get_group = before
 
 
 class StubDriver:
@@ -91,6 +126,8 @@ def compiling(target: GPUTarget) -> Iterator[list[Function]]:
         name, start = self.fn.__name__, _written()
         try:
             compiled = run(self, *args, grid=grid, warmup=True, **kwargs)
+        except ClaimedError:
+            return None
         except Exception as error:
             raise RefusedError(name, error, _written_since(start)) from error
         functions.append(Function(name, compiled, _written_since(start)))

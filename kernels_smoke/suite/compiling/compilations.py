@@ -15,6 +15,7 @@ from kernels_smoke.suite.compiling import compile_faults, machine_code
 from kernels_smoke.suite.compiling.ahead_of_time import (
     Function,
     RefusedError,
+    claiming,
     compile_case,
     compiling,
     launch,
@@ -35,17 +36,18 @@ def _nothing_kernel():
 def precompile(emit: Emit, *, kernel: str, target: str, level: Level, share: int = 0, shares: int = 1) -> None:
     """Fill Triton's cache with all that a run of ``kernel`` at ``level`` will launch on this machine's GPU.
 
-    This child takes one of ``shares`` equal parts of the cases, so that several children work side by side. Cases that
-    stand together are often compiled alike, and so are not compiled twice.
+    This child takes one of ``shares`` equal parts of the cases, so that several children work side by side. What
+    another child of the same process compiles is not compiled here, too.
     What cannot be compiled is no matter here: the case itself will meet it, and say so.
     """
     subject = registry.load(registry.entry(kernel))
     items = _items(subject, level, speeds=level != "quick")
     items = [item for item in items if isinstance(item, Speed) or item.checked]  # large ones compile as small ones do
-    for item in items[share * len(items) // shares : (share + 1) * len(items) // shares]:
-        emit({"kind": "begin", "kernel": kernel, "case": item.name})  # a sign of life
-        with contextlib.suppress(Exception):
-            fill_cache(subject, item, target)
+    with claiming():
+        for item in items[share::shares]:
+            emit({"kind": "begin", "kernel": kernel, "case": item.name})  # a sign of life
+            with contextlib.suppress(Exception):
+                fill_cache(subject, item, target)
 
 
 def fill_cache(kernel: Kernel, item: Case | Speed, target: str) -> None:

@@ -309,6 +309,40 @@ def test_precompiling_fills_the_cache_with_what_a_run_will_ask_for(tmp_path: Pat
     assert list(tmp_path.rglob("_fused_add_rms_norm_kernel.cubin"))
 
 
+def test_children_share_what_is_to_be_compiled_and_compile_nothing_twice(tmp_path: Path) -> None:
+    code = """
+import os, sys
+from kernels_smoke.suite.compiling.compilations import precompile
+from triton.runtime.cache import FileCacheManager
+
+put_group = FileCacheManager.put_group
+
+def noted(self, *arguments):
+    with open(sys.argv[1], "a") as file:
+        file.write(f"{os.getpid()} {self.key}\\n")
+    return put_group(self, *arguments)
+
+FileCacheManager.put_group = noted
+for share in range(2):
+    if os.fork() == 0:
+        options = dict(target="sm_90", level="full", share=share, shares=2)
+        precompile(lambda record: None, kernel="mul_sum_add", **options)
+        os._exit(0)
+for _ in range(2):
+    assert os.wait()[1] == 0
+"""
+    noted = tmp_path / "noted"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    subprocess.run([PYTHON, "-c", code, str(noted)], env=environment, check=True, timeout=300)
+    processes, keys = zip(*(line.split() for line in noted.read_text().splitlines()), strict=True)
+    assert len(set(processes)) == 2
+    assert len(set(keys)) == len(keys)
+    command = [PYTHON, "-m", "kernels_smoke", "--compile-only", "--target", "sm_90", "--level", "full"]
+    command += ["--only", "mul_sum_add", "--format", "json"]
+    alone = subprocess.run(command, env=environment, check=True, capture_output=True, timeout=300)
+    assert len(json.loads(alone.stdout)["compiled"]) == len(keys)
+
+
 def test_a_process_that_warmed_up_spares_its_children_the_hashing_of_triton() -> None:
     code = (
         "from kernels_smoke.suite.compiling.ahead_of_time import warm_up\n"

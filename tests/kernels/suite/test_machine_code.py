@@ -212,7 +212,7 @@ def test_advice_names_the_first_triton_whose_ptxas_is_new_enough() -> None:
 
 
 def test_what_takes_longest_is_compiled_first_and_nothing_is_left_out() -> None:
-    entries = (Entry("norm", "norm", ""), Entry("product", "matmul", ""))
+    entries = (Entry("norm", "norm", ""), Entry("scaled_mm", "matmul", ""))
     units = work_units(entries, ("sm_90", "gfx942"))
-    assert units[:2] == [("product", "gfx942"), ("product", "sm_90")]
+    assert units[:2] == [("scaled_mm", "gfx942"), ("scaled_mm", "sm_90")]
     assert sorted(units) == sorted((entry.name, target) for entry in entries for target in ("sm_90", "gfx942"))
