@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from kernels_smoke.suite.foreman import end_with_parent
+
 MOST_WORDS = 200  # characters of a line of an error
 CONTEXT = multiprocessing.get_context("fork")
 
@@ -224,6 +226,7 @@ def _ready(running: list[Child], until: float) -> list[Child]:
 
 
 def _run(job: Job, connection: Connection) -> None:
+    end_with_parent()
     try:
         job.function(connection, *job.arguments)
     except Exception as error:  # noqa: BLE001  # whatever it is, it is this child's last message

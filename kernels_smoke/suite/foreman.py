@@ -158,8 +158,7 @@ def _child(task: dict[str, Any], writing: int, words: BinaryIO, foreman: int) ->
     status = 1
     try:
         os.setsid()
-        with contextlib.suppress(AttributeError):  # Linux has it: whatever kills the foreman, its children end with it
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        end_with_parent()
         if os.getppid() != foreman:  # it was killed before this line
             os._exit(status)
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -187,6 +186,12 @@ def _child(task: dict[str, Any], writing: int, words: BinaryIO, foreman: int) ->
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(status)  # no clean-up of the foreman's state, and no wait for a broken CUDA context
+
+
+def end_with_parent() -> None:
+    """Let this process end when its parent does, whatever kills that; on Linux alone."""
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _kill(pid: int) -> None:
@@ -236,8 +241,7 @@ def _warm_up() -> None:
 
 def main() -> None:
     """Read tasks from standard input until it ends, or until the parent does."""
-    with contextlib.suppress(AttributeError):  # Linux has it; elsewhere the foreman ends behind its last child
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what an import prints must not stand among the events
     foreman = Foreman(replies)

@@ -140,6 +140,39 @@ def test_what_runs_when_the_time_is_up_is_killed_and_nothing_else_begins() -> No
     assert heard == [("slow", Ended("killed when the time was up"))]
 
 
+def test_whoever_is_stopped_ends_with_the_run_that_is_killed(tmp_path: Path) -> None:
+    code = """
+import os, sys, time
+from pathlib import Path
+from benchmarks.forked import Job, in_turn, turn
+
+def stopped(connection):
+    Path(sys.argv[1]).write_text(str(os.getpid()))
+    time.sleep(60)
+
+def timing(connection):
+    while not Path(sys.argv[1]).exists():
+        time.sleep(0.05)
+    with turn(connection):
+        print("timing", flush=True)
+        time.sleep(60)
+
+list(in_turn([Job("stopped", stopped), Job("timing", timing)], at_once=2, patience=60.0))
+"""
+    noted = tmp_path / "pid"
+    parent = subprocess.Popen([sys.executable, "-c", code, noted], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout
+    assert parent.stdout.readline() == "timing\n"
+    parent.kill()
+    parent.wait()
+    status = Path(f"/proc/{noted.read_text()}/stat")
+    until = time.monotonic() + 20
+    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    parent.stdout.close()
+
+
 def use(connection: Connection, gpu: Gpu, *, alone: bool) -> None:
     with gpu.alone() if alone else gpu.shared():
         begun = time.monotonic()
