@@ -403,6 +403,44 @@ answer([
     assert "nan" in poisoned
 
 
+@pytest.mark.kernels
+def test_what_tunes_itself_compiles_first_and_is_timed_with_the_gpu_alone() -> None:
+    script = """
+import contextlib
+from benchmarks import comparison
+from triton import Config
+from triton.runtime.autotuner import Autotuner
+
+log = []
+
+class Function:
+    arg_names = ["x"]
+    fn = staticmethod(lambda x: None)
+
+    def run(self, x, *, num_warps, **options):
+        log.append(num_warps)
+
+class Gpu:
+    @contextlib.contextmanager
+    def alone(self):
+        log.append("alone")
+        yield
+
+def time(call, quantiles):
+    call()
+    log.append("timed")
+    return [float(16 - log[-2])] * len(quantiles)
+
+comparison.quick_benchmark = time
+tuner = Autotuner(Function(), ["x"], [Config({}, num_warps=each) for each in (2, 8, 4)], ["x"], None, None)
+comparison._compile(lambda: tuner.run(1), Gpu())
+tuner.run(1)
+answer(log)
+"""
+    compiled, timed = [2, 8, 4, 2], ["alone", 2, "timed", 8, "timed", 4, "timed", 8]
+    assert found(script) == [*compiled, *timed, 8]
+
+
 def run(*arguments: str) -> str:
     """What a benchmark prints, run as its usage says."""
     done = subprocess.run(
