@@ -6,12 +6,10 @@ Forked, because torch takes seconds to import and the parent has it already. The
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import math
 import multiprocessing
 import os
 import signal
-import tempfile
 import time
 import traceback
 from collections import deque
@@ -172,50 +170,6 @@ def turn(connection: Connection) -> Iterator[None]:
         yield
     finally:
         connection.send(OVER)
-
-
-class Gpu:
-    """Who may use the GPU: several children at once, or one :meth:`alone`.
-
-    Locks on files, which a process that dies gives back: whoever waits for the GPU holds the first while it waits for
-    the second, so that one who wants it alone does not wait for ever.
-    """
-
-    def __init__(self) -> None:
-        self._names = [tempfile.NamedTemporaryFile(prefix="gpu-") for _ in range(2)]  # noqa: SIM115  # for all children
-        self._files: list[int] = []
-        self._held = 0
-
-    def shared(self) -> contextlib.AbstractContextManager[None]:
-        """Use it next to others."""
-        return self._holding(fcntl.LOCK_SH)
-
-    def alone(self) -> contextlib.AbstractContextManager[None]:
-        """Use it alone, as long as all others ask, too."""
-        return self._holding(fcntl.LOCK_EX)
-
-    @contextlib.contextmanager
-    def _holding(self, kind: int) -> Iterator[None]:
-        before = self._held
-        if before in {kind, fcntl.LOCK_EX}:
-            yield
-            return
-        self._take(kind)
-        try:
-            yield
-        finally:
-            self._take(before)
-
-    def _take(self, kind: int) -> None:
-        self._files = self._files or [os.open(each.name, os.O_RDWR) for each in self._names]  # of this process alone
-        queue, gpu = self._files
-        if self._held:
-            fcntl.flock(gpu, fcntl.LOCK_UN)
-        if kind:
-            fcntl.flock(queue, fcntl.LOCK_EX)
-            fcntl.flock(gpu, kind)
-            fcntl.flock(queue, fcntl.LOCK_UN)
-        self._held = kind
 
 
 def _ready(running: list[Child], until: float) -> list[Child]:

@@ -35,11 +35,13 @@ from benchmarks.comparison_report import (  # found by the line above
     markdown,
     mean_table,
 )
-from benchmarks.forked import OVER, Ended, Gpu, Job, in_turn, messages  # likewise
+from benchmarks.forked import OVER, Ended, Job, in_turn, messages  # likewise
 from benchmarks.goals import goals_table  # likewise
 from benchmarks.merging import merged, runs_table  # likewise
 from kernels_smoke.suite import registry  # likewise
 from kernels_smoke.suite.registry import Entry  # likewise
+from kernels_smoke.suite.scratch_folder import scratch_folder  # likewise
+from kernels_smoke.suite.speed.gpu_lock import Gpu  # likewise
 from kernels_smoke.suite.speed.roofline import picture  # likewise
 
 if TYPE_CHECKING:
@@ -124,31 +126,26 @@ def compared(
         until=start + RESERVE * 60 * minutes,
     )
     results = Measurements(environment=environment(calibration), calibration=calibration)
-    gpu = Gpu()
-    jobs = []
     control = () if tiny or CONTROL in {entry.name for entry in entries} else (registry.entry(CONTROL),)
-    for kernel in map(registry.load, (*control, *entries)):
-        rows = rows_of(kernel, plan)
-        results.left += [(row.table, kernel.name, row.speed.name) for row in rows]
-        together = len(rows) if kernel.name in PEERS else SHAPES  # what tunes itself does so in each child
-        for first in range(0, len(rows), together or 1):
-            numbers = range(first, min(first + together, len(rows)))
-            jobs.append(Job(kernel.name, compare, (kernel.name, numbers, plan, gpu)))
-    jobs.sort(key=lambda job: -len(job.arguments[1]))  # the longest first
-    children = in_turn(
-        jobs,
-        at_once=at_once or min(len(os.sched_getaffinity(0)), MOST_AT_ONCE),
-        patience=PATIENCE,
-        until=start + 60 * minutes,
-    )
-    for child, message in children:
-        results.seconds = time.monotonic() - start
-        if isinstance(message, Ended):
-            results.ended(child.job.name, message.fault)
-        elif message == OVER:
-            keep(results)
-        else:
-            results.add(message)
+    with scratch_folder() as folder:
+        jobs = []
+        for kernel in map(registry.load, (*control, *entries)):
+            rows = rows_of(kernel, plan)
+            results.left += [(row.table, kernel.name, row.speed.name) for row in rows]
+            together = len(rows) if kernel.name in PEERS else SHAPES  # what tunes itself does so in each child
+            for first in range(0, len(rows), together or 1):
+                numbers = range(first, min(first + together, len(rows)))
+                jobs.append(Job(kernel.name, compare, (kernel.name, numbers, plan, Gpu(str(folder)))))
+        jobs.sort(key=lambda job: -len(job.arguments[1]))  # the longest first
+        at_once = at_once or min(len(os.sched_getaffinity(0)), MOST_AT_ONCE)
+        for child, message in in_turn(jobs, at_once=at_once, patience=PATIENCE, until=start + 60 * minutes):
+            results.seconds = time.monotonic() - start
+            if isinstance(message, Ended):
+                results.ended(child.job.name, message.fault)
+            elif message == OVER:
+                keep(results)
+            else:
+                results.add(message)
     return results
 
 

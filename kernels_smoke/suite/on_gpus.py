@@ -2,13 +2,15 @@
 
 Correctness: all GPUs at once, one child for each family and GPU. Kernels are compiled once for all GPUs of a kind.
 
-Speed: one child for each GPU, at the same time where each has ``CPUS_EACH`` CPUs: GPUs of a node share no memory, and
-what is timed is queued in CUDA graphs. What is slow then is timed once more with no other GPU at work, and this counts.
+Speed: up to ``TIMING`` children for each GPU, where each has ``CPUS_EACH`` CPUs, of which one at a time times. GPUs
+of a node are timed at the same time: they share no memory, and what is timed is queued in CUDA graphs. What is slow
+then is timed once more with nothing else at work, and this counts.
 Rates of copies, which GPUs do share, are measured one GPU after another.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,9 +24,11 @@ from kernels_smoke.suite.gpus import INSTANCE, VISIBLE, GpuRun, may_go_on
 from kernels_smoke.suite.jobs import PROBE_PATIENCE, Options, once
 from kernels_smoke.suite.plan import Document, processors, resumed
 from kernels_smoke.suite.registry import Entry
+from kernels_smoke.suite.scratch_folder import scratch_folder
 
 SANITIZER_PATIENCE = 300.0
 EXCLUSIVE = "exclusive process"  # the compute mode in which a GPU takes one process at a time
+TIMING = 3  # children that time on a GPU in turn, and judge next to each other
 CPUS_EACH = 4  # a child that times has one busy thread, and CUDA's own now and then
 SHARES = {"full": 0.25, "deep": 0.9}  # of the free memory that is tested
 OF_A_GPU, OF_THE_NODE = "gpu", "node"  # parts of the task probes.probing:basic
@@ -189,19 +193,31 @@ def _nccl(options: Options, document: Document, runs: Sequence[GpuRun]) -> Job:
 
 
 def time_on(options: Options, crew: Crew, entries: Sequence[Entry], document: Document, runs: Sequence[GpuRun]) -> None:
-    """Calibration, then every kernel that is right, one process at a time on each GPU."""
+    """Calibration, then every kernel that is right; one process at a time times on a GPU, while others wait for it.
+
+    What is slow, or lacked memory, next to others is run once more alone.
+    """
     runs = [run for run in runs if run.may_go_on and may_go_on(document)]
     at_once = max(1, min(len(runs), processors() // CPUS_EACH))
     calibrate = "speed.calibration:calibrate"
     crew.run([on_gpu(run, once(calibrate, {}, run.document, PROBE_PATIENCE)) for run in runs], at_once=at_once)
     runs = [run for run in runs if run.document.calibration is not None]
-    crew.run([job for run in runs for job in _speeds(options, entries, run)], at_once=at_once, in_lane=1)
-    if at_once > 1:
+    exclusive = any(run.gpu["compute_mode"] == EXCLUSIVE for run in runs)
+    in_lane = 1 if exclusive else max(1, min(TIMING, processors() // CPUS_EACH // at_once))
+    with contextlib.ExitStack() as stack:
+        timing: list[Job] = []
         for run in runs:
-            slow = [(record["kernel"], record["case"]) for record in run.document.speeds if record["outcome"] == "slow"]
-            if slow:
-                run.document.speeds[:] = [each for each in run.document.speeds if each["outcome"] != "slow"]
-                crew.run(_speeds(options, entries, run, slow), at_once=1)
+            folder = str(stack.enter_context(scratch_folder())) if in_lane > 1 else ""
+            for _ in range(in_lane):
+                timing += _speeds(options, entries, run, folder=folder)
+        crew.run(timing, at_once=at_once * in_lane, in_lane=in_lane)
+    names = [entry.name for entry in entries]
+    for run in runs:
+        run.document.speeds.sort(key=lambda record: names.index(record["kernel"]))
+        poor = [record for record in run.document.speeds if record["outcome"] in {"slow", "error"}]
+        if poor and at_once * in_lane > 1:
+            run.document.speeds[:] = [record for record in run.document.speeds if record not in poor]
+            crew.run(_speeds(options, entries, run, [(each["kernel"], each["case"]) for each in poor]), at_once=1)
 
 
 def measure_on(
@@ -223,7 +239,7 @@ def measure_on(
 
 
 def _speeds(
-    options: Options, entries: Sequence[Entry], run: GpuRun, only: Sequence[tuple[str, str]] = ()
+    options: Options, entries: Sequence[Entry], run: GpuRun, only: Sequence[tuple[str, str]] = (), folder: str = ""
 ) -> Iterator[Job]:
     """Our kernels in one child, those of each file from outside in another."""
     wrong = {record["kernel"] for record in run.document.cases if record["outcome"] != "pass"}
@@ -232,6 +248,7 @@ def _speeds(
         "seed": options.seed,
         "calibration": run.document.calibration,
         "only": [list(item) for item in only],
+        "folder": folder,
     }
     for source in dict.fromkeys(("", *(entry.source for entry in entries))):
         members = [entry for entry in entries if entry.source == source]

@@ -13,6 +13,7 @@ from kernels_smoke.suite.crew import End, Job, next_job
 from kernels_smoke.suite.gpus import chosen
 from kernels_smoke.suite.jobs import Options
 from kernels_smoke.suite.report import text
+from kernels_smoke.suite.speed.gpu_lock import Gpu
 
 WELL = End(0, hang=False, words="")
 DIED = End(-11, hang=False, words="Segmentation fault")
@@ -85,7 +86,7 @@ def healthy(job: Job) -> Iterator[Record]:
             yield {"kind": "plan", "items": [(kernel, "plain")]}
             yield {"kind": "begin", "kernel": kernel, "case": "plain"}
             yield {"kind": "case", "kernel": kernel, "case": "plain", "outcome": "pass", "message": "", "outputs": {}}
-        if job.task == "speed.speeds:speeds":
+        if job.task == "speed.speeds:speeds" and Gpu(job.arguments["folder"]).claim(kernel):
             yield {"kind": "speed", "kernel": kernel, "case": "large", "outcome": "pass", "message": ""}
 
 
