@@ -13,8 +13,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernels_smoke.suite import jobs, units
@@ -56,14 +56,16 @@ def judge(
     for target in targets:
         same = [run for run in runs if run.gpu["target"] == target]
         warm = marks(target, versions, os.environ)
-        _cases_on(options, crew, entries, document, same, warm, in_lane=in_lane, with_node=target == targets[0])
+        timed = _cases_on(options, crew, entries, document, same, warm, in_lane=in_lane, with_node=target == targets[0])
     if options.level != "quick" and len(runs) > 1 and may_go_on(document):
         crew.run([_nccl(options, document, runs)], at_once=1)
     for run in runs:
         if not run.may_go_on:
             run.document.cases.clear()
     if options.level != "quick":
-        time_on(options, crew, entries, document, runs)
+        if not timed:
+            time_on(options, crew, entries, document, runs)
+        time_again(options, crew, entries, runs)
         measure_on(options, crew, entries, document, runs)
     if options.soak:
         task, arguments = "speed.soak:soak", {"seconds": options.soak}
@@ -86,8 +88,10 @@ def _cases_on(
     *,
     in_lane: int,
     with_node: bool,
-) -> None:
+) -> bool:
     """Probe, compile in parallel (in processes without CUDA), and run each family as soon as its kernels are compiled.
+
+    Returns whether the kernels have been timed, too.
 
     The driver has answered, so families do not wait for the probes. When those find that CUDA does not work, what the
     cases say is only that once more. Where ``warm`` says that Triton's cache is filled, nothing is compiled beforehand.
@@ -106,57 +110,117 @@ def _cases_on(
         for group, members in jobs.groups(options, entries).items()
     }
     ours = [entry for entry in entries if not entry.source]  # others may not compile without a GPU
-    compiling = list(_compiling(options, ours, document, target))
     is_warm = warm.cover([entry.name for entry in ours], options.level)
     if is_warm or in_lane:
         if not is_warm:
-            crew.run([job for _, job in compiling], at_once=processors())
+            compiling = [job for _, job in _compiling(options, ours, document, target)]
+            crew.run(compiling, at_once=processors())
         every = [job for of_group in families.values() for job in of_group]
         crew.run([*node, *probes, *every, *heavy], at_once=processors(), in_lane=in_lane)
-        return
-    _compile_and_judge(crew, ours, options.level, document, runs, warm, compiling, families, [*node, *probes], heavy)
+        return False
+    early = options.level != "quick" and len(runs) == 1 and len(ours) == len(entries)
+    cold = _Cold(options, entries, document, runs, families, heavy)
+    with contextlib.ExitStack() as stack:
+        cold.run(crew, [*node, *probes], stack if early else None)
+    if not cold.failed and may_go_on(document):
+        warm.leave([entry.name for entry in ours], options.level)
+    return early
 
 
-def _compile_and_judge(
-    crew: Crew,
-    entries: Sequence[Entry],
-    level: str,
-    document: Document,
-    runs: Sequence[GpuRun],
-    warm: Marks,
-    compiling: Sequence[tuple[str, Job]],
-    families: dict[str, list[Job]],
-    first: Sequence[Job],
-    later: list[Job],
-) -> None:
-    """The same with an empty cache. The jobs ``later`` come when all ``families`` have begun."""
-    left = Counter(group for group, _ in compiling)
-    failed: list[Job] = []
+@dataclass
+class _Cold:
+    """A run with an empty cache. The jobs ``later`` come when all ``families`` have begun.
 
-    def ready() -> Iterator[Job]:
-        for group in [group for group in families if not left[group]]:
-            yield from families.pop(group)
-        while later and not families:
-            yield later.pop()
+    On a single GPU the shapes that are timed are compiled first, and timed while all else is compiled. Cases, which use
+    the GPU, come behind that; the speeds of kernels that are wrong are taken back.
+    """
 
-    def then(job: Job, group: str) -> Job:
+    options: Options
+    entries: Sequence[Entry]
+    document: Document
+    runs: Sequence[GpuRun]
+    families: dict[str, list[Job]]
+    later: list[Job]
+    failed: list[Job] = field(default_factory=list)
+    timing: bool = False
+
+    def run(self, crew: Crew, first: Sequence[Job], stack: contextlib.ExitStack | None) -> None:
+        """Run everything; with a ``stack``, for the folders of those that time, kernels are timed, too."""
+        ours = [entry for entry in self.entries if not entry.source]
+        target = self.runs[0].gpu["target"]
+
+        def compiling(part: str) -> list[tuple[str, Job]]:
+            return list(_compiling(self.options, ours, self.document, target, part))
+
+        if stack is None:
+            early, late = list(first), compiling("")
+        else:
+            self.timing = True
+            time = _timing(self.options, self.entries, self.runs, stack)
+            early = [*first, *(self._noted(job) for _, job in compiling("timed"))]
+            early = _followed(early, lambda: _followed(time, self._timed) if self._may_go_on else ())
+            late = compiling("cases")
+        self.left = Counter(group for group, _ in late)
+        crew.run([*early, *(self._counted(job, group) for group, job in late)], at_once=processors())
+        if stack is not None:
+            _take_back(self.runs)
+
+    @property
+    def _may_go_on(self) -> bool:
+        return may_go_on(self.document) and any(run.may_go_on for run in self.runs)
+
+    def _timed(self) -> Iterator[Job]:
+        self.timing = False
+        return self._ready()
+
+    def _ready(self) -> Iterator[Job]:
+        """The cases of the families that are compiled, when nothing is being timed."""
+        if self.timing or not self._may_go_on:
+            return
+        for group in [group for group in self.families if not self.left[group]]:
+            yield from self.families.pop(group)
+        while self.later and not self.families:
+            yield self.later.pop()
+
+    def _noted(self, job: Job) -> Job:
         def on_end(end: End) -> Iterator[Job]:
-            yield from job.on_end(end)
-            left[group] -= 1
             if not end.clean:
-                failed.append(job)
-            if may_go_on(document) and any(run.may_go_on for run in runs):
-                yield from ready()
+                self.failed.append(job)
+            yield from job.on_end(end)
 
         return replace(job, on_end=on_end)
 
-    crew.run([*first, *(then(job, group) for group, job in compiling)], at_once=processors())
-    if not failed and may_go_on(document):
-        warm.leave([entry.name for entry in entries], level)
+    def _counted(self, job: Job, group: str) -> Job:
+        noted = self._noted(job)
+
+        def on_end(end: End) -> Iterator[Job]:
+            yield from noted.on_end(end)
+            self.left[group] -= 1
+            yield from self._ready()
+
+        return replace(job, on_end=on_end)
+
+
+def _followed(jobs: Sequence[Job], then: Callable[[], Iterable[Job]]) -> list[Job]:
+    """``jobs``; when they have ended, and all that their ends call for, those of ``then``."""
+    alive = len(jobs)
+
+    def counted(job: Job) -> Job:
+        def on_end(end: End) -> Iterator[Job]:
+            nonlocal alive
+            following = list(job.on_end(end))
+            alive += len(following) - 1
+            yield from map(counted, following)
+            if not alive:
+                yield from then()
+
+        return replace(job, on_end=on_end)
+
+    return [counted(job) for job in jobs]
 
 
 def _compiling(
-    options: Options, entries: Sequence[Entry], document: Document, target: str
+    options: Options, entries: Sequence[Entry], document: Document, target: str, part: str = ""
 ) -> Iterator[tuple[str, Job]]:
     """The jobs that fill Triton's cache, each with the group of kernels (see ``jobs.groups``) that it is for.
 
@@ -166,8 +230,8 @@ def _compiling(
     task = "compiling.compilations:precompile"
     for group, members in grouped:
         for entry in sorted(members, key=units.seconds, reverse=True):
-            count = units.shares(entry, options.level)
-            shared = {"kernel": entry.name, "target": target, "level": options.level, "shares": count}
+            count = units.shares(entry, options.level, part)
+            shared = {"kernel": entry.name, "target": target, "level": options.level, "part": part, "shares": count}
             for share in range(count):
                 yield group, once(task, {"share": share, **shared}, document, quiet=True)
 
@@ -193,29 +257,59 @@ def _nccl(options: Options, document: Document, runs: Sequence[GpuRun]) -> Job:
 
 
 def time_on(options: Options, crew: Crew, entries: Sequence[Entry], document: Document, runs: Sequence[GpuRun]) -> None:
-    """Calibration, then every kernel that is right; one process at a time times on a GPU, while others wait for it.
-
-    What is slow, or lacked memory, next to others is run once more alone.
-    """
+    """Calibration, then every kernel that is right; one process at a time times on a GPU, while others wait for it."""
     runs = [run for run in runs if run.may_go_on and may_go_on(document)]
-    at_once = max(1, min(len(runs), processors() // CPUS_EACH))
-    calibrate = "speed.calibration:calibrate"
-    crew.run([on_gpu(run, once(calibrate, {}, run.document, PROBE_PATIENCE)) for run in runs], at_once=at_once)
-    runs = [run for run in runs if run.document.calibration is not None]
-    exclusive = any(run.gpu["compute_mode"] == EXCLUSIVE for run in runs)
-    in_lane = 1 if exclusive else max(1, min(TIMING, processors() // CPUS_EACH // at_once))
     with contextlib.ExitStack() as stack:
-        timing: list[Job] = []
-        for run in runs:
-            folder = str(stack.enter_context(scratch_folder())) if in_lane > 1 else ""
-            for _ in range(in_lane):
-                timing += _speeds(options, entries, run, folder=folder)
-        crew.run(timing, at_once=at_once * in_lane, in_lane=in_lane)
+        gpus_at_once, in_lane = _at_once(runs)
+        crew.run(_timing(options, entries, runs, stack), at_once=gpus_at_once * in_lane, in_lane=in_lane)
+
+
+def _at_once(runs: Sequence[GpuRun]) -> tuple[int, int]:
+    """On how many GPUs kernels are timed at the same time, and by how many children on each."""
+    at_once = max(1, min(len(runs), processors() // CPUS_EACH))
+    exclusive = any(run.gpu["compute_mode"] == EXCLUSIVE for run in runs)
+    return at_once, 1 if exclusive else max(1, min(TIMING, processors() // CPUS_EACH // at_once))
+
+
+def _timing(
+    options: Options, entries: Sequence[Entry], runs: Sequence[GpuRun], stack: contextlib.ExitStack
+) -> list[Job]:
+    """For each GPU a job that calibrates, behind which come those that time. Their folders are entered in ``stack``."""
+    _, in_lane = _at_once(runs)
+
+    def calibrating(run: GpuRun) -> Job:
+        job = once("speed.calibration:calibrate", {}, run.document, PROBE_PATIENCE)
+
+        def on_end(end: End) -> Iterator[Job]:
+            yield from job.on_end(end)
+            if run.document.calibration is not None:
+                folder = str(stack.enter_context(scratch_folder())) if in_lane > 1 else ""
+                for _ in range(in_lane):
+                    yield from _speeds(options, entries, run, folder=folder)
+
+        return on_gpu(run, replace(job, on_end=on_end))
+
+    return [calibrating(run) for run in runs]
+
+
+def _take_back(runs: Sequence[GpuRun]) -> None:
+    """Drop the speeds of kernels that turned out to be wrong."""
+    for run in runs:
+        wrong = _wrong(run)
+        run.document.speeds[:] = [record for record in run.document.speeds if record["kernel"] not in wrong]
+
+
+def _wrong(run: GpuRun) -> set[str]:
+    return {record["kernel"] for record in run.document.cases if record["outcome"] != "pass"}
+
+
+def time_again(options: Options, crew: Crew, entries: Sequence[Entry], runs: Sequence[GpuRun]) -> None:
+    """Run alone what was slow, or lacked memory, while something else was at work: this counts."""
     names = [entry.name for entry in entries]
     for run in runs:
         run.document.speeds.sort(key=lambda record: names.index(record["kernel"]))
         poor = [record for record in run.document.speeds if record["outcome"] in {"slow", "error"}]
-        if poor and at_once * in_lane > 1:
+        if poor and _at_once(runs) != (1, 1):
             run.document.speeds[:] = [record for record in run.document.speeds if record not in poor]
             crew.run(_speeds(options, entries, run, [(each["kernel"], each["case"]) for each in poor]), at_once=1)
 
@@ -227,7 +321,7 @@ def measure_on(
     runs = [run for run in runs if run.may_go_on and may_go_on(document)]
     deep = options.level == "deep"
     for run in runs:
-        wrong = {record["kernel"] for record in run.document.cases if record["outcome"] != "pass"}
+        wrong = _wrong(run)
         ours = [entry for entry in entries if not entry.source]  # others have their own process
         names = [entry.name for entry in ours if entry.name not in wrong and (deep or entry.quick)]
         arguments = {"share": SHARES[options.level], "kernels": names, "seed": options.seed}
@@ -242,7 +336,7 @@ def _speeds(
     options: Options, entries: Sequence[Entry], run: GpuRun, only: Sequence[tuple[str, str]] = (), folder: str = ""
 ) -> Iterator[Job]:
     """Our kernels in one child, those of each file from outside in another."""
-    wrong = {record["kernel"] for record in run.document.cases if record["outcome"] != "pass"}
+    wrong = _wrong(run)
     shared: dict[str, Any] = {
         "level": options.level,
         "seed": options.seed,

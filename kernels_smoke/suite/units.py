@@ -41,8 +41,13 @@ def seconds(entry: Entry) -> float:
     return SECONDS.get(entry.name, OTHERS)
 
 
-def shares(entry: Entry, level: str) -> int:
-    """How many processes compile the kernel; the quick level has a few cases of a few kernels."""
+def shares(entry: Entry, level: str, part: str = "") -> int:
+    """How many processes compile the kernel; the quick level has a few cases of a few kernels.
+
+    The ``part`` that is timed is small, and needed first.
+    """
+    if part == "timed":
+        return min(4, -(-int(seconds(entry)) // 4))
     return 4 if level == "quick" else -(-int(seconds(entry)) // SHARE)
 
 

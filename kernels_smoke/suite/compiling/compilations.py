@@ -33,9 +33,12 @@ def _nothing_kernel():
     pass
 
 
-def precompile(emit: Emit, *, kernel: str, target: str, level: Level, share: int = 0, shares: int = 1) -> None:
+def precompile(
+    emit: Emit, *, kernel: str, target: str, level: Level, part: str = "", share: int = 0, shares: int = 1
+) -> None:
     """Fill Triton's cache with all that a run of ``kernel`` at ``level`` will launch on this machine's GPU.
 
+    ``part`` says whether that is what is "timed" or the "cases"; both when it is empty.
     This child takes one of ``shares`` equal parts of the cases, so that several children work side by side. What
     another child of the same process compiles is not compiled here, too.
     What cannot be compiled is no matter here: the case itself will meet it, and say so.
@@ -43,6 +46,8 @@ def precompile(emit: Emit, *, kernel: str, target: str, level: Level, share: int
     subject = registry.load(registry.entry(kernel))
     items = _items(subject, level, speeds=level != "quick")
     items = [item for item in items if isinstance(item, Speed) or item.checked]  # large ones compile as small ones do
+    if part:
+        items = [item for item in items if isinstance(item, Speed) == (part == "timed")]
     with claiming():
         for item in items[share::shares]:
             emit({"kind": "begin", "kernel": kernel, "case": item.name})  # a sign of life

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kernels_smoke.suite import run as course
+from kernels_smoke.suite.compiling.warm_cache import Marks
 from kernels_smoke.suite.crew import End, Job, next_job
 from kernels_smoke.suite.gpus import chosen
 from kernels_smoke.suite.jobs import Options
@@ -241,16 +243,38 @@ def test_children_use_no_nvlink_multicast_unless_the_user_asks(monkeypatch: pyte
 
 def test_what_is_interrupted_reports_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     def script(job: Job) -> Iterator[Record]:
-        if job.task == "speed.calibration:calibrate":
+        if job.task == "speed.rates:rates":
             raise course.Stopped("SIGTERM")
         yield from healthy(job)
 
     Node(monkeypatch, script, gpu(0))
     report = course.run(Options(level="full", only=("fused_add_rms_norm",)))
 
-    assert outcomes(report, "cases", "GPU-a") == ["pass"]
+    assert outcomes(report, "cases", "GPU-a") == outcomes(report, "speeds", "GPU-a") == ["pass"]
     assert (report["verdict"], report["partial"]) == ("undecided", "interrupted by SIGTERM")
     assert text(report).startswith("UNDECIDED  NVIDIA H200, torch 2.11.0, triton 3.6.0: partial, interrupted by")
+
+
+def test_on_one_gpu_with_an_empty_cache_kernels_are_timed_while_cases_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("kernels_smoke.suite.on_gpus.marks", lambda *_arguments: Marks(tmp_path, "digest"))
+
+    def script(job: Job) -> Iterator[Record]:
+        for record in healthy(job):
+            wrong = record["kind"] == "case" and record["kernel"] == "qk_clip"
+            yield record | ({"outcome": "wrong"} if wrong else {})
+
+    node = Node(monkeypatch, script, gpu(0))
+    report = course.run(Options(level="full", only=("fused_add_rms_norm", "qk_clip")))
+
+    order = [(job.task.partition(":")[2], job.arguments.get("part", "")) for job in node.jobs]
+    compiled, timed = order.index(("precompile", "timed")), order.index(("speeds", ""))
+    assert compiled < order.index(("calibrate", "")) < timed < order.index(("cases", ""))
+    assert ("precompile", "timed") not in order[timed:]
+    assert order.count(("speeds", "")) == 3
+    assert [record["kernel"] for record in report["speeds"]] == ["fused_add_rms_norm"]  # qk_clip is wrong
+    assert not node.alone or all(job.task != "speed.speeds:speeds" for job in node.alone)
 
 
 def test_lanes_hold_jobs_back_and_let_others_pass() -> None:
