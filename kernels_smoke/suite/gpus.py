@@ -15,6 +15,7 @@ from kernels_smoke.suite.probes.answer import record as probe_record
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 INSTANCE = "MIG-"  # what the UUID of a MIG instance begins with
+EXCLUSIVE = "exclusive process"  # the compute mode in which a GPU takes one process at a time
 PROHIBITED = "prohibited"  # the compute mode in which nothing may run on a GPU
 BLOCKING = {"driver", "torch", "cuda_init"}  # probes without which every kernel would only fail again
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kernels_smoke.suite.crew import End, Job
+from kernels_smoke.suite.gpus import GpuRun
 from kernels_smoke.suite.plan import Document, resumed
 from kernels_smoke.suite.probes.answer import Answer, Outcome
 from kernels_smoke.suite.probes.answer import record as probe_record
@@ -60,6 +61,11 @@ def once(
         return ()
 
     return Job(task, arguments, patience, on_record, on_end)
+
+
+def on_gpu(run: GpuRun, job: Job) -> Job:
+    """``job`` in a child that sees the GPU of ``run`` and no other."""
+    return replace(job, environment=run.environment, lane=run.uuid)
 
 
 def groups(options: Options, entries: Sequence[Entry]) -> dict[str, list[Entry]]:

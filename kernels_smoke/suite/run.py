@@ -15,8 +15,7 @@ from typing import Any
 from kernels_smoke.suite import gpus, jobs, on_gpus, registry
 from kernels_smoke.suite.crew import Crew, ForemanError
 from kernels_smoke.suite.gpus import GpuRun, may_go_on
-from kernels_smoke.suite.jobs import COMPILE_PATIENCE, PROBE_PATIENCE, Options, once
-from kernels_smoke.suite.on_gpus import on_gpu
+from kernels_smoke.suite.jobs import COMPILE_PATIENCE, PROBE_PATIENCE, Options, on_gpu, once
 from kernels_smoke.suite.own.finding import Found, find
 from kernels_smoke.suite.plan import Document, processors, resumed
 from kernels_smoke.suite.probes import driver as probes_driver

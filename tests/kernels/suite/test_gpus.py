@@ -48,7 +48,8 @@ class Node:
         self.alone: list[Job] = []
         monkeypatch.setattr(course, "Crew", lambda *_arguments: self)
         monkeypatch.setattr("kernels_smoke.suite.probes.driver.ask", lambda *_arguments: answer(*gpus))
-        monkeypatch.setattr("kernels_smoke.suite.on_gpus.processors", lambda: 16)
+        for module in ("on_gpus", "timing_jobs", "cold_run"):
+            monkeypatch.setattr(f"kernels_smoke.suite.{module}.processors", lambda: 16)
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def __enter__(self) -> Node:

@@ -1,0 +1,125 @@
+"""A run with an empty cache of kernels: what is compiled when, and what runs meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from kernels_smoke.suite import jobs, units
+from kernels_smoke.suite.crew import Crew, End, Job
+from kernels_smoke.suite.gpus import GpuRun, may_go_on
+from kernels_smoke.suite.jobs import Options, once
+from kernels_smoke.suite.plan import Document, processors
+from kernels_smoke.suite.registry import Entry
+from kernels_smoke.suite.timing_jobs import take_back, timing
+
+
+@dataclass
+class ColdRun:
+    """A run with an empty cache. The jobs ``later`` come when all ``families`` have begun.
+
+    On a single GPU the shapes that are timed are compiled first, and timed while all else is compiled. Cases, which use
+    the GPU, come behind that; the speeds of kernels that are wrong are taken back.
+    """
+
+    options: Options
+    entries: Sequence[Entry]
+    document: Document
+    runs: Sequence[GpuRun]
+    families: dict[str, list[Job]]
+    later: list[Job]
+    failed: list[Job] = field(default_factory=list)
+    timing: bool = False
+
+    def run(self, crew: Crew, first: Sequence[Job], stack: contextlib.ExitStack | None) -> None:
+        """Run everything; with a ``stack``, for the folders of those that time, kernels are timed, too."""
+        ours = [entry for entry in self.entries if not entry.source]
+        target = self.runs[0].gpu["target"]
+
+        def compiling(part: str) -> list[tuple[str, Job]]:
+            return list(precompiling(self.options, ours, self.document, target, part))
+
+        if stack is None:
+            early, late = list(first), compiling("")
+        else:
+            self.timing = True
+            time = timing(self.options, self.entries, self.runs, stack)
+            early = [*first, *(self._noted(job) for _, job in compiling("timed"))]
+            early = _followed(early, lambda: _followed(time, self._timed) if self._may_go_on else ())
+            late = compiling("cases")
+        self.left = Counter(group for group, _ in late)
+        crew.run([*early, *(self._counted(job, group) for group, job in late)], at_once=processors())
+        if stack is not None:
+            take_back(self.runs)
+
+    @property
+    def _may_go_on(self) -> bool:
+        return may_go_on(self.document) and any(run.may_go_on for run in self.runs)
+
+    def _timed(self) -> Iterator[Job]:
+        self.timing = False
+        return self._ready()
+
+    def _ready(self) -> Iterator[Job]:
+        """The cases of the families that are compiled, when nothing is being timed."""
+        if self.timing or not self._may_go_on:
+            return
+        for group in [group for group in self.families if not self.left[group]]:
+            yield from self.families.pop(group)
+        while self.later and not self.families:
+            yield self.later.pop()
+
+    def _noted(self, job: Job) -> Job:
+        def on_end(end: End) -> Iterator[Job]:
+            if not end.clean:
+                self.failed.append(job)
+            yield from job.on_end(end)
+
+        return replace(job, on_end=on_end)
+
+    def _counted(self, job: Job, group: str) -> Job:
+        noted = self._noted(job)
+
+        def on_end(end: End) -> Iterator[Job]:
+            yield from noted.on_end(end)
+            self.left[group] -= 1
+            yield from self._ready()
+
+        return replace(job, on_end=on_end)
+
+
+def _followed(jobs: Sequence[Job], then: Callable[[], Iterable[Job]]) -> list[Job]:
+    """``jobs``; when they have ended, and all that their ends call for, those of ``then``."""
+    alive = len(jobs)
+
+    def counted(job: Job) -> Job:
+        def on_end(end: End) -> Iterator[Job]:
+            nonlocal alive
+            following = list(job.on_end(end))
+            alive += len(following) - 1
+            yield from map(counted, following)
+            if not alive:
+                yield from then()
+
+        return replace(job, on_end=on_end)
+
+    return [counted(job) for job in jobs]
+
+
+def precompiling(
+    options: Options, entries: Sequence[Entry], document: Document, target: str, part: str = ""
+) -> Iterator[tuple[str, Job]]:
+    """The jobs that fill Triton's cache, each with the group of kernels (see ``jobs.groups``) that it is for.
+
+    The group that takes longest comes first: when its cases begin, the others are compiled next to them.
+    """
+    grouped = sorted(jobs.groups(options, entries).items(), key=lambda item: -sum(map(units.seconds, item[1])))
+    task = "compiling.compilations:precompile"
+    for group, members in grouped:
+        for entry in sorted(members, key=units.seconds, reverse=True):
+            count = units.shares(entry, options.level, part)
+            shared = {"kernel": entry.name, "target": target, "level": options.level, "part": part, "shares": count}
+            for share in range(count):
+                yield group, once(task, {"share": share, **shared}, document, quiet=True)
