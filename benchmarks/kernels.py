@@ -16,7 +16,6 @@ It names each run's calibration and the control's time in it, and says which of 
 from __future__ import annotations
 
 import argparse
-import importlib
 import importlib.metadata
 import json
 import os
@@ -50,8 +49,8 @@ if TYPE_CHECKING:
 SEED = 20261120
 PATIENCE = 240.0  # seconds of silence: the longest compilations take one
 RESERVE = 0.95  # of the time: what has not begun by then is omitted
-MOST_AT_ONCE = 12  # children: each has its inputs on the GPU
-SHAPES = 3  # of a kernel that a child prepares: compiling them is what takes long
+MOST_AT_ONCE = 16  # children: each has its inputs on the GPU
+SHAPES = 4  # of a kernel that a child prepares: compiling them is what takes long, and importing Inductor
 PACKAGES = ("torch", "triton", "liger-kernel", "fla-core", "helion", "fa3-fwd")
 MADE_UP: dict[str, Any] = {"bandwidth": 1e11, "bf16": 1e12, "fp8": 1e12, "name": "no GPU", "target": ""}
 
@@ -65,7 +64,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, metavar="DIR")
     parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE.json", help="report these runs; time nothing")
     parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is omitted")
-    parser.add_argument("--at-once", type=int, default=0, metavar="N", help="children (default: a CPU each, up to 12)")
+    parser.add_argument("--at-once", type=int, default=0, metavar="N", help="children (default: a CPU each, up to 16)")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--tiny", action="store_true", help="small shapes: a test of this program")
     parser.add_argument("--seed", type=int, default=SEED)
@@ -113,9 +112,6 @@ def compared(
     from benchmarks.peers import PEERS  # likewise
 
     calibration = calibration or (calibrated() if device == "cuda" else MADE_UP)
-    if device == "cuda":
-        importlib.import_module("torch._inductor.compile_fx")  # likewise: it takes seconds, and starts no CUDA
-
     plan = Plan(
         table=table,
         device=device,
