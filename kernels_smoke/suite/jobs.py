@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kernels_smoke.suite import units
 from kernels_smoke.suite.crew import End, Job
 from kernels_smoke.suite.gpus import GpuRun
 from kernels_smoke.suite.plan import Document, resumed
@@ -68,18 +69,26 @@ def on_gpu(run: GpuRun, job: Job) -> Job:
     return replace(job, environment=run.environment, lane=run.uuid)
 
 
-def groups(options: Options, entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+def groups(options: Options, entries: Sequence[Entry], most: int = 0) -> dict[str, list[Entry]]:
     """The kernels that share a child, by the group's name: a family each, and those of a file from outside.
 
-    The quick level has two children on a GPU: its cases take less than the start of CUDA in a process, and eight that
-    start at once take a second longer than two.
+    With ``most``, families are put together into so many groups that take about as long: on a GPU children that start
+    CUDA at once wait for each other, and so do their launches. The quick level has two there: its cases take less than
+    the start of CUDA.
     """
-    found: dict[str, list[Entry]] = {}
-    families = list(dict.fromkeys(entry.family for entry in entries if not entry.source))
-    few = options.level == "quick" and options.device == "cuda"
+    families: dict[str, list[Entry]] = {}
     for entry in entries:
-        ours = str(families.index(entry.family) % 2) if few and not entry.source else entry.family
-        found.setdefault(entry.source or ours, []).append(entry)
+        families.setdefault(entry.source or entry.family, []).append(entry)
+    most = 2 if options.level == "quick" and options.device == "cuda" else most
+    if not most:
+        return families
+    found: dict[str, list[Entry]] = {}
+    seconds = {str(number): 0.0 for number in range(most)}
+    for name, members in sorted(families.items(), key=lambda item: -units.judging(item[1][0])):
+        ours = min(seconds, key=lambda group: seconds[group])
+        if not members[0].source:
+            seconds[ours] += units.judging(members[0])
+        found.setdefault(name if members[0].source else ours, []).extend(members)
     return found
 
 

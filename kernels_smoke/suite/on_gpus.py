@@ -21,6 +21,7 @@ from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.timing_jobs import measure_on, time_again, time_on
 
 SANITIZER_PATIENCE = 300.0
+GROUPS = 6  # children on a GPU that start at once: with 16, each waited five seconds for CUDA, and then for the others
 OF_A_GPU, OF_THE_NODE = "gpu", "node"  # parts of the task probes.probing:basic
 
 
@@ -90,12 +91,12 @@ def _cases_on(
         for run in runs
     ]
     heavy = [job for run in runs for job in _heavy_probes(options, run)] if options.level != "quick" else []
-    families = {
-        group: [on_gpu(run, jobs.cases(options, members, run.document)) for run in runs]
-        for group, members in jobs.groups(options, entries).items()
-    }
     ours = [entry for entry in entries if not entry.source]  # others may not compile without a GPU
     is_warm = warm.cover([entry.name for entry in ours], options.level)
+    families = {
+        group: [on_gpu(run, jobs.cases(options, members, run.document)) for run in runs]
+        for group, members in jobs.groups(options, entries, GROUPS if is_warm else 0).items()
+    }
     if is_warm or in_lane:
         if not is_warm:
             compiling = [job for _, job in precompiling(options, ours, document, target)]

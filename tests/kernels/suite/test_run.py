@@ -12,9 +12,10 @@ from kernels_smoke.suite import registry
 from kernels_smoke.suite.compiling.warm_cache import Marks
 from kernels_smoke.suite.crew import End, Job
 from kernels_smoke.suite.gpus import GpuRun
-from kernels_smoke.suite.jobs import Options
-from kernels_smoke.suite.on_gpus import judge
+from kernels_smoke.suite.jobs import Options, groups
+from kernels_smoke.suite.on_gpus import GROUPS, judge
 from kernels_smoke.suite.plan import Document
+from kernels_smoke.suite.units import judging
 from kernels_smoke.suite.verdict import verdict
 
 COMPILES = "compiling.compilations:precompile"  # the one task that leaves the GPU alone
@@ -44,6 +45,18 @@ def test_only_what_passed_is_counted() -> None:
     speed = {"kind": "speed", "kernel": "mul_sum_add", "case": "s", "outcome": "pass", "message": ""}
     found = verdict(document_of(PROBE, NO_FP8, RIGHT, speed, speed | {"outcome": "skip"}))
     assert found == {"verdict": "pass", "message": "1 kernel correct in 1 case, 1 of 1 within their bars"}
+
+
+def test_families_are_put_together_so_that_all_children_have_about_as_much_to_do() -> None:
+    options = Options(level="full")
+    alone, together = groups(options, registry.ENTRIES), groups(options, registry.ENTRIES, 4)
+    assert len(alone) == len({entry.family for entry in registry.ENTRIES})
+    assert sorted(entry.name for members in together.values() for entry in members) == sorted(
+        entry.name for entry in registry.ENTRIES
+    )
+    seconds = [sum(judging(alone[name][0]) for name in {e.family for e in members}) for members in together.values()]
+    assert len(seconds) == 4
+    assert max(seconds) < 1.2 * min(seconds)
 
 
 def test_several_gpus_are_counted_and_the_one_that_is_wrong_is_named() -> None:
@@ -81,7 +94,8 @@ def test_nothing_runs_beside_a_child_that_has_an_exclusive_gpu(
     crew = Crew()
     judge(options, crew, entries, Document(), [GpuRun(gpu, Document())], [])  # type: ignore[arg-type]  # a double of the crew
     ran = [task for tasks, *_ in crew.calls for task in tasks]
-    assert ran.count("correctness.tasks:cases") == len({entry.family for entry in entries})
+    children = GROUPS if warm else len({entry.family for entry in entries})
+    assert ran.count("correctness.tasks:cases") == children
     assert ran.count("probes.probing:heavy") == 3
     assert (COMPILES in ran) != warm
     on_gpu = [in_lane for tasks, at_once, in_lane in crew.calls if at_once > 1 and set(tasks) - {COMPILES}]
