@@ -25,6 +25,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import gc
 import importlib
 import json
 import os
@@ -246,6 +247,7 @@ def main() -> None:
     os.dup2(2, 1)  # what an import prints must not stand among the events
     foreman = Foreman(replies)
     foreman.say(imported())
+    gc.freeze()  # what was imported stays: children need not look through it, which would copy it
     foreman.work()
 
 

@@ -33,6 +33,8 @@ KEEPING = 0.02  # of the time is spent on them, at most
 UNFINISHED = "the suite has not ended"
 # NVLink multicast can put the GPUs of a shared host out of service: only who sets these otherwise gets it.
 NO_MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
+# A child for each CPU computes already: threads of torch would take turns with the other children, and wait in loops.
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 RECORDS = ("probes", "cases", "speeds", "compiled", "mutants", "left_out")
 
 
@@ -162,7 +164,7 @@ def _mode(options: Options) -> str:
 @contextlib.contextmanager
 def _cache_for(options: Options) -> Iterator[dict[str, str]]:
     """The environment of the foreman. Compiling for other GPUs keeps out of the user's cache of kernels."""
-    environment = NO_MULTICAST | dict(os.environ)
+    environment = NO_MULTICAST | ONE_THREAD | dict(os.environ)
     if options.device == "interpret" and not options.compile_only:
         environment["TRITON_INTERPRET"] = "1"
     else:
