@@ -271,6 +271,7 @@ def document(results: Measurements) -> dict[str, Any]:
     versions = results.environment["versions"]
     return {
         "calibration": results.calibration,
+        "measured": "measured in this run" if results.runs == 1 else f"measured in {results.runs} runs, in the median",
         "speeds": speeds,
         "started": results.environment["date"],
         "environment": {

@@ -52,7 +52,8 @@ def _subtitle(document: Record, rates: Record) -> str:
         for name in ("torch", "triton")
         if document["environment"].get(name)
     ]
-    return " · ".join((f"measured in this run: {_measured(rates)}", *versions, document["started"][:10]))
+    how = document.get("measured", "measured in this run")
+    return " · ".join((f"{how}: {_measured(rates)}", *versions, document["started"][:10]))
 
 
 def _measured(rates: Record) -> str:

@@ -318,6 +318,7 @@ def test_runs_become_one_in_which_the_later_counts_and_each_names_its_control(tm
     report = markdown(both)
     assert "| 16384 x 4096 | 103.0 | 100.0 | 1.03 | 900.0 (8.74x) |" in report
     assert "Measured in 3 runs, in the median: 4.00 TB/s" in report
+    assert "measured in 3 runs, in the median: 4.00 TB/s" in picture(document(both))
     assert "killed" not in report  # the later run has it
     assert both.left == [("suite", "sin_and_cos", "b")]
     assert [mean.kernel for mean in means(both)] == ["per_token_group_fp8_quant"]
