@@ -16,6 +16,7 @@ It names each run's calibration and the control's time in it, and says which of 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import json
 import os
@@ -103,12 +104,11 @@ def compared(
 
     ``keep`` gets what there is each time that a shape was timed.
     """
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # children compile side by side already
-    os.environ["FLA_CACHE_RESULTS"] = "0"  # what it found for a first call that was not timed
     if device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
     start = time.monotonic()
-    from benchmarks.comparison import Plan, compare, rows_of  # imports torch and triton, once for all children
+    import_torch()
+    from benchmarks.comparison import Plan, compare, compile_ours, rows_of  # imported by now
     from benchmarks.peers import PEERS  # likewise
 
     calibration = calibration or (calibrated() if device == "cuda" else MADE_UP)
@@ -124,7 +124,7 @@ def compared(
     results = Measurements(environment=environment(calibration), calibration=calibration)
     control = () if tiny or CONTROL in {entry.name for entry in entries} else (registry.entry(CONTROL),)
     with scratch_folder() as folder:
-        jobs = []
+        jobs: list[Job] = []
         for kernel in map(registry.load, (*control, *entries)):
             rows = rows_of(kernel, plan)
             results.left += [(row.table, kernel.name, row.speed.name) for row in rows]
@@ -133,6 +133,8 @@ def compared(
                 numbers = range(first, min(first + together, len(rows)))
                 jobs.append(Job(kernel.name, compare, (kernel.name, numbers, plan, Gpu(str(folder)))))
         jobs.sort(key=lambda job: -len(job.arguments[1]))  # the longest first
+        if device == "cuda":
+            jobs[:0] = [Job(job.name, compile_ours, job.arguments[:3]) for job in jobs]
         at_once = at_once or min(len(os.sched_getaffinity(0)), MOST_AT_ONCE)
         for child, message in in_turn(jobs, at_once=at_once, patience=PATIENCE, until=start + 60 * minutes):
             results.seconds = time.monotonic() - start
@@ -143,6 +145,15 @@ def compared(
             else:
                 results.add(message)
     return results
+
+
+def import_torch() -> None:
+    """Import torch, Triton and Inductor, which takes ten seconds, once for all children, and start no CUDA."""
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # whoever asks whether there is a GPU would start it
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # children compile side by side already
+    os.environ["FLA_CACHE_RESULTS"] = "0"  # what it found for a first call that was not timed
+    for name in ("triton", "torch._inductor.compile_fx"):
+        importlib.import_module(name)
 
 
 def calibrated() -> dict[str, Any]:

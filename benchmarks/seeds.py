@@ -27,7 +27,7 @@ from benchmarks.comparison_report import Measurements, mean_table, shape_table  
 from benchmarks.experiments.model import Experiment, Run  # likewise
 from benchmarks.experiments_report import Told, markdown  # likewise
 from benchmarks.forked import OVER, Ended, Job, in_turn, summary, turn  # likewise
-from benchmarks.kernels import calibrated, compared, environment, replace  # likewise
+from benchmarks.kernels import calibrated, compared, environment, import_torch, replace  # likewise
 from benchmarks.shapes import HELION  # likewise
 from kernels_smoke.suite import registry  # likewise
 
@@ -60,8 +60,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is omitted")
     options = parser.parse_args()
     start = time.monotonic()
-    import torch  # noqa: F401  # once, for all children, which are forked
-
+    import_torch()
     chosen = [
         (family, index, experiment)
         for family in FAMILIES
