@@ -24,6 +24,7 @@ from benchmarks.as_called import in_graph, microseconds, plain_and_plan
 from benchmarks.comparison_report import CONTROL, OURS
 from benchmarks.eager import EAGER, Results
 from benchmarks.forked import summary, turn
+from benchmarks.gpu_lock import Gpu
 from benchmarks.peers import PEERS
 from benchmarks.shapes import helion_speeds, small_speeds, speeds_of
 from kernels_smoke.suite import registry
@@ -31,7 +32,6 @@ from kernels_smoke.suite.compiling.compilations import fill_cache
 from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.correctness.judge import judge
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Speed
-from kernels_smoke.suite.speed.gpu_lock import Gpu
 from kernels_smoke.suite.speed.speeds import floor_of
 from kernels_smoke.suite.speed.timing import MOST_SETS, Call, InputSet, fresh, input_sets, measure
 

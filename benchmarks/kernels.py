@@ -37,11 +37,11 @@ from benchmarks.comparison_report import (  # found by the line above
 )
 from benchmarks.forked import OVER, Ended, Job, in_turn, messages  # likewise
 from benchmarks.goals import goals_table  # likewise
+from benchmarks.gpu_lock import Gpu  # likewise
 from benchmarks.merging import merged, runs_table  # likewise
 from kernels_smoke.suite import registry  # likewise
 from kernels_smoke.suite.registry import Entry  # likewise
 from kernels_smoke.suite.scratch_folder import scratch_folder  # likewise
-from kernels_smoke.suite.speed.gpu_lock import Gpu  # likewise
 from kernels_smoke.suite.speed.roofline import picture  # likewise
 
 if TYPE_CHECKING:

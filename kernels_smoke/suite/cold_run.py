@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kernels_smoke.suite import jobs, units
 from kernels_smoke.suite.crew import Crew, End, Job
 from kernels_smoke.suite.gpus import GpuRun, may_go_on
-from kernels_smoke.suite.jobs import Options, once
+from kernels_smoke.suite.jobs import Options, followed, once
 from kernels_smoke.suite.plan import Document, processors
 from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.timing_jobs import take_back, timing
+
+ON_GPU = 3  # children beyond one for each CPU, since those that use the GPU mostly wait for it
 
 
 @dataclass
@@ -30,29 +31,25 @@ class ColdRun:
     runs: Sequence[GpuRun]
     families: dict[str, list[Job]]
     later: list[Job]
+    timing: bool  # kernels are to be timed, and have not been yet
     failed: list[Job] = field(default_factory=list)
-    timing: bool = False
 
-    def run(self, crew: Crew, first: Sequence[Job], stack: contextlib.ExitStack | None) -> None:
-        """Run everything; with a ``stack``, for the folders of those that time, kernels are timed, too."""
+    def run(self, crew: Crew, first: Sequence[Job]) -> None:
+        """Run everything, behind the jobs ``first``."""
         ours = [entry for entry in self.entries if not entry.source]
         target = self.runs[0].gpu["target"]
 
         def compiling(part: str) -> list[tuple[str, Job]]:
             return list(precompiling(self.options, ours, self.document, target, part))
 
-        if stack is None:
-            early, late = list(first), compiling("")
-        else:
-            self.timing = True
-            time = timing(self.options, self.entries, self.runs, stack)
-            early = [*first, *(self._noted(job) for _, job in compiling("timed"))]
-            early = _followed(early, lambda: _followed(time, self._timed) if self._may_go_on else ())
-            late = compiling("cases")
+        early, late = list(first), compiling("cases" if self.timing else "")
+        if self.timing:
+            time = timing(self.options, self.entries, self.runs)
+            early += [self._noted(job) for _, job in compiling("timed")]
+            early = followed(early, lambda: followed(time, self._timed) if self._may_go_on else ())
         self.left = Counter(group for group, _ in late)
-        crew.run([*early, *(self._counted(job, group) for group, job in late)], at_once=processors())
-        if stack is not None:
-            take_back(self.runs)
+        crew.run([*early, *(self._counted(job, group) for group, job in late)], at_once=processors() + ON_GPU)
+        take_back(self.runs)
 
     @property
     def _may_go_on(self) -> bool:
@@ -88,24 +85,6 @@ class ColdRun:
             yield from self._ready()
 
         return replace(job, on_end=on_end)
-
-
-def _followed(jobs: Sequence[Job], then: Callable[[], Iterable[Job]]) -> list[Job]:
-    """``jobs``; when they have ended, and all that their ends call for, those of ``then``."""
-    alive = len(jobs)
-
-    def counted(job: Job) -> Job:
-        def on_end(end: End) -> Iterator[Job]:
-            nonlocal alive
-            following = list(job.on_end(end))
-            alive += len(following) - 1
-            yield from map(counted, following)
-            if not alive:
-                yield from then()
-
-        return replace(job, on_end=on_end)
-
-    return [counted(job) for job in jobs]
 
 
 def precompiling(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,26 +69,39 @@ def on_gpu(run: GpuRun, job: Job) -> Job:
     return replace(job, environment=run.environment, lane=run.uuid)
 
 
+def followed(jobs: Sequence[Job], then: Callable[[], Iterable[Job]]) -> list[Job]:
+    """``jobs``; when they have ended, and all that their ends call for, those of ``then``."""
+    alive = len(jobs)
+
+    def counted(job: Job) -> Job:
+        def on_end(end: End) -> Iterator[Job]:
+            nonlocal alive
+            following = list(job.on_end(end))
+            alive += len(following) - 1
+            yield from map(counted, following)
+            if not alive:
+                yield from then()
+
+        return replace(job, on_end=on_end)
+
+    return [counted(job) for job in jobs]
+
+
 def groups(options: Options, entries: Sequence[Entry], most: int = 0) -> dict[str, list[Entry]]:
     """The kernels that share a child, by the group's name: a family each, and those of a file from outside.
 
-    With ``most``, families are put together into so many groups that take about as long: on a GPU children that start
-    CUDA at once wait for each other, and so do their launches. The quick level has two there: its cases take less than
-    the start of CUDA.
+    With ``most``, ours are put together into so many groups that take about as long: on a GPU children that start CUDA
+    at once wait for each other, and so do their launches. The quick level has two there: its cases take less than the
+    start of CUDA.
     """
-    families: dict[str, list[Entry]] = {}
-    for entry in entries:
-        families.setdefault(entry.source or entry.family, []).append(entry)
     most = 2 if options.level == "quick" and options.device == "cuda" else most
-    if not most:
-        return families
     found: dict[str, list[Entry]] = {}
     seconds = {str(number): 0.0 for number in range(most)}
-    for name, members in sorted(families.items(), key=lambda item: -units.judging(item[1][0])):
-        ours = min(seconds, key=lambda group: seconds[group])
-        if not members[0].source:
-            seconds[ours] += units.judging(members[0])
-        found.setdefault(name if members[0].source else ours, []).extend(members)
+    for entry in sorted(entries, key=units.judging, reverse=True) if most else entries:
+        ours = min(seconds, key=lambda group: seconds[group]) if most and not entry.source else entry.family
+        if ours in seconds:
+            seconds[ours] += units.judging(entry)
+        found.setdefault(entry.source or ours, []).append(entry)
     return found
 
 

@@ -5,7 +5,6 @@ Correctness: all GPUs at once, one child for each family and GPU. Kernels are co
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,13 +14,13 @@ from kernels_smoke.suite.cold_run import ColdRun, precompiling
 from kernels_smoke.suite.compiling.warm_cache import Marks, marks
 from kernels_smoke.suite.crew import Crew, Job
 from kernels_smoke.suite.gpus import EXCLUSIVE, INSTANCE, VISIBLE, GpuRun, may_go_on
-from kernels_smoke.suite.jobs import PROBE_PATIENCE, Options, on_gpu, once
+from kernels_smoke.suite.jobs import PROBE_PATIENCE, Options, followed, on_gpu, once
 from kernels_smoke.suite.plan import Document, processors, resumed
 from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.timing_jobs import measure_on, time_again, time_on
 
 SANITIZER_PATIENCE = 300.0
-GROUPS = 6  # children on a GPU that start at once: with 16, each waited five seconds for CUDA, and then for the others
+GROUPS = 7  # children on a GPU that start at once: with 16, each waited five seconds for CUDA, and then for the others
 OF_A_GPU, OF_THE_NODE = "gpu", "node"  # parts of the task probes.probing:basic
 
 
@@ -51,7 +50,8 @@ def judge(
     if options.level != "quick":
         if not timed:
             time_on(options, crew, entries, document, runs)
-        time_again(options, crew, entries, runs)
+        if timed or len(runs) > 1:
+            time_again(options, crew, entries, runs)
         measure_on(options, crew, entries, document, runs)
     if options.soak:
         task, arguments = "speed.soak:soak", {"seconds": options.soak}
@@ -102,12 +102,12 @@ def _cases_on(
             compiling = [job for _, job in precompiling(options, ours, document, target)]
             crew.run(compiling, at_once=processors())
         every = [job for of_group in families.values() for job in of_group]
-        crew.run([*node, *probes, *every, *heavy], at_once=processors(), in_lane=in_lane)
+        first = followed(probes, lambda: heavy)  # not at once with the others: starting CUDA is what takes long
+        crew.run([*node, *first, *every], at_once=processors(), in_lane=in_lane)
         return False
     early = options.level != "quick" and len(runs) == 1 and len(ours) == len(entries)
-    cold = ColdRun(options, entries, document, runs, families, heavy)
-    with contextlib.ExitStack() as stack:
-        cold.run(crew, [*node, *probes], stack if early else None)
+    cold = ColdRun(options, entries, document, runs, families, heavy, early)
+    cold.run(crew, [*node, *probes])
     if not cold.failed and may_go_on(document):
         warm.leave([entry.name for entry in ours], options.level)
     return early

@@ -1,65 +1,51 @@
 """The jobs that time kernels on GPUs, and measure rates.
 
-Up to ``TIMING`` children for each GPU, where each has ``CPUS_EACH`` CPUs, of which one at a time times. GPUs
-of a node are timed at the same time: they share no memory, and what is timed is queued in CUDA graphs. What is slow
-then is timed once more with nothing else at work, and this counts.
+One child for each GPU, at the same time where each has ``CPUS_EACH`` CPUs: GPUs of a node share no memory, and
+what is timed is queued in CUDA graphs. What is slow then is timed once more with nothing else at work, and this counts.
 Rates of copies, which GPUs do share, are measured one GPU after another.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from kernels_smoke.suite import jobs
 from kernels_smoke.suite.crew import Crew, End, Job
-from kernels_smoke.suite.gpus import EXCLUSIVE, INSTANCE, VISIBLE, GpuRun, may_go_on
+from kernels_smoke.suite.gpus import INSTANCE, VISIBLE, GpuRun, may_go_on
 from kernels_smoke.suite.jobs import PROBE_PATIENCE, Options, on_gpu, once
 from kernels_smoke.suite.plan import Document, processors, resumed
 from kernels_smoke.suite.registry import Entry
-from kernels_smoke.suite.scratch_folder import scratch_folder
 
-TIMING = 3  # children that time on a GPU in turn, and judge next to each other
 CPUS_EACH = 4  # a child that times has one busy thread, and CUDA's own now and then
 SHARES = {"full": 0.25, "deep": 0.9}  # of the free memory that is tested
 
 
 def time_on(options: Options, crew: Crew, entries: Sequence[Entry], document: Document, runs: Sequence[GpuRun]) -> None:
-    """Calibration, then every kernel that is right; one process at a time times on a GPU, while others wait for it."""
+    """Calibration, then every kernel that is right, one process at a time on each GPU."""
     runs = [run for run in runs if run.may_go_on and may_go_on(document)]
-    with contextlib.ExitStack() as stack:
-        gpus_at_once, in_lane = _at_once(runs)
-        crew.run(timing(options, entries, runs, stack), at_once=gpus_at_once * in_lane, in_lane=in_lane)
+    crew.run(timing(options, entries, runs), at_once=_at_once(runs), in_lane=1)
 
 
-def _at_once(runs: Sequence[GpuRun]) -> tuple[int, int]:
-    """On how many GPUs kernels are timed at the same time, and by how many children on each."""
-    at_once = max(1, min(len(runs), processors() // CPUS_EACH))
-    exclusive = any(run.gpu["compute_mode"] == EXCLUSIVE for run in runs)
-    return at_once, 1 if exclusive else max(1, min(TIMING, processors() // CPUS_EACH // at_once))
+def _at_once(runs: Sequence[GpuRun]) -> int:
+    return max(1, min(len(runs), processors() // CPUS_EACH))
 
 
-def timing(
-    options: Options, entries: Sequence[Entry], runs: Sequence[GpuRun], stack: contextlib.ExitStack
-) -> list[Job]:
-    """For each GPU a job that calibrates, behind which come those that time. Their folders are entered in ``stack``."""
-    _, in_lane = _at_once(runs)
+def timing(options: Options, entries: Sequence[Entry], runs: Sequence[GpuRun]) -> list[Job]:
+    """For each GPU a job that calibrates and times our kernels, behind which come those from outside, file by file."""
 
-    def calibrating(run: GpuRun) -> Job:
-        job = once("speed.calibration:calibrate", {}, run.document, PROBE_PATIENCE)
+    def of(run: GpuRun) -> Job:
+        job = _speeds(options, entries, run)
 
         def on_end(end: End) -> Iterator[Job]:
             yield from job.on_end(end)
-            if run.document.calibration is not None:
-                folder = str(stack.enter_context(scratch_folder())) if in_lane > 1 else ""
-                for _ in range(in_lane):
-                    yield from _speeds(options, entries, run, folder=folder)
+            for source in dict.fromkeys(entry.source for entry in entries if entry.source):
+                if run.document.calibration is not None:
+                    yield _speeds(options, entries, run, source)
 
-        return on_gpu(run, replace(job, on_end=on_end))
+        return replace(job, on_end=on_end)
 
-    return [calibrating(run) for run in runs]
+    return [of(run) for run in runs]
 
 
 def take_back(runs: Sequence[GpuRun]) -> None:
@@ -74,14 +60,13 @@ def _wrong(run: GpuRun) -> set[str]:
 
 
 def time_again(options: Options, crew: Crew, entries: Sequence[Entry], runs: Sequence[GpuRun]) -> None:
-    """Run alone what was slow, or lacked memory, while something else was at work: this counts."""
-    names = [entry.name for entry in entries]
+    """Time alone what was slow while something else was at work: this counts."""
     for run in runs:
-        run.document.speeds.sort(key=lambda record: names.index(record["kernel"]))
-        poor = [record for record in run.document.speeds if record["outcome"] in {"slow", "error"}]
-        if poor and _at_once(runs) != (1, 1):
-            run.document.speeds[:] = [record for record in run.document.speeds if record not in poor]
-            crew.run(_speeds(options, entries, run, [(each["kernel"], each["case"]) for each in poor]), at_once=1)
+        slow = [[record["kernel"], record["case"]] for record in run.document.speeds if record["outcome"] == "slow"]
+        if slow:
+            run.document.speeds[:] = [record for record in run.document.speeds if record["outcome"] != "slow"]
+            sources = dict.fromkeys(entry.source for entry in entries)
+            crew.run([_speeds(options, entries, run, source, slow) for source in sources], at_once=1)
 
 
 def measure_on(
@@ -103,19 +88,17 @@ def measure_on(
 
 
 def _speeds(
-    options: Options, entries: Sequence[Entry], run: GpuRun, only: Sequence[tuple[str, str]] = (), folder: str = ""
-) -> Iterator[Job]:
-    """Our kernels in one child, those of each file from outside in another."""
+    options: Options, entries: Sequence[Entry], run: GpuRun, source: str = "", only: Sequence[Sequence[str]] = ()
+) -> Job:
+    """Those of our kernels that are right, or of those from the file ``source``, which have their own child."""
     wrong = _wrong(run)
-    shared: dict[str, Any] = {
+    members = [entry for entry in entries if entry.source == source]
+    arguments = {
+        "kernels": [entry.name for entry in members if entry.name not in wrong],
         "level": options.level,
         "seed": options.seed,
         "calibration": run.document.calibration,
-        "only": [list(item) for item in only],
-        "folder": folder,
+        "only": list(only),
     }
-    for source in dict.fromkeys(("", *(entry.source for entry in entries))):
-        members = [entry for entry in entries if entry.source == source]
-        arguments = shared | {"kernels": [entry.name for entry in members if entry.name not in wrong]}
-        patience = jobs.patience(options, members)
-        yield on_gpu(run, resumed(run.document, "speed", "speed.speeds:speeds", arguments, patience))
+    patience = jobs.patience(options, members)
+    return on_gpu(run, resumed(run.document, "speed", "speed.speeds:speeds", arguments, patience))

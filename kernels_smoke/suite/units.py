@@ -36,25 +36,23 @@ AMD = 5.0
 SHARE = 3  # seconds that one process compiles
 
 
-# Seconds of a family's cases at level full, next to 15 other children on an H200 (2026-11); of the others 1.5.
+# Seconds of a kernel's cases at level full, next to five other children on an H200 (2026-11), without the first case.
 JUDGING = {
-    "rotary": 7,
-    "attention": 7,
-    "block_attention": 7,
-    "delta_net": 7,
-    "dualip": 5.5,
-    "quantization": 5,
-    "fusion": 5,
-    "matmul": 3.5,
-    "muon": 2.5,
-    "loss": 0.5,
-    "block_scaled": 0.5,
+    "paged_attention": 5.0,
+    "dual_ascent": 2.8,
+    "gated_delta_rule_chunk": 2.5,
+    "block_diagonal_attention_backward": 2.5,
+    "gated_delta_rule_decode": 1.8,
+    "fused_qk_rmsnorm_rope_gate": 1.3,
+    "fused_qk_norm_rope": 1.2,
+    "block_diagonal_attention": 1.2,
 }
+JUDGING_OTHERS = 0.5
 
 
 def judging(entry: Entry) -> float:
-    """How long the cases of the kernel's family take, next to those of the other families."""
-    return JUDGING.get(entry.family, 1.5)
+    """How long the cases of the kernel take."""
+    return JUDGING.get(entry.name, JUDGING_OTHERS)
 
 
 def seconds(entry: Entry) -> float:
@@ -68,7 +66,7 @@ def shares(entry: Entry, level: str, part: str = "") -> int:
     The ``part`` that is timed is small, and needed first.
     """
     if part == "timed":
-        return min(4, -(-int(seconds(entry)) // 4))
+        return min(8, -(-int(seconds(entry)) // 4))
     return 4 if level == "quick" else -(-int(seconds(entry)) // SHARE)
 
 

@@ -24,8 +24,8 @@ ROUNDS = 7
 FP8 = torch.float8_e4m3fn
 
 
-def calibrate(emit: Emit) -> None:
-    """Emit one record of kind "calibration", or a probe that says why there isn't one."""
+def calibrate(emit: Emit) -> dict[str, Any] | None:
+    """Emit one record of kind "calibration" and return it, or a probe that says why there isn't one, and None."""
     start = time.monotonic()
     try:
         measured = rates(monitor())
@@ -37,8 +37,9 @@ def calibrate(emit: Emit) -> None:
         )
         fix = ("end the other processes on this GPU (nvidia-smi lists them), or choose another GPU",)
         emit(record("calibration", Answer("error", message, {}, fix), time.monotonic() - start))
-        return
+        return None
     emit({"kind": "calibration", **measured, "seconds": time.monotonic() - start})
+    return measured
 
 
 def monitor() -> Monitor:

@@ -1,7 +1,4 @@
-"""The task that times kernels and holds them to their bars, in a child process of the foreman.
-
-Several children share a GPU: what they draw and judge next to each other, one at a time times alone.
-"""
+"""The task that times kernels and holds them to their bars, in a child process of the foreman, alone on the GPU."""
 
 from __future__ import annotations
 
@@ -20,16 +17,13 @@ from kernels_smoke.suite.correctness.judge import seed_of
 from kernels_smoke.suite.correctness.tasks import planned
 from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU, AuthorError
 from kernels_smoke.suite.model import Emit, Kernel, Level, Speed, Work, includes
-from kernels_smoke.suite.speed.calibration import monitor
-from kernels_smoke.suite.speed.gpu_lock import Gpu
+from kernels_smoke.suite.speed.calibration import calibrate, monitor
 from kernels_smoke.suite.speed.gpu_state import Monitor, describe, explain
 from kernels_smoke.suite.speed.timed import Judged, judge_timed
 from kernels_smoke.suite.speed.timing import InputSet, Timing, input_sets, measure
 
 # What a measurement may be above the bar: clocks, temperature and neighbours differ from machine to machine.
 MEMORY_ALLOWANCE, MATRIX_ALLOWANCE = 1.10, 1.15
-ALWAYS_ALONE = Gpu()
-KEPT = 8 << 30  # bytes that a child may keep between two shapes when others use the GPU, too
 NO_FP8 = "this GPU has no fp8 (e4m3) arithmetic"
 
 
@@ -39,41 +33,34 @@ def speeds(
     kernels: Sequence[str],
     level: Level,
     seed: int,
-    calibration: Mapping[str, Any],
+    calibration: Mapping[str, Any] | None,
     skip: Sequence[Sequence[str]] = (),
     only: Sequence[Sequence[str]] = (),
-    folder: str = "",
 ) -> None:
     """Time what ``level`` has of ``kernels``, but the (kernel, case) in ``skip``; one record of kind "speed" for each.
 
-    With ``only``, no others than these (kernel, case), and none that another child has claimed in ``folder`` (see
-    ``gpu_lock``). Stops after one that crashed, because nothing can be believed after it.
+    With ``only``, no others than these (kernel, case). Without a ``calibration``, calibrates first, and ends when it
+    cannot. Stops after one that crashed, because nothing can be believed after it.
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
     items = [(kernel, speed) for kernel in subjects for speed in kernel.speeds if includes(level, speed.level)]
     if only:
         items = [(kernel, speed) for kernel, speed in items if [kernel.name, speed.name] in list(map(list, only))]
-    state, gpu = monitor(), Gpu(folder)
+    calibration = calibration or calibrate(emit)
+    if calibration is None:
+        return
+    gpu = monitor()
     with autotuned(lambda: emit({"kind": "alive"}), on_gpu=True):
         for kernel, speed in planned(emit, items, skip):
-            if not gpu.claim(f"{kernel.name}, {speed.name}"):
-                emit({"kind": "end", "kernel": kernel.name, "case": speed.name})
-                continue
             start = time.monotonic()
-            record = run(kernel, speed, calibration, seed, state, gpu=gpu)
+            record = run(kernel, speed, calibration, seed, gpu)
             emit({**record, "seconds": time.monotonic() - start})
             if record["outcome"] == "crash":
                 return
 
 
 def run(
-    kernel: Kernel,
-    speed: Speed,
-    calibration: Mapping[str, Any],
-    seed: int,
-    state: Monitor,
-    device: str = "cuda",
-    gpu: Gpu = ALWAYS_ALONE,
+    kernel: Kernel, speed: Speed, calibration: Mapping[str, Any], seed: int, gpu: Monitor, device: str = "cuda"
 ) -> dict[str, Any]:
     """The record of one speed, whatever is raised."""
     record: dict[str, Any] = {
@@ -96,42 +83,23 @@ def run(
         "evidence": {},
     }
     try:
-        with gpu.shared():
-            return record | _timed(kernel, speed, calibration, seed, state, device, gpu)
+        return record | _timed(kernel, speed, calibration, seed, gpu, device)
     except Exception as error:  # compilers and drivers raise anything; each is a result
         return record | _failure(error, kernel, speed)
-    finally:
-        if gpu.folder and torch.cuda.memory_reserved() > KEPT:
-            torch.cuda.empty_cache()
 
 
 def _timed(
-    kernel: Kernel,
-    speed: Speed,
-    calibration: Mapping[str, Any],
-    seed: int,
-    state: Monitor,
-    device: str,
-    gpu: Gpu,
+    kernel: Kernel, speed: Speed, calibration: Mapping[str, Any], seed: int, gpu: Monitor, device: str
 ) -> dict[str, Any]:
     sets = input_sets(kernel, speed.shape, device=device, seed=seed_of(seed, kernel.name, speed.name))
     work = speed.work(sets[0].inputs, sets[0].outputs)
     if work.flops and not calibration[work.unit]:
         return {"outcome": "skip", "message": NO_FP8}
-    judged = judge_timed(kernel, importlib.import_module(kernel.module), sets)
+    module = importlib.import_module(kernel.module)
+    judged = judge_timed(kernel, module, sets)
     if judged.message:
         return _wrong(judged)
-    if device == "cuda":
-        torch.cuda.synchronize()  # what was launched is not to run next to another child that times
-    with gpu.alone():
-        return _measured(judged, speed, work, calibration, state, device)
-
-
-def _measured(
-    judged: Judged, speed: Speed, work: Work, calibration: Mapping[str, Any], gpu: Monitor, device: str
-) -> dict[str, Any]:
-    sets = judged.sets
-    ours = [functools.partial(judged.kernel.launch, judged.module, each.inputs, each.outputs) for each in sets]
+    ours = [functools.partial(kernel.launch, module, each.inputs, each.outputs) for each in sets]
     timing = measure(ours, device=device)
     judged.message = judged.after()
     if judged.message:

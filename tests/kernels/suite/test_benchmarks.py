@@ -26,6 +26,7 @@ from benchmarks.experiments_report import Told
 from benchmarks.experiments_report import markdown as experiments_markdown
 from benchmarks.forked import OVER, Child, Ended, Job, in_turn, messages, summary, turn
 from benchmarks.goals import goals_table
+from benchmarks.gpu_lock import Gpu
 from benchmarks.merging import merged, runs_table
 from benchmarks.mutants import Catches
 from benchmarks.mutants import lines as mutants_lines
@@ -34,7 +35,6 @@ from benchmarks.shapes import HELION, MODELS
 from benchmarks.tails import Tail
 from benchmarks.tolerances import keep, kept, lines
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.speed.gpu_lock import Gpu
 from kernels_smoke.suite.speed.roofline import picture
 from tests.support.torch_worker import PYTHON, ROOT, found
 
@@ -196,13 +196,6 @@ def test_the_gpu_is_shared_or_had_alone_and_a_child_that_dies_gives_it_back(tmp_
     ((begun, ended, _),) = [each for each in used if each[2]]
     assert len(used) == 3
     assert all(other[1] <= begun or ended <= other[0] for other in used if not other[2])
-
-
-def test_what_one_process_claims_no_other_gets(tmp_path: Path) -> None:
-    assert Gpu(str(tmp_path)).claim("a / kernel, its shape")
-    assert not Gpu(str(tmp_path)).claim("a / kernel, its shape")
-    assert Gpu(str(tmp_path)).claim("another")
-    assert all(Gpu().claim("alone") for _ in range(2))
 
 
 def test_a_summary_is_one_line_and_not_endless() -> None:

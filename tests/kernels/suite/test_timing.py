@@ -285,7 +285,7 @@ speed.registry.load = lambda entry: dataclasses.replace(
 speed.registry.entry = lambda name: name
 speed.monitor = Hot
 real, records = speed.run, []
-speed.run = lambda *arguments, gpu: real(*arguments, "cpu", gpu)
+speed.run = lambda *arguments: real(*arguments, "cpu")
 times[:] = [105.0]
 speed.speeds(records.append, kernels=["a", "b"], level="full", seed=1, calibration=RATES, skip=[["a", "big"]])
 answer(records)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 
 class Gpu:
-    """A GPU that the processes share which know ``folder``; without one, a process has it alone at all times.
+    """A GPU that the processes share which know ``folder``.
 
     Locks on files, which a process that dies gives back: whoever waits for the GPU holds the first while it waits for
     the second, so that one who wants it alone does not wait for ever.
     """
 
-    def __init__(self, folder: str = "") -> None:
+    def __init__(self, folder: str) -> None:
         self.folder = folder
         self._files: list[int] = []
         self._held = 0
@@ -30,21 +29,10 @@ class Gpu:
         """Use it alone, as long as all others ask, too."""
         return self._holding(fcntl.LOCK_EX)
 
-    def claim(self, what: str) -> bool:
-        """Whether this process is the first to claim ``what``."""
-        if not self.folder:
-            return True
-        try:
-            name = hashlib.sha256(what.encode()).hexdigest()
-            os.close(os.open(Path(self.folder, name), os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return False
-        return True
-
     @contextlib.contextmanager
     def _holding(self, kind: int) -> Iterator[None]:
         before = self._held
-        if not self.folder or before in {kind, fcntl.LOCK_EX}:
+        if before in {kind, fcntl.LOCK_EX}:
             yield
             return
         self._take(kind)
