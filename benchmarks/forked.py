@@ -78,8 +78,9 @@ class Child:
 
     def signal(self, number: int) -> None:
         """Send its process a signal, if it is still there."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.process.pid or 0, number)
+        if self.process.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process.pid, number)
 
     def kill(self, why: str) -> Ended:
         """End it now."""
