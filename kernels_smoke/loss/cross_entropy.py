@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import check_matrix, check_rows, check_written, interpreted, on_device_of, require
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 WIDEST = 2**30  # logits of a row
 VECTOR = 8  # neighbouring logits that one thread takes: 16 bytes of bfloat16
@@ -88,6 +89,7 @@ def _cross_entropy_kernel(
             tl.store(gradient + start + o_n, made, mask=inside, eviction_policy=SECOND)
 
 
+@plannable
 def cross_entropy(
     logits: torch.Tensor,
     targets: torch.Tensor,
@@ -118,7 +120,7 @@ def cross_entropy(
     """
     rows, width = check_matrix("logits", logits, WIDEST)
     check_rows("targets", targets, (rows,), (torch.int32, torch.int64), logits)
-    losses = torch.empty((rows,), dtype=torch.float32, device=logits.device) if out is None else out
+    losses = allocated(torch.empty((rows,), dtype=torch.float32, device=logits.device)) if out is None else out
     check_rows("out", losses, (rows,), (torch.float32,), logits)
     check_written("out", losses)
     require(targets.is_contiguous() and losses.is_contiguous(), "targets and out must be contiguous")
@@ -132,7 +134,9 @@ def cross_entropy(
     if rows:
         choice = configure(width, gradient=gradient is not None)
         with on_device_of(logits):
-            _cross_entropy_kernel[(rows,)](
+            launch(
+                _cross_entropy_kernel,
+                (rows,),
                 logits=logits,
                 targets=targets,
                 weight=weight,

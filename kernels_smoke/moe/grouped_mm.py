@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from kernels_smoke.launch import architecture, on_device_of
-from kernels_smoke.moe.grouped_tiles import Configuration, aligned, check_operands, launch
+from kernels_smoke.launch_plan import plannable
+from kernels_smoke.moe.grouped_tiles import Configuration, aligned, check_operands, multiply_groups
 
 OPERANDS = (torch.bfloat16, torch.float16)
 
@@ -29,6 +30,7 @@ def configure(m: int, groups: int, architecture: str, *, aligned: bool = True) -
     return Configuration(128, 256, 64, group_m=16, warps=8, stages=4)
 
 
+@plannable
 def grouped_mm(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -60,5 +62,5 @@ def grouped_mm(
     if out.numel():
         with on_device_of(a):
             choice = configure(out.shape[0], b.shape[0], architecture().name, aligned=aligned(a, b))
-            launch(a, b, offsets, rows, None, out, choice)
+            multiply_groups(a, b, offsets, rows, None, out, choice)
     return out

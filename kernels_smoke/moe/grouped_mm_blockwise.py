@@ -6,7 +6,8 @@ import torch
 import triton
 
 from kernels_smoke.launch import architecture, check_span, on_device_of, require
-from kernels_smoke.moe.grouped_tiles import BLOCK, Configuration, aligned, check_operands, launch
+from kernels_smoke.launch_plan import plannable
+from kernels_smoke.moe.grouped_tiles import BLOCK, Configuration, aligned, check_operands, multiply_groups
 
 OPERANDS = (torch.float8_e4m3fn, torch.bfloat16, torch.float16)
 
@@ -30,6 +31,7 @@ def configure(m: int, groups: int, element_size: int, architecture: str, *, alig
     return Configuration(64, 128, BLOCK, group_m=8, warps=4, stages=3)
 
 
+@plannable
 def grouped_mm_blockwise(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -68,5 +70,5 @@ def grouped_mm_blockwise(
     if out.numel():
         with on_device_of(a):
             choice = configure(out.shape[0], groups, a.itemsize, architecture().name, aligned=aligned(a, b))
-            launch(a, b, offsets, rows, (scale_a, scale_b), out, choice)
+            multiply_groups(a, b, offsets, rows, (scale_a, scale_b), out, choice)
     return out

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import check_rows, check_written, require
+from kernels_smoke.launch_plan import allocated, launch
 from kernels_smoke.matmul.tiles import ALIGNMENT, _place, described, descriptor
 
 BLOCK = 128  # elements of K, and of N, that share a scale
@@ -149,7 +150,7 @@ def check_operands(
     require(max(m, n, k) < LARGEST, f"M, N and K must be less than {LARGEST}, not {m}, {n} and {k}")
     require(out_dtype in {None, *OUTPUTS}, f"out_dtype must be {' or '.join(map(str, OUTPUTS))}, not {out_dtype}")
     if out is None:
-        out = torch.empty((m, n), dtype=out_dtype or torch.bfloat16, device=a.device)
+        out = allocated(torch.empty((m, n), dtype=out_dtype or torch.bfloat16, device=a.device))
     check_rows("out", out, (m, n), (out_dtype,) if out_dtype else OUTPUTS, a)
     check_written("out", out)
     return out
@@ -174,7 +175,7 @@ def by_group(b: torch.Tensor) -> torch.Tensor | None:
     return matrix if described(matrix) else None
 
 
-def launch(
+def multiply_groups(
     a: torch.Tensor,
     b: torch.Tensor,
     offsets: torch.Tensor,
@@ -189,7 +190,9 @@ def launch(
     matrix = by_group(b)
     describe_a = rows is None and described(a)
     programs = (m // choice.block_m + groups) * triton.cdiv(n, choice.block_n)
-    _grouped_kernel[(programs,)](
+    launch(
+        _grouped_kernel,
+        (programs,),
         a=descriptor(a, choice.block_m, choice.block_k) if describe_a else a,
         b=b if matrix is None else descriptor(matrix, choice.block_n, choice.block_k),
         rows=rows,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import torch
 
 from kernels_smoke.launch import check_rows, check_written, require
+from kernels_smoke.launch_plan import allocated, plannable
 from kernels_smoke.routing.topk_softmax import check_arguments, select
 
 
+@plannable
 def top_k_sample(
     logits: torch.Tensor,
     uniforms: torch.Tensor,
@@ -29,7 +31,7 @@ def top_k_sample(
     """
     rows, _ = check_arguments(logits, k, temperature)
     check_rows("uniforms", uniforms, (rows,), (torch.float32,), logits)
-    tokens = torch.empty((rows,), dtype=torch.int32, device=logits.device) if out is None else out
+    tokens = allocated(torch.empty((rows,), dtype=torch.int32, device=logits.device)) if out is None else out
     check_rows("out", tokens, (rows,), (torch.int32,), logits)
     check_written("out", tokens)
     require(uniforms.is_contiguous() and tokens.is_contiguous(), "uniforms and out must be contiguous")

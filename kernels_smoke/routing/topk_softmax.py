@@ -18,6 +18,7 @@ from kernels_smoke.launch import (
     on_device_of,
     require,
 )
+from kernels_smoke.launch_plan import allocated, launch, plannable
 from kernels_smoke.routing.keys import _keys, _position, _value, _without
 
 WIDEST = 2**20  # logits of a row: a program keeps the maxima of their groups
@@ -177,6 +178,7 @@ def _select_kernel(
     )  # fmt: skip
 
 
+@plannable
 def topk_softmax(
     logits: torch.Tensor,
     k: int,
@@ -202,7 +204,7 @@ def topk_softmax(
     rows, _ = check_arguments(logits, k, temperature)
     device = logits.device
     weights, indices = out or (
-        torch.empty((rows, k), dtype=dtype, device=device) for dtype in (torch.float32, torch.int32)
+        allocated(torch.empty((rows, k), dtype=dtype, device=device)) for dtype in (torch.float32, torch.int32)
     )
     for name, tensor, dtype in (("out[0]", weights, torch.float32), ("out[1]", indices, torch.int32)):
         check_rows(name, tensor, (rows, k), (dtype,), logits)
@@ -249,7 +251,9 @@ def select(
     }
     with on_device_of(logits):
         if not choice.group:
-            _rows_kernel[(triton.cdiv(rows, choice.rows),)](
+            launch(
+                _rows_kernel,
+                (triton.cdiv(rows, choice.rows),),
                 logits=logits,
                 logits_stride=logits.stride(0),
                 count=rows,
@@ -262,11 +266,13 @@ def select(
             )
             return
         groups, pieces = triton.cdiv(width, choice.group), triton.cdiv(width, choice.piece)
-        maxima = torch.empty((rows, groups), dtype=logits.dtype, device=logits.device)
+        maxima = allocated(torch.empty((rows, groups), dtype=logits.dtype, device=logits.device))
         sums = None  # where only the softmax over the k is wanted
         if weights is not None and not renormalize:
-            sums = torch.empty((rows, groups), dtype=torch.float32, device=logits.device)
-        _groups_kernel[(rows * pieces,)](
+            sums = allocated(torch.empty((rows, groups), dtype=torch.float32, device=logits.device))
+        launch(
+            _groups_kernel,
+            (rows * pieces,),
             logits=logits,
             maxima=maxima,
             sums=sums,
@@ -279,7 +285,9 @@ def select(
             PIECE=choice.piece,
             num_warps=choice.warps,
         )
-        _select_kernel[(rows,)](
+        launch(
+            _select_kernel,
+            (rows,),
             logits=logits,
             maxima=maxima,
             sums=sums,
