@@ -8,7 +8,8 @@ EXPERTS, VOCABULARY = "65,536 tokens, 8 of 256 experts", "256 x 151,936, 50 of t
 
 CANDIDATES = {
     "topk_softmax": [
-        *((EXPERTS, Configuration(rows=rows, warps=warps)) for rows, warps in ((4, 1), (8, 4))),
+        *((EXPERTS, Configuration(rows, warps, eights=True)) for rows, warps in ((32, 4), (8, 1), (16, 1), (64, 4))),
+        (EXPERTS, Configuration(rows=4, warps=1)),
         *(
             (VOCABULARY, Configuration(rows=1, warps=warps, group=group, piece=piece, select_warps=select))
             for group, piece, warps, select in (

@@ -10,21 +10,22 @@ _NONE_64 = tl.constexpr(-(2**63))
 
 
 @triton.jit
-def _keys(x, o_n, inside, SHORT: tl.constexpr):
-    """The keys of values ``x`` at positions ``o_n``; what is not ``inside`` has the least key of all.
+def _keys(x, o_n, SHORT: tl.constexpr):
+    """The keys of values ``x`` at positions ``o_n``.
 
-    The bits of a positive number grow with it; those of a negative one, but for the sign, are inverted. Zeros are
-    equal. ``SHORT``: 16 bits of each, for 16-bit values; otherwise 32 bits of a float32 and as many of its position.
+    What is behind a row, as minus infinity, has keys behind those of minus infinity in the row. The bits of a positive
+    number grow with it; those of a negative one, but for the sign, are negated, so that zeros are equal. ``SHORT``: 16
+    bits of each, for 16-bit values; otherwise 32 bits of a float32 and as many of its position.
     """
-    x = tl.where(x == 0, 0.0, x).to(x.dtype)
     if SHORT:
-        bits = x.to(tl.int16, bitcast=True)
-        ordered = (bits ^ ((bits >> 15) & 0x7FFF)).to(tl.int32)
-        made = tl.where(inside, (ordered << 16) | (0xFFFF - o_n), _NONE_32)
+        bits = x.to(tl.int16, bitcast=True).to(tl.int32) << 16
+        sign = bits >> 31
+        made = ((bits & 0x7FFF0000) ^ sign) - sign + (0xFFFF - o_n)
     else:
         bits = x.to(tl.float32).to(tl.int32, bitcast=True)
-        ordered = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).to(tl.int64)
-        made = tl.where(inside, (ordered << 32) | (0x7FFFFFFF - o_n).to(tl.int64), _NONE_64)
+        sign = bits >> 31
+        ordered = ((bits & 0x7FFFFFFF) ^ sign) - sign
+        made = (ordered.to(tl.int64) << 32) | (0x7FFFFFFF - o_n)
     return made
 
 
@@ -44,9 +45,12 @@ def _position(keys, SHORT: tl.constexpr):
 def _value(keys, DTYPE: tl.constexpr, SHORT: tl.constexpr):
     """The values of ``keys``, which were of ``DTYPE``, as float32."""
     if SHORT:
-        ordered = (keys >> 16).to(tl.int16)
-        value = (ordered ^ ((ordered >> 15) & 0x7FFF)).to(DTYPE, bitcast=True).to(tl.float32)
+        ordered = keys >> 16
+        sign = ordered >> 31
+        bits = ((ordered ^ sign) - sign) | (sign & 0x8000)
+        value = bits.to(tl.int16).to(DTYPE, bitcast=True).to(tl.float32)
     else:
         ordered = (keys >> 32).to(tl.int32)
-        value = (ordered ^ ((ordered >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
+        sign = ordered >> 31
+        value = (((ordered ^ sign) - sign) | (sign & -0x80000000)).to(tl.float32, bitcast=True)
     return value

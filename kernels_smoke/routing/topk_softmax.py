@@ -19,6 +19,7 @@ from kernels_smoke.launch import (
     require,
 )
 from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.routing.eights import _merged, _sorted
 from kernels_smoke.routing.keys import _keys, _position, _value, _without
 
 WIDEST = 2**20  # logits of a row: a program keeps the maxima of their groups
@@ -30,6 +31,7 @@ class Configuration:
     """How the launches for rows of one width are laid out.
 
     - ``group``: logits of which the maximum is kept; 0 where a program has whole rows, ``rows`` of them.
+    - ``eights``: by merging lists of the eight greatest.
     - ``piece``: logits that one program reads for that. ``warps``: of a program that has whole rows, or reads a piece.
     - ``select_warps``: of the program that looks through the greatest groups of a row.
     """
@@ -39,12 +41,15 @@ class Configuration:
     group: int = 0
     piece: int = 0
     select_warps: int = 0
+    eights: bool = False
 
 
-def configure(width: int) -> Configuration:
-    """The layout for rows of ``width`` logits: see "Layouts" in README.md."""
+def configure(width: int, k: int) -> Configuration:
+    """The layout for the ``k`` greatest of rows of ``width`` logits: see "Layouts" in README.md."""
     if width <= (64 if interpreted() else 1024):
         block = triton.next_power_of_2(width)
+        if k <= 8 and block >= 64:
+            return Configuration(rows=16384 // block, warps=4, eights=True)
         return Configuration(rows=max(1024 // block, 1), warps=1)
     if interpreted():
         return Configuration(rows=1, warps=4, group=16, piece=64, select_warps=4)
@@ -67,11 +72,15 @@ def _finish(
         tl.store(indices + rows * indices_stride + o_k, positions, mask=mask)
     if tokens is not None:
         drawn = tl.load(uniforms + rows, mask=inside, other=0.0) * kept  # [ROWS, 1]
-        place = tl.zeros_like(drawn).to(tl.int32)  # [ROWS, 1]
-        passed = tl.zeros_like(drawn)
-        for number in range(TOP - 1):  # Triton 3.6 cannot compile a scan of this layout
-            passed += tl.sum(tl.where(o_k == number, b_weights, 0.0), axis=1, keep_dims=True)  # [ROWS, 1]
-            place += (passed <= drawn).to(tl.int32)
+        if b_weights.shape[0] == 1:
+            passed = (tl.cumsum(b_weights, axis=1) <= drawn) & (o_k < TOP - 1)  # [ROWS, TOP_BLOCK]
+            place = tl.sum(passed.to(tl.int32), axis=1, keep_dims=True)  # [ROWS, 1]
+        else:  # of several rows: Triton 3.6 cannot compile such a scan
+            place = tl.zeros_like(drawn).to(tl.int32)  # [ROWS, 1]
+            passed = tl.zeros_like(drawn)
+            for number in range(TOP - 1):
+                passed += tl.sum(tl.where(o_k == number, b_weights, 0.0), axis=1, keep_dims=True)  # [ROWS, 1]
+                place += (passed <= drawn).to(tl.int32)
         token = tl.sum(tl.where(o_k == place, positions, 0), axis=1, keep_dims=True)  # [ROWS, 1]
         tl.store(tokens + rows, token, mask=inside)
 
@@ -96,13 +105,66 @@ def _rows_kernel(
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     o_n = tl.arange(0, BLOCK)[None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
-    inside = (rows < count) & (o_n < width)
-    x = tl.load(logits + rows * logits_stride + o_n, mask=inside, other=0.0)  # [ROWS, BLOCK]
-    keys = _keys(x, o_n, inside, SHORT)
-    chosen = _greatest(keys, ROWS, TOP, TOP_BLOCK, SHORT)  # [ROWS, TOP_BLOCK]
-    greatest = tl.max(tl.where(inside, x.to(tl.float32), float("-inf")), axis=1, keep_dims=True)  # [ROWS, 1]
-    shares = tl.where(inside, tl.exp((x.to(tl.float32) - greatest) / temperature), 0.0)
+    starts = logits + tl.minimum(rows, count - 1) * logits_stride  # the last row again, instead of none
+    x = tl.load(starts + o_n, mask=o_n < width, other=float("-inf"))  # [ROWS, BLOCK]
+    chosen = _greatest(_keys(x, o_n, SHORT), ROWS, TOP, TOP_BLOCK, SHORT)  # [ROWS, TOP_BLOCK]
+    greatest = tl.max(x.to(tl.float32), axis=1, keep_dims=True)  # [ROWS, 1]
+    shares = tl.exp((x.to(tl.float32) - greatest) / temperature)
     total = tl.sum(shares, axis=1, keep_dims=True)  # [ROWS, 1]
+    _finish(
+        chosen, _position(chosen, SHORT), greatest, total, rows, rows < count, uniforms, weights, indices, tokens,
+        weights_stride, indices_stride, temperature, TOP, TOP_BLOCK, RENORMALIZE, logits.dtype.element_ty, SHORT,
+    )  # fmt: skip
+
+
+@triton.jit
+def _part(starts, width, number: tl.constexpr, PART: tl.constexpr, SHORT: tl.constexpr):
+    """Part ``number`` of the whole rows that begin at ``starts``: its logits and keys, [ROWS, PART]."""
+    o_n = number * PART + tl.arange(0, PART)[None, :]
+    x = tl.load(starts + o_n, mask=o_n < width, other=float("-inf"))  # [ROWS, PART]
+    return x, _keys(x, o_n, SHORT)
+
+
+@triton.jit
+def _share(x, greatest, coldness):
+    """Exponentials of a part of rows, whose greatest logits are ``greatest``; 1 / temperature is ``coldness``."""
+    return tl.exp((x.to(tl.float32) - greatest) * coldness)
+
+
+@triton.jit
+def _eights_kernel(
+    logits, uniforms, weights, indices, tokens, logits_stride, weights_stride, indices_stride, count, width,
+    temperature, TOP: tl.constexpr, TOP_BLOCK: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    RENORMALIZE: tl.constexpr, SHORT: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
+    # Whole rows in eight parts: the same column of all parts is a list of eight, and lists are merged.
+    part: tl.constexpr = BLOCK // 8
+    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
+    starts = logits + tl.minimum(rows, count - 1) * logits_stride  # as above
+    x0, k0 = _part(starts, width, 0, part, SHORT)
+    x1, k1 = _part(starts, width, 1, part, SHORT)
+    x2, k2 = _part(starts, width, 2, part, SHORT)
+    x3, k3 = _part(starts, width, 3, part, SHORT)
+    x4, k4 = _part(starts, width, 4, part, SHORT)
+    x5, k5 = _part(starts, width, 5, part, SHORT)
+    x6, k6 = _part(starts, width, 6, part, SHORT)
+    x7, k7 = _part(starts, width, 7, part, SHORT)
+    lists = _sorted(k0, k1, k2, k3, k4, k5, k6, k7)
+    k0, k1, k2, k3, k4, k5, k6, k7 = tl.reduce(lists, 1, _merged, keep_dims=True)  # [ROWS, 1] each
+    o_k = tl.arange(0, TOP_BLOCK)[None, :]
+    chosen = tl.where(o_k == 0, k0, k1)
+    chosen = tl.where(o_k == 2, k2, tl.where(o_k == 3, k3, chosen))
+    chosen = tl.where(o_k == 4, k4, tl.where(o_k == 5, k5, chosen))
+    chosen = tl.where(o_k == 6, k6, tl.where(o_k == 7, k7, chosen))  # [ROWS, TOP_BLOCK]
+    greatest = _value(k0, logits.dtype.element_ty, SHORT)  # [ROWS, 1]
+    total = tl.zeros((ROWS, 1), tl.float32)
+    if weights is not None and not RENORMALIZE:
+        coldness = 1.0 / temperature
+        shares = _share(x0, greatest, coldness) + _share(x1, greatest, coldness)
+        shares += _share(x2, greatest, coldness) + _share(x3, greatest, coldness)
+        shares += _share(x4, greatest, coldness) + _share(x5, greatest, coldness)
+        shares += _share(x6, greatest, coldness) + _share(x7, greatest, coldness)
+        total = tl.sum(shares, axis=1, keep_dims=True)
     _finish(
         chosen, _position(chosen, SHORT), greatest, total, rows, rows < count, uniforms, weights, indices, tokens,
         weights_stride, indices_stride, temperature, TOP, TOP_BLOCK, RENORMALIZE, logits.dtype.element_ty, SHORT,
@@ -131,17 +193,34 @@ def _groups_kernel(
 
 
 @triton.jit
-def _in_order(groups_found, TOP_BLOCK: tl.constexpr):
-    """``groups_found`` [1, TOP_BLOCK], all different, in rising order, as [TOP_BLOCK]."""
+def _threshold(keys, TOP: tl.constexpr):
+    """A number that TOP of ``keys`` are not less than, which are all different: by bisection."""
+    low = tl.min(keys, axis=0)
+    high = tl.max(keys, axis=0)
+    count = TOP + 1  # of keys that are not less than `low`: at least TOP
+    while (low < high) & (count != TOP):
+        middle = (low | high) - ((low ^ high) >> 1)  # half of the sum, rounded up
+        counted = tl.sum((keys >= middle).to(tl.int32), axis=0)
+        low = tl.where(counted < TOP, low, middle)
+        high = tl.where(counted < TOP, middle - 1, high)
+        count = tl.where(counted < TOP, count, counted)
+    return low
+
+
+@triton.jit
+def _keep(keys, numbers, kept, TOP: tl.constexpr, TOP_BLOCK: tl.constexpr):
+    """The ``numbers`` of the TOP greatest of ``keys``, as they come, through the memory at ``kept``; then -1."""
     o_k = tl.arange(0, TOP_BLOCK)
-    found = groups_found.reshape(TOP_BLOCK, 1)
-    rank = tl.sum((groups_found < found).to(tl.int32), axis=1)  # [TOP_BLOCK]
-    return tl.sum(tl.where(rank[:, None] == o_k[None, :], found, 0), axis=0)
+    chosen = keys >= _threshold(keys, TOP)
+    place = tl.cumsum(chosen.to(tl.int32), axis=0) - 1
+    tl.store(kept + place, numbers, mask=chosen)
+    tl.debug_barrier()
+    return tl.load(kept + o_k, mask=o_k < TOP, other=-1)  # [TOP_BLOCK]
 
 
 @triton.jit
 def _select_kernel(
-    logits, maxima, sums, uniforms, weights, indices, tokens, logits_stride, weights_stride, indices_stride,
+    logits, maxima, sums, kept, uniforms, weights, indices, tokens, logits_stride, weights_stride, indices_stride,
     width, groups, temperature,
     TOP: tl.constexpr, TOP_BLOCK: tl.constexpr, GROUP: tl.constexpr, GROUPS_BLOCK: tl.constexpr,
     RENORMALIZE: tl.constexpr, SHORT: tl.constexpr,
@@ -149,31 +228,35 @@ def _select_kernel(
     # One row. Each of its TOP greatest logits is in one of the TOP groups that have the greatest maxima, the first ones
     # of those that are equal: every group before it has a logit before it.
     row = tl.program_id(0).to(tl.int64)
-    o_g = tl.arange(0, GROUPS_BLOCK)[None, :]
-    of_groups = tl.load(maxima + row * groups + o_g, mask=o_g < groups, other=0.0)  # [1, GROUPS_BLOCK]
-    highest = tl.where(o_g < groups, of_groups.to(tl.float32), float("-inf"))
-    greatest = tl.max(highest, axis=1, keep_dims=True)  # [1, 1]
-    total = tl.zeros((1, 1), tl.float32)
-    if sums is not None:
-        shares = tl.load(sums + row * groups + o_g, mask=o_g < groups, other=0.0)  # [1, GROUPS_BLOCK]
-        total = tl.sum(shares * tl.exp((highest - greatest) / temperature), axis=1, keep_dims=True)
-    keys = _keys(of_groups, o_g, o_g < groups, SHORT)
-    found = _position(_greatest(keys, 1, TOP, TOP_BLOCK, SHORT), SHORT)  # [1, TOP_BLOCK]
+    logits += row * logits_stride
+    kept += row * 2 * TOP_BLOCK
     o_k = tl.arange(0, TOP_BLOCK)
-    found = tl.where(o_k[None, :] < tl.minimum(TOP, groups), found, groups + o_k[None, :])
-    group = _in_order(found, TOP_BLOCK)  # [TOP_BLOCK]: so that places among the candidates have the order of the row
+    o_g = tl.arange(0, GROUPS_BLOCK)
+    of_groups = tl.load(maxima + row * groups + o_g, mask=o_g < groups, other=float("-inf"))  # [GROUPS_BLOCK]
+    greatest = tl.max(of_groups.to(tl.float32), axis=0)
+    total = 0.0
+    if sums is not None:
+        shares = tl.load(sums + row * groups + o_g, mask=o_g < groups, other=0.0)  # [GROUPS_BLOCK]
+        total = tl.sum(shares * tl.exp((of_groups.to(tl.float32) - greatest) / temperature), axis=0)
+    group = _keep(_keys(of_groups, o_g, SHORT), o_g, kept, TOP, TOP_BLOCK)  # [TOP_BLOCK]
     o_n = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
-    place = o_k[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
-    x = tl.load(logits + row * logits_stride + o_n, mask=o_n < width, other=0.0)  # [TOP_BLOCK, GROUP]
-    candidates = _keys(x, place, o_n < width, SHORT).reshape(1, TOP_BLOCK * GROUP)
-    chosen = _greatest(candidates, 1, TOP, TOP_BLOCK, SHORT)  # [1, TOP_BLOCK]
-    places = _position(chosen, SHORT).reshape(TOP_BLOCK, 1)
-    of_place = tl.sum(tl.where(places // GROUP == o_k[None, :], group[None, :], 0), axis=1)  # [TOP_BLOCK]
-    positions = (of_place[:, None] * GROUP + places % GROUP).reshape(1, TOP_BLOCK)
-
+    x = tl.load(logits + o_n, mask=(o_n >= 0) & (o_n < width), other=float("-inf"))  # [TOP_BLOCK, GROUP]
+    # Groups have the order of the row, and so have places among the candidates.
+    place = tl.arange(0, TOP_BLOCK * GROUP)
+    candidates = _keys(x.reshape(TOP_BLOCK * GROUP), place, SHORT)
+    place = _keep(candidates, place, kept + TOP_BLOCK, TOP, TOP_BLOCK)  # [TOP_BLOCK]
+    position = tl.load(kept + place // GROUP, mask=o_k < TOP, other=0) * GROUP + place % GROUP
+    x = tl.load(logits + position, mask=o_k < TOP, other=float("-inf"))  # [TOP_BLOCK]
+    keys = _keys(x, place, SHORT)
+    before = (keys[None, :] > keys[:, None]) & (o_k < TOP)[None, :]
+    rank = tl.where(o_k < TOP, tl.sum(before.to(tl.int32), axis=1), o_k)
+    there = rank[:, None] == o_k[None, :]
+    chosen = tl.sum(tl.where(there, keys[:, None], 0), axis=0)[None, :]  # [1, TOP_BLOCK]
+    positions = tl.sum(tl.where(there, position[:, None], 0), axis=0)[None, :]  # [1, TOP_BLOCK]
+    one = tl.zeros((1, 1), tl.float32)
     _finish(
-        chosen, positions, greatest, total, row + tl.zeros((1, 1), tl.int64), tl.full((1, 1), 1, tl.int1), uniforms,
-        weights, indices, tokens, weights_stride, indices_stride, temperature, TOP, TOP_BLOCK, RENORMALIZE,
+        chosen, positions, greatest + one, total + one, row + one.to(tl.int64), one == 0.0, uniforms, weights,
+        indices, tokens, weights_stride, indices_stride, temperature, TOP, TOP_BLOCK, RENORMALIZE,
         logits.dtype.element_ty, SHORT,
     )  # fmt: skip
 
@@ -236,7 +319,7 @@ def select(
     rows, width = logits.shape
     if not rows:
         return
-    choice = configure(width)
+    choice = configure(width, k)
     results = {
         "uniforms": uniforms,
         "weights": weights,
@@ -252,7 +335,7 @@ def select(
     with on_device_of(logits):
         if not choice.group:
             launch(
-                _rows_kernel,
+                _eights_kernel if choice.eights else _rows_kernel,
                 (triton.cdiv(rows, choice.rows),),
                 logits=logits,
                 logits_stride=logits.stride(0),
@@ -267,6 +350,8 @@ def select(
             return
         groups, pieces = triton.cdiv(width, choice.group), triton.cdiv(width, choice.piece)
         maxima = allocated(torch.empty((rows, groups), dtype=logits.dtype, device=logits.device))
+        top_block = int(results["TOP_BLOCK"])
+        kept = allocated(torch.empty((rows, 2, top_block), dtype=torch.int32, device=logits.device))
         sums = None  # where only the softmax over the k is wanted
         if weights is not None and not renormalize:
             sums = allocated(torch.empty((rows, groups), dtype=torch.float32, device=logits.device))
@@ -291,12 +376,13 @@ def select(
             logits=logits,
             maxima=maxima,
             sums=sums,
+            kept=kept,
             logits_stride=logits.stride(0),
             width=width,
             groups=groups,
             temperature=temperature,
             GROUP=choice.group,
-            GROUPS_BLOCK=triton.next_power_of_2(groups),
+            GROUPS_BLOCK=max(triton.next_power_of_2(groups), top_block),
             **results,
             num_warps=choice.select_warps,
         )
