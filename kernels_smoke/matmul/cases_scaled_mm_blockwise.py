@@ -110,7 +110,7 @@ KERNEL = Kernel(
         Speed(
             "8192 x 24576, K 4096",
             {"m": 8192, "n": 24576, "k": 4096},
-            bar=1.17,
+            bar=1.10,
             work=work,
             versus="torch",
             peer=torch_blockwise,

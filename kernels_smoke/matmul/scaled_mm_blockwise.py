@@ -143,7 +143,7 @@ def scaled_mm_blockwise(
                 a,
                 rows,
                 scale_a,
-                scale_b,
+                scale_b.t()[None],
                 out,
                 block=BLOCK,
                 block_m=choice.block_m,

@@ -7,12 +7,22 @@ from typing import Any
 import torch
 
 from kernels_smoke.moe import reference
-from kernels_smoke.moe.cases_shared import COMMON_CASES, COMMON_MUTANTS, TILES, draw_operands, outputs, small, speeds
+from kernels_smoke.moe.cases_shared import (
+    COMMON_CASES,
+    COMMON_MUTANTS,
+    TILES,
+    draw_operands,
+    in_gluon,
+    outputs,
+    small,
+    speeds,
+)
 from kernels_smoke.suite.correctness.compare import NearWhereWritten
 from kernels_smoke.suite.correctness.draw import FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant
 
 FP8 = torch.float8_e4m3fn
+SPECIALIZED = "kernels_smoke.matmul.specialized_blockwise"
 NAMES = ("a", "b", "scale_a", "scale_b", "offsets")
 
 
@@ -60,7 +70,10 @@ KERNEL = Kernel(
         *COMMON_MUTANTS,
         Mutant("row scales of the first block only", "row_scale = next_row_scale", "row_scale = row_scale", TILES),
         Mutant("scales of the first columns", "column // BLOCK * scale_b_stride_n", "0 * scale_b_stride_n", TILES),
+        in_gluon("rows of the next group stored by TMA", "None if offsets is None else out", "None", SPECIALIZED),
+        in_gluon("the first matrix for all groups", "group_rows=group_rows", "group_rows=0", SPECIALIZED),
+        in_gluon("scales of the first group", "scale_b_stride_e=scale_b.stride(0)", "scale_b_stride_e=0", SPECIALIZED),
     ),
-    speeds=speeds(large=2.25, few=1.25),
+    speeds=speeds(large=1.73, few=1.18),
     matrix_instructions=True,
 )

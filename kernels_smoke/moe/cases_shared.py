@@ -70,14 +70,30 @@ def small(name: str, level: Any = "full", **shape: Any) -> Case:
 
 
 RAGGED = (0, 5, 130, 0, 0, 1, 64, 129, 0)  # rows of each group
+HALVES = (64, 65, 128, 0, 127, 129, 191, 192, 193, 63)  # that end around half a tile of 128 rows
 COMMON_CASES = (
     case("ragged", "quick", counts=RAGGED, n=272, k=528),
     case("ragged, routed", counts=RAGGED, n=272, k=528, tokens=70, index_dtype=torch.int64),
     case("one row for each of 200 groups", "deep", counts=(1,) * 200, n=80, k=272),
     case("few rows, routed", "deep", counts=(0, 3, 1, 0, 17), n=272, k=400, tokens=9),
     case("odd sizes: pointers", counts=RAGGED, n=75, k=301),
+    case("enough for large tiles", "quick", counts=(0, 5, 700, 0, 300, 129, 0), n=4112, k=528),
+    case("large tiles, half full, int64", counts=HALVES, n=4112, k=272, index_dtype=torch.int64),
+    case("large tiles, float32", counts=HALVES, n=4112, k=272, out_dtype=FP32),
+    case("large tiles, rows before and behind the groups", counts=HALVES, n=4112, k=272, first=77, behind=140),
+    case(
+        "large tiles, all further apart",
+        "deep",
+        counts=HALVES,
+        n=4112,
+        k=272,
+        a_stride=288,
+        b_stride=304,
+        out_stride=4128,
+    ),
     case("rows before and behind the groups", counts=RAGGED, n=80, k=128, first=77, behind=140),
     big("large groups", counts=(700, 1, 1333), n=528, k=1040),
+    big("several large tiles for each program", counts=(130, 5, 300, 64) * 20, n=1040, k=272),
     case("element offsets above 2^31", "deep", counts=(3, 0, 60, 2), n=80, k=128, b_stride=(2**30, 128, 1)),
     case("rows of b above 2^31 elements", "deep", counts=(3, 60), n=80, k=128, b_stride=2**25 + 16),
     case("rows of a above 2^31 elements", "deep", counts=(3, 60), n=80, k=128, a_stride=2**26),
@@ -104,6 +120,11 @@ COMMON_MUTANTS = (
     Mutant("the rows of a in order", "tl.load(rows + offs_m, mask=inside, other=0).to", "offs_m.to", TILES),
     Mutant("rows of the result taken for dense", "out_stride=out.stride(0)", "out_stride=n", TILES),
 )
+
+
+def in_gluon(name: str, old: str, new: str, module: str) -> Mutant:
+    """A fault of the kernel for Hopper."""
+    return Mutant(name, old, new, module, where=("cuda",), why="the interpreter has no Gluon")
 
 
 def speeds(large: float, few: float) -> tuple[Speed, ...]:

@@ -5,17 +5,40 @@ from __future__ import annotations
 import torch
 import triton
 
+from kernels_smoke.gluon import GLUON
 from kernels_smoke.launch import architecture, check_span, on_device_of, require
 from kernels_smoke.launch_plan import plannable
-from kernels_smoke.moe.grouped_tiles import BLOCK, Configuration, aligned, check_operands, multiply_groups
+from kernels_smoke.moe.grouped_tiles import (
+    BLOCK,
+    Configuration,
+    aligned,
+    by_group,
+    check_operands,
+    fills_tiles,
+    multiply_groups,
+    specializable,
+)
+
+if GLUON:
+    from kernels_smoke.matmul.specialized_blockwise import multiply_blocks
 
 OPERANDS = (torch.float8_e4m3fn, torch.bfloat16, torch.float16)
 
 
-def configure(m: int, groups: int, element_size: int, architecture: str, *, aligned: bool = True) -> Configuration:
-    """The layout for ``m`` rows in ``groups`` groups on ``architecture``: see "Layouts" in README.md.
+def configure(
+    m: int,
+    n: int,
+    groups: int,
+    element_size: int,
+    architecture: str,
+    *,
+    aligned: bool = True,
+    specialized: bool = False,
+) -> Configuration:
+    """The layout for ``m`` rows of ``n`` elements in ``groups`` groups on ``architecture``: see "Layouts" in README.md.
 
-    ``aligned``: rows of the operands begin at multiples of 16 bytes.
+    ``aligned``: rows of the operands begin at multiples of 16 bytes. ``specialized``: the kernel in
+    ``matmul/specialized_blockwise.py`` can take these operands and store this result.
     """
     if architecture == "interpret":  # small, so that small cases have several tiles in both directions
         return Configuration(16, 32, BLOCK, group_m=2, warps=4, stages=1, swapped=m <= 16)
@@ -28,7 +51,9 @@ def configure(m: int, groups: int, element_size: int, architecture: str, *, alig
         return Configuration(16 * element_size, 64, BLOCK, group_m=1, warps=4, stages=5 - element_size, swapped=True)
     if architecture in {"sm_86", "sm_89", "sm_120", "sm_121"}:  # 99 KiB of shared memory, operands in registers
         return Configuration(64, 64, BLOCK, group_m=8, warps=4, stages=3)
-    return Configuration(64, 128, BLOCK, group_m=8, warps=4, stages=3)
+    specialized = specialized and fills_tiles(m, n, groups)
+    block_m, block_n, stages = (128, 256, 4) if specialized else (64, 128, 3)
+    return Configuration(block_m, block_n, BLOCK, group_m=8, warps=4, stages=stages, specialized=specialized)
 
 
 @plannable
@@ -57,7 +82,7 @@ def grouped_mm_blockwise(
     Raises ValueError when a shape, dtype, device or stride is not as said, K is 0, or there are more than 4096 groups.
     """
     out = check_operands(a, b, offsets, rows, OPERANDS, out_dtype, out)
-    (tokens, k), (groups, n, _) = a.shape, b.shape
+    (tokens, k), (groups, n, _), m = a.shape, b.shape, out.shape[0]
     blocks = triton.cdiv(k, BLOCK)
     for name, scales, shape in (
         ("scale_a", scale_a, (tokens, blocks)),
@@ -69,6 +94,30 @@ def grouped_mm_blockwise(
         check_span(name, scales)
     if out.numel():
         with on_device_of(a):
-            choice = configure(out.shape[0], groups, a.itemsize, architecture().name, aligned=aligned(a, b))
-            multiply_groups(a, b, offsets, rows, (scale_a, scale_b), out, choice)
+            specialize = a.itemsize == 1 and specializable(a, b, rows, out)
+            choice = configure(
+                m,
+                n,
+                groups,
+                a.itemsize,
+                architecture().name,
+                aligned=aligned(a, b),
+                specialized=specialize,
+            )
+            if choice.specialized:
+                multiply_blocks(
+                    a,
+                    by_group(b),
+                    scale_a,
+                    scale_b,
+                    out,
+                    block=BLOCK,
+                    block_m=choice.block_m,
+                    group_m=choice.group_m,
+                    stages=choice.stages,
+                    offsets=offsets,
+                    group_rows=b.stride(0) // b.stride(1),
+                )
+            else:
+                multiply_groups(a, b, offsets, rows, (scale_a, scale_b), out, choice)
     return out

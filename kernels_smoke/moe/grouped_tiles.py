@@ -8,6 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels_smoke.gluon import hopper_gluon
 from kernels_smoke.launch import check_rows, check_written, require
 from kernels_smoke.launch_plan import allocated, launch
 from kernels_smoke.matmul.tiles import ALIGNMENT, _place, described, descriptor
@@ -27,6 +28,7 @@ class Configuration:
     - ``group_m``: rows of tiles that are computed together. ``warps``, ``stages``: of one program.
     - ``swapped``: compute the transposed tile. Tensor cores take at least 64 rows and as few as 8 columns, so a few
       rows of ``a`` go where the columns are.
+    - ``specialized``: by the kernel in Gluon, which has its own warps.
     """
 
     block_m: int
@@ -36,6 +38,7 @@ class Configuration:
     warps: int
     stages: int
     swapped: bool = False
+    specialized: bool = False
 
 
 @triton.jit
@@ -173,6 +176,16 @@ def by_group(b: torch.Tensor) -> torch.Tensor | None:
         return None
     matrix = b.as_strided(((groups - 1) * apart + n, k), b.stride()[1:])
     return matrix if described(matrix) else None
+
+
+def specializable(a: torch.Tensor, b: torch.Tensor, rows: torch.Tensor | None, out: torch.Tensor) -> bool:
+    """Whether a kernel in Gluon can multiply these on the present GPU: rows that are gathered cannot come by TMA."""
+    return rows is None and described(a) and described(out) and by_group(b) is not None and hopper_gluon()
+
+
+def fills_tiles(m: int, n: int, groups: int) -> bool:
+    """Whether there is a tile of 128 x 256 for each of 132 multiprocessors, and few groups fill half of one only."""
+    return m > 64 * groups and m * n >= 132 * 128 * 256
 
 
 def multiply_groups(
