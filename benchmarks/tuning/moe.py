@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernels_smoke.moe.grouped_tiles import Configuration
 
 LARGE, FEW = "16384 rows, 32 x 4096 x 2048", "256 rows, 32 x 4096 x 2048"
+SPECIALIZED = ((8, 4), (4, 4), (16, 4), (8, 3))  # group_m, stages
 TILES = [  # block_m, block_n, group_m, warps, stages
     *((128, 256, 16, 8, 4), (128, 256, 8, 8, 4), (128, 256, 8, 8, 3), (256, 128, 8, 8, 4), (64, 256, 16, 8, 4)),
     *((128, 128, 8, 4, 3), (128, 128, 4, 4, 3), (128, 128, 8, 4, 4), (128, 128, 8, 8, 5)),
@@ -24,10 +25,12 @@ FEW_BY_BLOCKS = [  # block_m, block_n, warps, stages
 
 CANDIDATES: dict[str, list[tuple[str, Configuration]]] = {
     "grouped_mm": [
+        *((LARGE, Configuration(128, 256, 64, group, 4, stages, specialized=True)) for group, stages in SPECIALIZED),
         *((LARGE, Configuration(m, n, 64, group, warps, stages)) for m, n, group, warps, stages in TILES),
         *((FEW, Configuration(m, n, k, 1, warps, stages, swapped=True)) for m, n, k, warps, stages in FEW_ROWS),
     ],
     "grouped_mm_blockwise": [
+        *((LARGE, Configuration(128, 256, 128, group, 4, stages, specialized=True)) for group, stages in SPECIALIZED),
         *((LARGE, Configuration(m, n, 128, group, warps, stages)) for m, n, group, warps, stages in BY_BLOCKS),
         *((FEW, Configuration(m, n, 128, 1, warps, stages, swapped=True)) for m, n, warps, stages in FEW_BY_BLOCKS),
     ],

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import torch
 
+from kernels_smoke.gluon import GLUON
 from kernels_smoke.launch import architecture, on_device_of
 from kernels_smoke.launch_plan import plannable
-from kernels_smoke.moe.grouped_tiles import Configuration, aligned, check_operands, multiply_groups
+from kernels_smoke.moe.grouped_tiles import (
+    Configuration,
+    aligned,
+    by_group,
+    check_operands,
+    fills_tiles,
+    multiply_groups,
+    specializable,
+)
+
+if GLUON:
+    from kernels_smoke.moe.specialized_grouped_mm import multiply_groups_specialized
 
 OPERANDS = (torch.bfloat16, torch.float16)
 
 
-def configure(m: int, groups: int, architecture: str, *, aligned: bool = True) -> Configuration:
-    """The layout for ``m`` rows in ``groups`` groups on ``architecture``: see "Layouts" in README.md.
+def configure(
+    m: int, n: int, groups: int, architecture: str, *, aligned: bool = True, specialized: bool = False
+) -> Configuration:
+    """The layout for ``m`` rows of ``n`` elements in ``groups`` groups on ``architecture``: see "Layouts" in README.md.
 
-    ``aligned``: rows of the operands begin at multiples of 16 bytes.
+    ``aligned``: rows of the operands begin at multiples of 16 bytes. ``specialized``: the kernel in
+    ``specialized_grouped_mm.py`` can take these operands and store this result.
     """
     if architecture == "interpret":  # small, so that small cases have several tiles in both directions
         return Configuration(16, 32, 32, group_m=2, warps=4, stages=1, swapped=m <= 16)
@@ -27,7 +42,9 @@ def configure(m: int, groups: int, architecture: str, *, aligned: bool = True) -
         return Configuration(32, 64, 128, group_m=1, warps=4, stages=3, swapped=True)
     if architecture in {"sm_80", "sm_86", "sm_89", "sm_120", "sm_121"}:  # operands in registers, some with 99 KiB
         return Configuration(64, 128, 64, group_m=8, warps=4, stages=3)
-    return Configuration(128, 256, 64, group_m=16, warps=8, stages=4)
+    specialized = specialized and fills_tiles(m, n, groups)
+    group_m, warps = (8, 4) if specialized else (16, 8)
+    return Configuration(128, 256, 64, group_m, warps, stages=4, specialized=specialized)
 
 
 @plannable
@@ -61,6 +78,27 @@ def grouped_mm(
     out = check_operands(a, b, offsets, rows, OPERANDS, out_dtype, out)
     if out.numel():
         with on_device_of(a):
-            choice = configure(out.shape[0], b.shape[0], architecture().name, aligned=aligned(a, b))
-            multiply_groups(a, b, offsets, rows, None, out, choice)
+            choice = configure(
+                out.shape[0],
+                b.shape[1],
+                b.shape[0],
+                architecture().name,
+                aligned=aligned(a, b),
+                specialized=specializable(a, b, rows, out),
+            )
+            if choice.specialized:
+                multiply_groups_specialized(
+                    a,
+                    by_group(b),
+                    offsets,
+                    out,
+                    group_rows=b.stride(0) // b.stride(1),
+                    block_m=choice.block_m,
+                    block_n=choice.block_n,
+                    block_k=choice.block_k,
+                    group_m=choice.group_m,
+                    stages=choice.stages,
+                )
+            else:
+                multiply_groups(a, b, offsets, rows, None, out, choice)
     return out
