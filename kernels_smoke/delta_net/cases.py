@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from kernels_smoke.delta_net import cases_chunk, cases_convolution, cases_decode, cases_gates
+from kernels_smoke.delta_net import (
+    cases_chunk,
+    cases_convolution,
+    cases_convolution_update,
+    cases_decode,
+    cases_gates,
+)
 
 KERNELS = {
     kernel.name: kernel
@@ -10,7 +16,7 @@ KERNELS = {
         cases_chunk.KERNEL,
         cases_decode.KERNEL,
         cases_gates.KERNEL,
-        cases_convolution.PREFILL,
-        cases_convolution.UPDATE,
+        cases_convolution.KERNEL,
+        cases_convolution_update.KERNEL,
     )
 }

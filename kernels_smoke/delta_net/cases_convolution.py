@@ -1,4 +1,4 @@
-"""What the suite runs for causal_conv1d and causal_conv1d_update, and what it expects."""
+"""What the suite runs for causal_conv1d, and what it expects."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ QWEN = 8192  # channels of Qwen 3.5: 16 query, 16 key and 32 value heads of 128
 FAR = 2**30 + 64  # elements from one row to the next, so that the third row is beyond 2^31
 
 
-def _drawn(
+def draw_arguments(
     draw: Draw,
     *,
     tokens: int,
-    channels: int,
     rows: int,
-    taps: int,
-    dtype: torch.dtype,
-    weight_dtype: torch.dtype | None,
-    bias: bool,
-    silu: bool,
-    x_stride: int,
-    out_stride: int,
-    states_strides: Strides,
+    channels: int,
+    taps: int = 4,
+    dtype: torch.dtype = BF16,
+    weight_dtype: torch.dtype | None = None,
+    bias: bool = True,
+    silu: bool = True,
+    x_stride: int = 0,
+    out_stride: int = 0,
+    states_strides: Strides = 0,
 ) -> dict[str, Any]:
+    """Draw inputs of ``tokens`` tokens, weights and ``rows`` rows of states."""
     made = {
         "x": draw.normal(tokens, channels, dtype=dtype, row_stride=x_stride, name="x"),
         "weight": draw.normal(channels, taps, dtype=weight_dtype or dtype, scale=0.7, name="weight"),
@@ -44,46 +45,26 @@ def _drawn(
     return {**made, "silu": silu, "out_stride": out_stride}
 
 
-def draw_sequences(
+def draw_inputs(
     draw: Draw,
     *,
     lengths: tuple[int, ...],
-    channels: int,
-    taps: int = 4,
-    dtype: torch.dtype = BF16,
-    weight_dtype: torch.dtype | None = None,
     index_dtype: torch.dtype = torch.int32,
-    bias: bool = True,
-    silu: bool = True,
     batch: bool = True,
     initial: bool = True,
     final: bool = True,
     in_place: bool = True,
     missing: bool = False,
-    x_stride: int = 0,
-    out_stride: int = 0,
-    states_strides: Strides = 0,
+    **more: Any,
 ) -> Inputs:
     """Draw sequences of ``lengths`` and a row of states for each, shuffled, and as many more.
 
     ``batch``: with ``cu_seqlens``. ``initial``, ``final``: with rows to begin with, and to write. ``in_place``: these
-    are the same. ``missing``: the first sequence begins with zeros, and the state of the last one is not kept.
+    are the same. ``missing``: the first sequence begins with zeros, and the state of the last one is not kept. ``more``
+    is that of ``draw_arguments``.
     """
     count = len(lengths)
-    made = _drawn(
-        draw,
-        tokens=sum(lengths),
-        channels=channels,
-        rows=2 * count + 1,
-        taps=taps,
-        dtype=dtype,
-        weight_dtype=weight_dtype,
-        bias=bias,
-        silu=silu,
-        x_stride=x_stride,
-        out_stride=out_stride,
-        states_strides=states_strides,
-    )
+    made = draw_arguments(draw, tokens=sum(lengths), rows=2 * count + 1, **more)
     bounds = torch.tensor([0, *itertools.accumulate(lengths)], dtype=index_dtype)
     order = draw.permutation(2 * count + 1, dtype=index_dtype, name="order")
     state_in, state_out = (draw.empty(count, dtype=index_dtype, name=f"state_indices_{way}") for way in ("in", "out"))
@@ -101,7 +82,7 @@ def draw_sequences(
     }
 
 
-def expected_of_sequences(inputs: Inputs) -> Tensors:
+def expected(inputs: Inputs) -> Tensors:
     """The output, and all states afterwards, in float64."""
     states, taps = inputs["states"].double(), inputs["weight"].shape[1]
     rows_in, rows_out = (
@@ -119,93 +100,15 @@ def expected_of_sequences(inputs: Inputs) -> Tensors:
     return {"out": torch.cat(out) if out else inputs["x"].double(), "states": after}
 
 
-def draw_requests(
-    draw: Draw,
-    *,
-    requests: int,
-    channels: int,
-    steps: int = 1,
-    taps: int = 4,
-    dtype: torch.dtype = BF16,
-    weight_dtype: torch.dtype | None = None,
-    index_dtype: torch.dtype = torch.int32,
-    bias: bool = True,
-    silu: bool = True,
-    in_place: bool = False,
-    missing: bool = False,
-    x_stride: int = 0,
-    out_stride: int = 0,
-    states_strides: Strides = 0,
-) -> Inputs:
-    """Draw ``steps`` tokens for each request and rows of states, shuffled: one to begin with, one for each token.
-
-    ``in_place``: the state behind the first token replaces the one before it. ``missing``: the first request begins
-    with zeros, and the last state is not kept.
-    """
-    rows = requests * (1 + steps - in_place) + 1
-    made = _drawn(
-        draw,
-        tokens=requests * steps,
-        channels=channels,
-        rows=rows,
-        taps=taps,
-        dtype=dtype,
-        weight_dtype=weight_dtype,
-        bias=bias,
-        silu=silu,
-        x_stride=x_stride,
-        out_stride=out_stride,
-        states_strides=states_strides,
-    )
-    order = draw.permutation(rows, dtype=index_dtype, name="order")
-    state_in = draw.empty(requests, dtype=index_dtype, name="state_indices_in")
-    state_out = draw.empty(requests, steps, dtype=index_dtype, name="state_indices_out")
-    if draw.device != "meta":
-        state_in.copy_(order[:requests])
-        state_out[:, in_place:] = order[requests:][: requests * (steps - in_place)].reshape(requests, steps - in_place)
-        if in_place:
-            state_out[:, 0] = state_in
-        if missing:
-            state_in[0], state_out[-1, -1] = -1, -1
-    return {**made, "state_indices_in": state_in, "state_indices_out": state_out}
-
-
-def expected_of_requests(inputs: Inputs) -> Tensors:
-    """The output, and all states afterwards, in float64; all requests at once, a token of each at a time."""
-    states, taps = inputs["states"].double(), inputs["weight"].shape[1]
-    state_in, state_out = inputs["state_indices_in"].long(), inputs["state_indices_out"].long()
-    requests, steps = state_out.shape
-    before = torch.where((state_in >= 0)[:, None, None], states[state_in.clamp(min=0)], 0.0)
-    channels = inputs["x"].shape[1]
-    x = inputs["x"].double().reshape(requests, steps, channels)
-    held = torch.cat((before, x), dim=1).transpose(0, 1)  # [taps - 1 + steps, requests, channels]
-    out, _ = reference.convolution(
-        held[taps - 1 :].flatten(1),
-        weight=inputs["weight"].repeat(requests, 1),
-        bias=None if inputs["bias"] is None else inputs["bias"].repeat(requests),
-        before=held[: taps - 1].flatten(1),
-        silu=inputs["silu"],
-    )
-    for step in range(steps):
-        kept = state_out[:, step]
-        states[kept[kept >= 0]] = held[step + 1 : step + taps].transpose(0, 1)[kept >= 0]
-    return {"out": out.reshape(steps, requests, channels).transpose(0, 1).flatten(0, 1), "states": states}
-
-
 def outputs(inputs: Inputs) -> dict[str, Output]:
     """The result is like ``x``, with rows ``out_stride`` elements apart."""
     return {"out": (tuple(inputs["x"].shape), inputs["x"].dtype, inputs["out_stride"])}
 
 
-def launch_sequences(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
+def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
     arguments = {name: inputs[name] for name in (*ARGUMENTS, "cu_seqlens")}
     return module.causal_conv1d(**arguments, out=outputs["out"])
-
-
-def launch_requests(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
-    """One call of the public function."""
-    return module.causal_conv1d_update(**{name: inputs[name] for name in ARGUMENTS}, out=outputs["out"])
 
 
 @dataclass(frozen=True)
@@ -226,13 +129,13 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
 
 
 TINY: Mapping[str, Any] = {"channels": 40, "dtype": FP16}
-PREFILL = Kernel(
+KERNEL = Kernel(
     name="causal_conv1d",
     module="kernels_smoke.delta_net.causal_conv1d",
-    inputs=draw_sequences,
+    inputs=draw_inputs,
     outputs=outputs,
-    launch=launch_sequences,
-    reference=expected_of_sequences,
+    launch=launch,
+    reference=expected,
     checks={"out": Rounded(), "states": Signed()},
     modifies=("states",),
     cases=(
@@ -284,55 +187,4 @@ PREFILL = Kernel(
         ),
     ),
     speeds=(Speed("4 x 2048 x 8192", {"lengths": (2048,) * 4, "channels": QWEN, "bias": False}, bar=1.85, work=work),),
-)
-UPDATE = Kernel(
-    name="causal_conv1d_update",
-    module="kernels_smoke.delta_net.causal_conv1d_update",
-    inputs=draw_requests,
-    outputs=outputs,
-    launch=launch_requests,
-    reference=expected_of_requests,
-    checks={"out": Rounded(), "states": Signed()},
-    modifies=("states",),
-    cases=(
-        case("9 requests of Qwen's", "quick", requests=9, channels=QWEN, in_place=True),
-        case("4 drafts, in their own rows", requests=5, steps=4, channels=QWEN, missing=True),
-        case("the working row, and 3 drafts", requests=5, steps=4, channels=3000, in_place=True, missing=True),
-        case("3 taps, float32, strided", requests=7, channels=300, taps=3, dtype=FP32, x_stride=311, out_stride=307),
-        case("2 taps, weights in float32", requests=7, steps=2, channels=130, taps=2, weight_dtype=FP32),
-        case("no request", requests=0, channels=64),
-        big("40,000 requests", requests=40_000, channels=1024, in_place=True),
-        case("states above 2^31", "deep", requests=1, channels=1000, states_strides=(FAR, 1000, 1)),
-        here("float16, in place", "quick", requests=3, in_place=True, **TINY),
-        here("float16, 5 drafts, one missing", requests=2, steps=5, missing=True, **TINY),
-        here(
-            "float32, 3 taps, strided, 64-bit numbers",
-            requests=3,
-            steps=2,
-            taps=3,
-            channels=33,
-            dtype=FP32,
-            x_stride=45,
-            out_stride=51,
-            states_strides=(120, 44, 1),
-            index_dtype=torch.int64,
-        ),
-        here("float16, 2 taps, no bias, no activation", requests=3, taps=2, bias=False, silu=False, **TINY),
-    ),
-    mutants=(
-        Mutant("the oldest input omitted", "start + x3.to(tl.float32) * w3", "start"),
-        Mutant("nothing moves on", "x3, x2, x1 = x2, x1, x0", "x3, x2 = x2, x1"),
-        Mutant("the state before the token", "x3, x2, x1 = x2, x1, x0\n        kept", "kept"),
-        Mutant(
-            "what begins with zeros begins with the last row",
-            "in_c & (row >= 0), other",
-            "in_c, other",
-            "kernels_smoke.delta_net.causal_conv1d",
-        ),
-        Mutant("what is not kept goes to the last row", "in_c & (kept >= 0)", "in_c"),
-        Mutant("taps without gaps", "(WIDTH - 2) * states_tap_stride, x1", "(WIDTH - 2) * channels, x1"),
-    ),
-    speeds=(
-        Speed("512 requests", {"requests": 512, "channels": QWEN, "in_place": True, "bias": False}, bar=1.5, work=work),
-    ),
 )
