@@ -41,8 +41,9 @@ _DECODE = [
 ]
 
 _CONVOLUTION = [
-    Convolution(block_t, block_c, warps)
+    Convolution(block_t, block_c, warps, rows)
     for block_t, block_c, warps in ((32, 512, 4), (32, 1024, 4), (16, 512, 4), (64, 512, 4), (32, 512, 2), (32, 256, 2))
+    for rows in (8, 4)
 ]
 
 _UPDATE = [Update(block_c, warps) for block_c, warps in ((512, 4), (1024, 4), (1024, 8), (512, 2), (256, 2))]

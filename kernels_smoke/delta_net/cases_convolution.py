@@ -177,7 +177,8 @@ KERNEL = Kernel(
     mutants=(
         Mutant("taps in the other order", "w3, w1 = tl.split(even)", "w1, w3 = tl.split(even)"),
         Mutant("reads the sequence before", "(at >= begin) & (at < end)", "(at >= 0) & (at < end)"),
-        Mutant("nothing moves on", "x3, x2, x1, x0 = x2, x1, x0,", "x3, x2, x0 = x2, x1,"),
+        Mutant("nothing moves on", "x3, x2, x1 = x2, x1, x0", "x3, x2 = x2, x1"),
+        Mutant("written behind the last token", "(start_row + step < count))", "(start_row + step < BLOCK_T))"),
         Mutant("states one tap off", "tap = at - begin + WIDTH - 1", "tap = tl.maximum(at - begin + WIDTH - 2, 0)"),
         Mutant("a short sequence forgets its state", "at < begin) & (tap >= 0)", "at < begin) & (tap < 0)"),
         Mutant(

@@ -108,7 +108,7 @@ KERNEL = Kernel(
     mutants=(
         Mutant("the oldest input omitted", "start + x3.to(tl.float32) * w3", "start"),
         Mutant("nothing moves on", "x3, x2, x1 = x2, x1, x0", "x3, x2 = x2, x1"),
-        Mutant("the state before the token", "x3, x2, x1 = x2, x1, x0\n        kept", "kept"),
+        Mutant("the state before the token", "x3, x2, x1 = x2, x1, x0\n        o_kept", "o_kept"),
         Mutant(
             "what begins with zeros begins with the last row",
             "in_c & (row >= 0), other",
@@ -116,6 +116,12 @@ KERNEL = Kernel(
             "kernels_smoke.delta_net.causal_conv1d",
         ),
         Mutant("what is not kept goes to the last row", "in_c & (kept >= 0)", "in_c"),
+        Mutant("the first draft for all", "token += 1", "token += 0"),
+        Mutant(
+            "all drafts in one row",
+            "tl.load(state_indices_out + token, mask",
+            "tl.load(state_indices_out + request, mask",
+        ),
         Mutant("taps without gaps", "(WIDTH - 2) * states_tap_stride, x1", "(WIDTH - 2) * channels, x1"),
     ),
     speeds=(

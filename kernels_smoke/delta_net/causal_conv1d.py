@@ -26,16 +26,26 @@ WIDTHS = (2, 3, 4)  # taps for each channel
 
 @dataclass(frozen=True)
 class Configuration:
-    """How one launch is laid out: a program has ``block_t`` tokens of ``block_c`` channels, and ``warps`` warps."""
+    """How one launch is laid out.
+
+    A program has ``block_t`` tokens of ``block_c`` channels, and ``warps`` warps. The inputs of ``rows`` tokens are on
+    their way at the same time.
+    """
 
     block_t: int
     block_c: int
     warps: int
+    rows: int
 
 
-def configure() -> Configuration:
-    """The layout for the present GPU; in the interpreter small, so that small cases have several blocks."""
-    return Configuration(block_t=8, block_c=32, warps=4) if interpreted() else Configuration(32, 512, 4)
+def configure(channels: int) -> Configuration:
+    """The layout for the present GPU; in the interpreter small, so that small cases have several blocks.
+
+    Loads of rows that are no multiple of 16 elements are narrow: their addresses take the registers of four tokens.
+    """
+    if interpreted():
+        return Configuration(8, 32, 4, rows=4)
+    return Configuration(block_t=32, block_c=512, warps=4, rows=4 if channels % 16 else 8)
 
 
 @triton.jit
@@ -98,7 +108,7 @@ def _keep(x, states, kept, begin, end, row, o_c, in_c, x_stride, states_stride, 
 def _prefill_kernel(
     x, weight, bias, cu_seqlens, states, state_indices_in, state_indices_out, out, tokens, sequences, channels,
     x_stride, out_stride, states_stride, states_tap_stride,
-    WIDTH: tl.constexpr, SILU: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_C: tl.constexpr,
+    WIDTH: tl.constexpr, SILU: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_C: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     blocks = tl.cdiv(channels, BLOCK_C)
     program = tl.program_id(0).to(tl.int64)
@@ -131,16 +141,19 @@ def _prefill_kernel(
     count = tl.minimum(end - first, BLOCK_T).to(tl.int32)
     o_x = x + first * x_stride + o_c
     o_out = out + first * out_stride + o_c
-    x0 = tl.load(o_x, mask=in_c & (count > 0), other=0.0).to(tl.float32)  # [BLOCK_C]
-    for step in range(count):
-        o_x += x_stride
-        following = tl.load(o_x, mask=in_c & (step + 1 < count), other=0.0)  # [BLOCK_C], on its way meanwhile
-        acc = start + x3 * w3 + x2 * w2 + x1 * w1 + x0 * w0
-        if SILU:
-            acc *= tl.sigmoid(acc)
-        tl.store(o_out, acc.to(out.dtype.element_ty), mask=in_c)
-        o_out += out_stride
-        x3, x2, x1, x0 = x2, x1, x0, following.to(tl.float32)
+    for start_row in range(0, count, ROWS):
+        inputs: tl.tuple = ()
+        for step in tl.static_range(ROWS):
+            inputs += (tl.load(o_x, mask=in_c & (start_row + step < count), other=0.0),)  # [BLOCK_C]
+            o_x += x_stride
+        for step in tl.static_range(ROWS):
+            x0 = inputs[step].to(tl.float32)
+            acc = start + x3 * w3 + x2 * w2 + x1 * w1 + x0 * w0
+            if SILU:
+                acc = acc / (1.0 + tl.exp(-acc))
+            tl.store(o_out, acc.to(out.dtype.element_ty), mask=in_c & (start_row + step < count))
+            o_out += out_stride
+            x3, x2, x1 = x2, x1, x0
 
     # The program that reads the state writes it, too: the rows of both may be one, and no other program sees either.
     if state_indices_out is not None:  # noqa: SIM102  # which the compiler decides
@@ -198,7 +211,7 @@ def causal_conv1d(
     if not sequences:
         return out
 
-    choice = configure()
+    choice = configure(channels)
     slots = tokens // choice.block_t + sequences  # as in gated_delta_rule_chunk: no two sequences share one
     with on_device_of(x):
         _prefill_kernel[(slots * triton.cdiv(channels, choice.block_c),)](
@@ -221,6 +234,7 @@ def causal_conv1d(
             SILU=silu,
             BLOCK_T=choice.block_t,
             BLOCK_C=choice.block_c,
+            ROWS=choice.rows,
             num_warps=choice.warps,
         )
     return out

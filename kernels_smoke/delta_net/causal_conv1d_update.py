@@ -37,6 +37,10 @@ def _update_kernel(
     request = program // blocks
     o_c = (program % blocks) * BLOCK_C + tl.arange(0, BLOCK_C)
     in_c = o_c < channels
+    # What the first token needs is on its way while the state's row number is.
+    token = request * STEPS
+    x0 = tl.load(x + token * x_stride + o_c, mask=in_c, other=0.0)  # [BLOCK_C]
+    kept = tl.load(state_indices_out + token).to(tl.int64)  # [1]
     # The inputs of one, two and three tokens ago, and their weights; fewer taps than four leave the oldest zero.
     row = tl.load(state_indices_in + request).to(tl.int64)  # [1]
     x1 = _held(states, row, WIDTH - 2, o_c, in_c, states_stride, states_tap_stride)  # [BLOCK_C]
@@ -48,15 +52,12 @@ def _update_kernel(
     if bias is not None:
         start += tl.load(bias + o_c, mask=in_c, other=0.0).to(tl.float32)  # [BLOCK_C]
     for step in range(STEPS):
-        token = request * STEPS + step
-        x0 = tl.load(x + token * x_stride + o_c, mask=in_c, other=0.0)  # [BLOCK_C]
         acc = start + x3.to(tl.float32) * w3 + x2.to(tl.float32) * w2
         acc += x1.to(tl.float32) * w1 + x0.to(tl.float32) * w0
         if SILU:
-            acc *= tl.sigmoid(acc)
+            acc = acc / (1.0 + tl.exp(-acc))
         tl.store(out + token * out_stride + o_c, acc.to(out.dtype.element_ty), mask=in_c)
         x3, x2, x1 = x2, x1, x0
-        kept = tl.load(state_indices_out + token).to(tl.int64)  # [1]
         o_kept = states + kept * states_stride + o_c
         mask = in_c & (kept >= 0)
         tl.store(o_kept + (WIDTH - 2) * states_tap_stride, x1, mask=mask)
@@ -64,6 +65,11 @@ def _update_kernel(
             tl.store(o_kept + (WIDTH - 3) * states_tap_stride, x2, mask=mask)
         if WIDTH > 3:
             tl.store(o_kept + (WIDTH - 4) * states_tap_stride, x3, mask=mask)
+        if STEPS > 1:
+            token += 1
+            more = step + 1 < STEPS
+            x0 = tl.load(x + token * x_stride + o_c, mask=in_c & more, other=0.0)  # [BLOCK_C]
+            kept = tl.load(state_indices_out + token, mask=more, other=-1).to(tl.int64)  # [1]
 
 
 def causal_conv1d_update(
