@@ -20,6 +20,7 @@ from kernels_smoke.launch import (
     on_device_of,
     require,
 )
+from kernels_smoke.launch_plan import allocated, launch, plannable_apart
 
 WIDTHS = (2, 3, 4)  # taps for each channel
 
@@ -162,6 +163,7 @@ def _prefill_kernel(
             _keep(x, states, kept, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH)
 
 
+@plannable_apart
 def causal_conv1d(
     x: torch.Tensor,
     weight: torch.Tensor,
@@ -214,7 +216,9 @@ def causal_conv1d(
     choice = configure(channels)
     slots = tokens // choice.block_t + sequences  # as in gated_delta_rule_chunk: no two sequences share one
     with on_device_of(x):
-        _prefill_kernel[(slots * triton.cdiv(channels, choice.block_c),)](
+        launch(
+            _prefill_kernel,
+            (slots * triton.cdiv(channels, choice.block_c),),
             x=x,
             weight=weight,
             bias=bias,
@@ -270,7 +274,7 @@ def check_states(states: torch.Tensor, channels: int, taps: int, x: torch.Tensor
 
 def check_result(out: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor:
     """``out``, or a new tensor like ``x``. Raises ValueError unless it is like ``x``, and apart from it."""
-    out = torch.empty_like(x) if out is None else out
+    out = allocated(torch.empty_like(x)) if out is None else out
     check_rows("out", out, tuple(x.shape), (x.dtype,), x)
     check_written("out", out)
     check_apart("out", out, "x", x)

@@ -11,6 +11,7 @@ import triton.language as tl
 from kernels_smoke.delta_net.arguments import check_numbers
 from kernels_smoke.delta_net.causal_conv1d import _held, _taps, check_convolution, check_result, check_states
 from kernels_smoke.launch import interpreted, on_device_of, require
+from kernels_smoke.launch_plan import launch, plannable_apart
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def _update_kernel(
             kept = tl.load(state_indices_out + token, mask=more, other=-1).to(tl.int64)  # [1]
 
 
+@plannable_apart
 def causal_conv1d_update(
     x: torch.Tensor,
     weight: torch.Tensor,
@@ -108,7 +110,9 @@ def causal_conv1d_update(
     if tokens:
         choice = configure()
         with on_device_of(x):
-            _update_kernel[(requests * triton.cdiv(channels, choice.block_c),)](
+            launch(
+                _update_kernel,
+                (requests * triton.cdiv(channels, choice.block_c),),
                 x=x,
                 weight=weight,
                 bias=bias,

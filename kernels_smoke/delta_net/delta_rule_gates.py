@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.launch import check_matrix, check_rows, check_written, on_device_of, whole_rows
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 WIDEST = 1024  # value heads of a layer
 configure = whole_rows  # benchmarks/tune.py tries others
@@ -53,6 +54,7 @@ def _gates_kernel(
     tl.store(beta + o_t * beta_stride + o_h, tl.sigmoid(b_b.to(tl.float32)), mask=mask)
 
 
+@plannable
 def delta_rule_gates(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -76,14 +78,19 @@ def delta_rule_gates(
     check_rows("b", b, (tokens, heads), (a.dtype,), a)
     check_parameters(A_log, dt_bias, heads, a)
     shape = (tokens, heads)
-    log_decay, beta = out or (torch.empty(shape, dtype=torch.float32, device=a.device) for _ in range(2))
+    if out is None:
+        log_decay, beta = (allocated(torch.empty(shape, dtype=torch.float32, device=a.device)) for _ in range(2))
+    else:
+        log_decay, beta = out
     for name, tensor in (("out[0]", log_decay), ("out[1]", beta)):
         check_rows(name, tensor, shape, (torch.float32,), a)
         check_written(name, tensor)
     if tokens:
         configuration = configure(heads)
         with on_device_of(a):
-            _gates_kernel[(triton.cdiv(tokens, configuration.rows),)](
+            launch(
+                _gates_kernel,
+                (triton.cdiv(tokens, configuration.rows),),
                 a=a,
                 b=b,
                 A_log=A_log,
