@@ -21,6 +21,7 @@ MOST_DECAY = -100.0  # that it can
 # Two launches have these lines, and what follows them says which it is.
 K_STRIDES = "k_stride=k.stride(0),\n            k_head_stride=k.stride(1),\n"
 Q_STRIDES = K_STRIDES.replace("=k.", "=q.")
+CARRY = "kernels_smoke.delta_net.chunk_kernels"
 WY = "kernels_smoke.delta_net.wy_representation"
 
 
@@ -178,20 +179,22 @@ KERNEL = Kernel(
         small("float16, norms near 1e-3", lengths=(33,), heads=(1, 2), key_scale=1.8e-4, **TINY),
     ),
     mutants=(
-        Mutant("state not decayed", "b_k, state * state_factor)", "b_k, state)"),
-        Mutant("state started again", "b_k, state * state_factor)", "b_k)"),
-        Mutant("initial state ignored", "tl.load(initial_state +", "0.0 * tl.load(initial_state +"),
+        Mutant("state not decayed", "b_k, state * state_factor)", "b_k, state)", CARRY),
+        Mutant("state started again", "b_k, state * state_factor)", "b_k)", CARRY),
+        Mutant("initial state ignored", "tl.load(initial_state +", "0.0 * tl.load(initial_state +", CARRY),
         Mutant(
             "the second part begins as the first",
             "            first = middle\n",
             "            first = middle\n            state *= 0.0\n",
+            CARRY,
         ),
         Mutant(
             "the second part a chunk late",
             "share // 100 * CHUNK\n",
             "share // 100 * CHUNK\n        middle += part * CHUNK\n",
+            CARRY,
         ),
-        Mutant("the first part keeps its state", "mask=part == PARTS - 1)", "mask=part == 0)"),
+        Mutant("the first part keeps its state", "mask=part == PARTS - 1)", "mask=part == 0)", CARRY),
         Mutant("parts share a state in place", "initial_state = initial_state.clone()", "pass"),
         Mutant("blocks joined with the wrong sign", "inverse -= tl.dot(joint", "inverse += tl.dot(joint", WY),
         Mutant("the last blocks not joined", "tl.static_range(1, 4)", "tl.static_range(1, 3)", WY),
@@ -199,7 +202,7 @@ KERNEL = Kernel(
         Mutant("a token corrects itself", "tl.where(down > across, row_of_n", "tl.where(down >= across, row_of_n", WY),
         Mutant("a token does not read itself", "tl.where(down >= across, gamma", "tl.where(down > across, gamma", WY),
         Mutant("beta forgotten behind the solver", "(b_t * betas[j][None, :])", "b_t", WY),
-        Mutant("keys of another head", "begin * k_stride + head // GROUP", "begin * k_stride + head % GROUP"),
+        Mutant("keys of another head", "begin * k_stride + head // GROUP", "begin * k_stride + head % GROUP", CARRY),
         Mutant("keys not normalized", "b_k.T), epsilon, NORMALIZE)", "b_k.T), epsilon, False)", WY),
         Mutant(
             "prediction not decayed", "line + i * BLOCK, tl.exp(b_g) * k_factors", "line + i * BLOCK, k_factors", WY
@@ -210,9 +213,12 @@ KERNEL = Kernel(
             "half of the state read",
             "b_o = tl.dot(b_s, b_q.T)",
             "b_o = tl.dot(state.to(b_s.dtype) * 0.5, b_q.T)",
+            CARRY,
         ),
-        Mutant("factors of the first chunk", "factors = next_factors", "factors += 0"),
-        Mutant("the state's factor of the chunk before", "state_factor = next_state_factor", "state_factor += 0.0"),
+        Mutant("factors of the first chunk", "factors = next_factors", "factors += 0", CARRY),
+        Mutant(
+            "the state's factor of the chunk before", "state_factor = next_state_factor", "state_factor += 0.0", CARRY
+        ),
         Mutant(
             "a sequence begins a slot late",
             ".to(tl.int64), middle, CHUNK) <= slot",
@@ -231,8 +237,8 @@ KERNEL = Kernel(
         ),
         Mutant("k at the distances of q", f"{K_STRIDES}            v_stride=", f"{Q_STRIDES}            v_stride="),
         Mutant("tokens of the result without gaps", "out.stride(0)", "value_heads * out.stride(1)"),
-        Mutant("deltas 0.3 % too large", "(delta * delta_factor[None", "(1.003 * delta * delta_factor[None"),
-        Mutant("output stored behind the last token", "mask=present[None, :])", "mask=(row >= 0)[None, :])"),
+        Mutant("deltas 0.3 % too large", "(delta * delta_factor[None", "(1.003 * delta * delta_factor[None", CARRY),
+        Mutant("output stored behind the last token", "mask=present[None, :])", "mask=(row >= 0)[None, :])", CARRY),
     ),
     speeds=(
         *(
