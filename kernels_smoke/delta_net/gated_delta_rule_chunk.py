@@ -29,7 +29,6 @@ class Configuration:
     - ``share``: per cent of a sequence whose outputs its first program writes where two work on it, which they do when
       there are multiprocessors for both. 100: there is always one.
     - ``block``, ``prepare_warps``: tokens of a block, and warps of a program, that prepares one chunk.
-    - ``precision``: of the products that invert a triangular matrix, as ``tl.dot`` names it.
     """
 
     chunk: int
@@ -39,7 +38,6 @@ class Configuration:
     share: int
     block: int = 16
     prepare_warps: int = 1
-    precision: str = "tf32"
 
 
 def configure() -> Configuration:
@@ -48,7 +46,7 @@ def configure() -> Configuration:
     if here.backend == "interpret":  # small, so that small cases have several chunks, blocks and parts
         return Configuration(chunk=32, block_v=16, warps=4, stages=1, share=60)
     if here.backend == "hip":
-        return Configuration(chunk=32, block_v=32, warps=4, stages=1, share=70, precision="ieee")
+        return Configuration(chunk=32, block_v=32, warps=4, stages=1, share=70)
     if here.number == 90:
         return Configuration(chunk=32, block_v=64, warps=4, stages=3, share=70)
     if 100 <= here.number < 120:  # four warps and more were compiled wrongly there: see ../miscompiles/README.md
@@ -146,7 +144,6 @@ def gated_delta_rule_chunk(
             CHUNK=choice.chunk,
             BLOCK=choice.block,
             NORMALIZE=normalize,
-            PRECISION=choice.precision,
             num_warps=choice.prepare_warps,
         )
         block_v = min(choice.block_v, width)

@@ -40,20 +40,32 @@ def _sequence_of(slot, cu_seqlens, sequences, CHUNK: tl.constexpr):
 
 
 @triton.jit
-def _invert(lower, BLOCK: tl.constexpr, PRECISION: tl.constexpr):
-    """The inverse of I + ``lower`` [BLOCK, BLOCK], which is strictly lower triangular.
+def _product(left, right_transposed):
+    """``left`` times the transpose of ``right_transposed``, both [BLOCK, BLOCK], rounded to 11 bits.
+
+    A thread holds of a result what it must hold of a left operand in 16 bits, and of the transpose of a right one. So
+    nothing moves between threads from one product to the next.
+    """
+    return tl.dot(left.to(tl.float16), right_transposed.T.to(tl.float16))  # [BLOCK, BLOCK]
+
+
+@triton.jit
+def _invert(lower, lower_t, BLOCK: tl.constexpr):
+    """The inverse of I + ``lower`` [BLOCK, BLOCK], which is strictly lower triangular, and the inverse's transpose.
 
     Blocks on the diagonal are inverted, and two neighbours joined to one of double the size, until one is left.
     """
     down = tl.arange(0, BLOCK)[:, None]
     across = tl.arange(0, BLOCK)[None, :]
-    inverse = tl.where(down == across, 1.0, 0.0) - tl.where(down // 2 == across // 2, lower, 0.0)
+    identity = tl.where(down == across, 1.0, 0.0)
+    inverse = identity - tl.where(down // 2 == across // 2, lower, 0.0)
+    inverse_t = identity - tl.where(down // 2 == across // 2, lower_t, 0.0)
     for level in tl.static_range(1, 4):
         if 1 << level < BLOCK:
             neighbours = (down >> level != across >> level) & (down >> (level + 1) == across >> (level + 1))
-            joint = tl.dot(inverse, tl.where(neighbours, lower, 0.0), input_precision=PRECISION)  # [BLOCK, BLOCK]
-            inverse -= tl.dot(joint, inverse, input_precision=PRECISION)  # [BLOCK, BLOCK]
-    return inverse
+            joint = _product(inverse, tl.where(neighbours, lower_t, 0.0))  # [BLOCK, BLOCK]
+            inverse, inverse_t = inverse - _product(joint, inverse_t), inverse_t - _product(inverse_t, joint)
+    return inverse, inverse_t
 
 
 @triton.jit
@@ -72,7 +84,7 @@ def _prepare_kernel(  # noqa: C901, PLR0912, PLR0915  # the branches are unrolle
     q, k, log_decay, beta, cu_seqlens, squares, factors, tokens, sequences,
     q_stride, q_head_stride, k_stride, k_head_stride, log_decay_stride, beta_stride, scale, epsilon,
     VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, K: tl.constexpr, CHUNK: tl.constexpr, BLOCK: tl.constexpr,
-    NORMALIZE: tl.constexpr, PRECISION: tl.constexpr,
+    NORMALIZE: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # All that does not depend on the state, for one chunk, in blocks of tokens, and the value heads of one key head.
     blocks: tl.constexpr = CHUNK // BLOCK
@@ -114,7 +126,8 @@ def _prepare_kernel(  # noqa: C901, PLR0912, PLR0915  # the branches are unrolle
             qk += (tl.dot(b_q, keys[j].T) * q_factor[:, None] * k_factors[j][None, :],)  # [BLOCK, BLOCK]
 
     dtype = squares.dtype.element_ty
-    for head in range(key_head * GROUP, key_head * GROUP + GROUP):
+    for number in tl.range(0, GROUP, loop_unroll_factor=2):  # two heads do not wait for each other
+        head = key_head * GROUP + number
         tile = slot * VALUE_HEADS + head
         line = factors + tile * 4 * CHUNK + o_t
         o_square = squares + 2 * tile * CHUNK * CHUNK + down * CHUNK + across
@@ -132,7 +145,7 @@ def _prepare_kernel(  # noqa: C901, PLR0912, PLR0915  # the branches are unrolle
             sums += (b_g,)
             betas += (b_beta,)
         tl.store(factors + tile * 4 * CHUNK + 3 * CHUNK, tl.exp(g_last))  # [1]
-        inverses: tl.tuple = ()
+        inverses_t: tl.tuple = ()  # transposed
         for i in tl.static_range(blocks):
             b_g = sums[i]
             tl.store(line + i * BLOCK, tl.exp(b_g) * k_factors[i])  # [BLOCK]
@@ -154,16 +167,19 @@ def _prepare_kernel(  # noqa: C901, PLR0912, PLR0915  # the branches are unrolle
                     b_n = kk[i * (i + 1) // 2 + j] * gamma * betas[i][:, None]  # [BLOCK, BLOCK], N
                     tl.store(place + CHUNK * CHUNK, (qk[i * (i + 1) // 2 + j] * gamma).to(dtype))  # [BLOCK, BLOCK], A
                     row_of_n += (b_n,)
+            gamma = tl.exp(tl.where(down < across, b_g[None, :] - b_g[:, None], float("-inf")))  # [BLOCK, BLOCK]
+            lower_t = kk[i * (i + 1) // 2 + i] * gamma * betas[i][None, :]  # [BLOCK, BLOCK], N transposed
             # Row by row of the blocks: X_ii = (I + N_ii)^-1, X_ij = -X_ii (N_ij X_jj + ... + N_i,i-1 X_i-1,j).
-            diagonal = _invert(tl.where(down > across, row_of_n[i], 0.0), BLOCK, PRECISION)  # [BLOCK, BLOCK]
+            lower = tl.where(down > across, row_of_n[i], 0.0)
+            diagonal, diagonal_t = _invert(lower, lower_t, BLOCK)  # [BLOCK, BLOCK], X_ii
             for j in tl.static_range(i + 1):
-                b_t = diagonal
+                b_t, transposed = diagonal, diagonal_t
                 if j < i:
-                    below = tl.zeros((BLOCK, BLOCK), tl.float32)
+                    below_t = tl.zeros((BLOCK, BLOCK), tl.float32)
                     for m in tl.static_range(j, i):
-                        x_mj = inverses[m * (m + 1) // 2 + j]
-                        below = tl.dot(row_of_n[m], x_mj, below, input_precision=PRECISION)  # [BLOCK, BLOCK]
-                    b_t = -tl.dot(diagonal, below, input_precision=PRECISION)  # [BLOCK, BLOCK]
-                inverses += (b_t,)
+                        below_t += _product(inverses_t[m * (m + 1) // 2 + j], row_of_n[m])  # [BLOCK, BLOCK]
+                    b_t = -_product(diagonal, below_t)  # [BLOCK, BLOCK]
+                    transposed = -_product(below_t, diagonal)  # [BLOCK, BLOCK]
+                inverses_t += (transposed,)
                 b_t = (b_t * betas[j][None, :]).to(dtype)  # [BLOCK, BLOCK], T
                 tl.store(o_square + i * BLOCK * CHUNK + j * BLOCK, b_t)
