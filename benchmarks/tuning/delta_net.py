@@ -13,16 +13,14 @@ from kernels_smoke.launch import WholeRows
 _CHUNK = [
     # 64 columns: four warps hold the state as the left operand of Hopper's products.
     *(
-        Chunk(chunk=chunk, block_v=64, warps=4, stages=stages, share=share)
-        for chunk in (32, 64)
-        for stages in (3, 4)
-        for share in (60, 70, 80, 100)
-        if chunk * stages < 256
+        Chunk(chunk=chunk, block_v=64, warps=4, stages=stages, segments=segments)
+        for chunk, stages in ((32, 3), (32, 4), (64, 3))
+        for segments in (8, 1)
     ),
     # 128 columns: half as much traffic, and half as many programs.
-    Chunk(chunk=32, block_v=128, warps=8, stages=3, share=70),
+    Chunk(chunk=32, block_v=128, warps=8, stages=3),
     # 32 columns: more programs, whose products are those of older GPUs.
-    Chunk(chunk=32, block_v=32, warps=4, stages=3, share=100),
+    Chunk(chunk=32, block_v=32, warps=4, stages=3),
 ]
 
 _DECODE = [

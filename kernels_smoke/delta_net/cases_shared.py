@@ -41,6 +41,7 @@ def draw_heads(
     scale: float = 1.0,
     common: float = 0.0,
     forgetting: float = 0.2,
+    most_beta: float = 1.0,
     gate_dtype: torch.dtype | None = None,
     gate_stride: int = 0,
     query_scale: float | None = None,
@@ -54,8 +55,9 @@ def draw_heads(
     them. ``row_stride``: elements from one head to the next. ``scale``: of the values; and of queries and keys when
     they are normalized, otherwise their norms are near 1, because longer keys let the state grow without end.
     ``common``: how much of one common vector each query and key has, next to its own; 1 makes them half alike.
-    ``forgetting``: the greatest decay, as a negative logarithm. ``gate_stride``: elements from one token's gates to
-    those of the next. ``query_scale``: the argument ``scale``. ``key_scale``: of queries and keys.
+    ``forgetting``: the greatest decay, as a negative logarithm. ``most_beta``: the greatest beta.
+    ``gate_stride``: elements from one token's gates to those of the next. ``query_scale``: the argument ``scale``.
+    ``key_scale``: of queries and keys.
     ``extremes``: some tokens forget all, with decays of -1e9 and minus infinity, and one has neither key nor query.
     ``strides``: of tensors by name.
     """
@@ -92,7 +94,7 @@ def draw_heads(
             row_stride=strides.get(name, gate_stride),
             name=name,
         )
-        for name, low, high in (("log_decay", -forgetting, 0.0), ("beta", 0.0, 1.0))
+        for name, low, high in (("log_decay", -forgetting, 0.0), ("beta", 0.0, most_beta))
     )
     if extremes and draw.device != "meta":
         log_decay[3::17] = -1e9

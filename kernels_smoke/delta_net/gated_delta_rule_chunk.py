@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from kernels_smoke.delta_net.arguments import EPSILON, check_contiguous, check_heads, check_numbers
-from kernels_smoke.delta_net.chunk_kernels import _carry_kernel
+from kernels_smoke.delta_net.chunk_kernels import _carry_kernel, _segments_kernel
 from kernels_smoke.delta_net.wy_representation import _prepare_kernel
 from kernels_smoke.launch import (
     DTYPES_16,
@@ -18,16 +18,16 @@ from kernels_smoke.launch import (
     on_device_of,
     require,
 )
+from kernels_smoke.launch_plan import allocated, launch
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """How the two launches are laid out.
+    """How the launches are laid out.
 
     - ``chunk``: tokens that are worked on together, a power of two from 16 to 64.
     - ``block_v``: columns of the state that one program carries from chunk to chunk, with ``warps`` and ``stages``.
-    - ``share``: per cent of a sequence whose outputs its first program writes where two work on it, which they do when
-      there are multiprocessors for both. 100: there is always one.
+    - ``segments``: the most parts of a sequence that are worked on at the same time, each of ``least`` chunks or more.
     - ``block``, ``prepare_warps``: tokens of a block, and warps of a program, that prepares one chunk.
     """
 
@@ -35,27 +35,34 @@ class Configuration:
     block_v: int
     warps: int
     stages: int
-    share: int
+    segments: int = 10
+    least: int = 16
     block: int = 16
     prepare_warps: int = 1
+
+    def segments_of(self, tokens: int, programs: int, available: int) -> int:
+        """How many segments a sequence has: three or more, or 1 for none.
+
+        Sequences have ``tokens`` on average; a segment of each takes ``programs`` together. The launch of the segments
+        has as many for the first one, and twice as many for each other but the last: at most eight for every five of
+        the ``available`` multiprocessors, as README.md says under "Layouts".
+        """
+        count = min(self.segments, tokens // (self.chunk * self.least), (8 * available // (5 * programs) + 3) // 2)
+        return count if count > 2 else 1
 
 
 def configure() -> Configuration:
     """The layout for the present GPU: see "Layouts" in README.md."""
     here = architecture()
-    if here.backend == "interpret":  # small, so that small cases have several chunks, blocks and parts
-        return Configuration(chunk=32, block_v=16, warps=4, stages=1, share=60)
+    if here.backend == "interpret":  # small, so that small cases have several chunks, blocks and segments
+        return Configuration(chunk=32, block_v=16, warps=4, stages=1, segments=4, least=1)
     if here.backend == "hip":
-        return Configuration(chunk=32, block_v=32, warps=4, stages=1, share=70)
+        return Configuration(chunk=32, block_v=32, warps=4, stages=1)
     if here.number == 90:
-        return Configuration(chunk=32, block_v=64, warps=4, stages=3, share=70)
+        return Configuration(chunk=32, block_v=64, warps=4, stages=3)
     if 100 <= here.number < 120:  # four warps and more were compiled wrongly there: see ../miscompiles/README.md
-        return Configuration(chunk=32, block_v=16, warps=2, stages=2, share=70)
-    return Configuration(chunk=32, block_v=32, warps=4, stages=2, share=70)
-
-
-def _same_memory(one: torch.Tensor, other: torch.Tensor | None) -> bool:
-    return other is not None and not one.is_meta and one.data_ptr() == other.data_ptr()
+        return Configuration(chunk=32, block_v=16, warps=2, stages=2)
+    return Configuration(chunk=32, block_v=32, warps=4, stages=2)
 
 
 def gated_delta_rule_chunk(
@@ -93,7 +100,8 @@ def gated_delta_rule_chunk(
     - ``initial_state``: [sequences, value heads, depth, width], float32; zero without it.
     - ``scale``: depth^-0.5 unless it is given.
     - ``normalize``: divide each q[t] and k[t] by sqrt(its squared norm + 1e-6). What is multiplied with keys is scaled
-      by the inverse of their norms: in float16, values over norms must be within 1e-4 and 6e4.
+      by the inverse of their norms: in float16, values over norms must be within 1e-4 and 6e4. In any dtype, beta
+      times the product of two keys must be within 6e4.
     - ``out``: the result, like ``v``. ``final_state``: takes the states behind the last tokens, like
       ``initial_state``, and may be the same tensor.
 
@@ -109,7 +117,7 @@ def gated_delta_rule_chunk(
     for name, state in (("initial_state", initial_state), ("final_state", final_state)):
         if state is not None:
             check_contiguous(name, state, (sequences, value_heads, depth, width), q)
-    out = torch.empty_like(v) if out is None else out
+    out = allocated(torch.empty_like(v)) if out is None else out
     check_rows("out", out, (tokens, value_heads, width), (q.dtype,), q)
     check_written("out", out)
     if not sequences:
@@ -118,10 +126,12 @@ def gated_delta_rule_chunk(
     with on_device_of(q):
         choice = configure()
         tiles = (tokens // choice.chunk + sequences) * value_heads
-        squares = q.new_empty((tiles, 2, choice.chunk, choice.chunk))
-        factors = q.new_empty((tiles, 4, choice.chunk), dtype=torch.float32)
-        heads = {"VALUE_HEADS": value_heads, "GROUP": value_heads // key_heads}
-        _prepare_kernel[(tiles // (value_heads // key_heads),)](
+        squares = allocated(q.new_empty((tiles, 2, choice.chunk, choice.chunk)))
+        factors = allocated(q.new_empty((tiles, 4, choice.chunk), dtype=torch.float32))
+        layout = {"VALUE_HEADS": value_heads, "GROUP": value_heads // key_heads, "K": depth, "CHUNK": choice.chunk}
+        launch(
+            _prepare_kernel,
+            (tiles // (value_heads // key_heads),),
             q=q,
             k=k,
             log_decay=log_decay,
@@ -139,46 +149,54 @@ def gated_delta_rule_chunk(
             beta_stride=beta.stride(0),
             scale=depth**-0.5 if scale is None else scale,
             epsilon=EPSILON,
-            **heads,
-            K=depth,
-            CHUNK=choice.chunk,
+            **layout,
             BLOCK=choice.block,
             NORMALIZE=normalize,
             num_warps=choice.prepare_warps,
         )
-        block_v = min(choice.block_v, width)
-        programs = sequences * value_heads * (width // block_v)
-        parts = 2 if choice.share < 100 and 2 * programs <= multiprocessors(q, 132 if q.is_meta else 16) else 1
-        if parts == 2 and initial_state is not None and _same_memory(initial_state, final_state):
-            initial_state = initial_state.clone()  # one program may write it before the other has read it
-        _carry_kernel[(programs * parts,)](
-            q=q,
-            k=k,
-            v=v,
-            cu_seqlens=cu_seqlens,
-            squares=squares,
-            factors=factors,
-            initial_state=initial_state,
+        block_v = min(choice.block_v, width, depth)
+        blocks, blocks_of_a = width // block_v, depth // block_v
+        rows = sequences * value_heads
+        segments = choice.segments_of(tokens // sequences, rows * blocks, multiprocessors(q, 132 if q.is_meta else 64))
+        states = transitions = None
+        carried = {
+            "q": q,
+            "k": k,
+            "v": v,
+            "cu_seqlens": cu_seqlens,
+            "squares": squares,
+            "factors": factors,
+            "initial_state": initial_state,
+            "out": out,
+            "tokens": tokens,
+            "segments": segments,
+            "q_stride": q.stride(0),
+            "q_head_stride": q.stride(1),
+            "k_stride": k.stride(0),
+            "k_head_stride": k.stride(1),
+            "v_stride": v.stride(0),
+            "v_head_stride": v.stride(1),
+            "out_stride": out.stride(0),
+            "out_head_stride": out.stride(1),
+            **layout,
+            "V": width,
+            "BLOCK_V": block_v,
+            "FAR": max(tensor.stride(0) for tensor in (q, k, v, out)) * choice.chunk >= 2**31,
+            "num_warps": choice.warps,
+            "num_stages": choice.stages,
+        }
+        if segments > 1:
+            states = allocated(q.new_empty((rows, segments - 1, width, depth), dtype=torch.float32))
+            transitions = allocated(q.new_empty((rows, segments - 2, depth, depth)))
+            programs = rows * (blocks + (segments - 2) * (blocks + blocks_of_a))
+            launch(_segments_kernel, (programs,), **carried, rows=rows, states=states, transitions=transitions)
+        launch(
+            _carry_kernel,
+            (rows * blocks * max(segments - 1, 1),),
+            **carried,
+            states=states,
+            transitions=transitions,
             final_state=final_state,
-            out=out,
-            tokens=tokens,
-            q_stride=q.stride(0),
-            q_head_stride=q.stride(1),
-            k_stride=k.stride(0),
-            k_head_stride=k.stride(1),
-            v_stride=v.stride(0),
-            v_head_stride=v.stride(1),
-            out_stride=out.stride(0),
-            out_head_stride=out.stride(1),
-            share=choice.share,
-            **heads,
-            K=depth,
-            V=width,
-            CHUNK=choice.chunk,
-            BLOCK_V=block_v,
-            PARTS=parts,
-            FAR=max(tensor.stride(0) for tensor in (q, k, v, out)) * choice.chunk >= 2**31,
-            num_warps=choice.warps,
-            num_stages=choice.stages,
+            SPLIT=segments > 1,
         )
     return out

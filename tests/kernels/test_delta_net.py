@@ -129,6 +129,33 @@ def test_chunks_of_any_size(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert error(gated_delta_rule_chunk(**arguments), wanted) < 1e-3
 
 
+@pytest.mark.parametrize("segments", [1, 3, 4, 8])
+def test_a_sequence_in_segments_is_one_sequence(segments: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = replace(module.configure(), segments=segments, least=1)
+    monkeypatch.setattr(module, "configure", lambda: choice)
+    arguments = heads(300)
+    arguments["beta"] *= 0.1  # so that each segment leaves much of the state before it
+    arguments["log_decay"] *= 0.01
+    before = torch.randn(1, VALUE_HEADS, SIZE, SIZE, generator=torch.Generator().manual_seed(4)).to(DEVICE)
+    wanted, final = reference.prefill(**arguments, bounds=[0, 300], initial_state=before, scale=SIZE**-0.5)
+
+    out = gated_delta_rule_chunk(**arguments, initial_state=before, final_state=before)
+
+    assert error(out, wanted) < 1.5e-3
+    assert error(before, final) < 2e-3
+
+
+@pytest.mark.parametrize(
+    ("tokens", "programs", "available", "segments"),
+    [(8192, 64, 132, 3), (8192, 16, 132, 8), (8192, 128, 132, 1), (2048, 8, 132, 4), (1000, 8, 132, 1), (0, 8, 132, 1)],
+)
+def test_sequences_have_segments_where_multiprocessors_are_left(
+    tokens: int, programs: int, available: int, segments: int
+) -> None:
+    layout = module.Configuration(chunk=32, block_v=64, warps=4, stages=3)
+    assert layout.segments_of(tokens, programs, available) == segments
+
+
 def test_the_gates_of_one_head_may_lie_as_torch_lays_them() -> None:
     arguments = heads(5)
     arguments["v"] = arguments["v"][:, :1]
