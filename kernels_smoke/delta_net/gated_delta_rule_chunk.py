@@ -18,7 +18,7 @@ from kernels_smoke.launch import (
     on_device_of,
     require,
 )
-from kernels_smoke.launch_plan import allocated, launch
+from kernels_smoke.launch_plan import allocated, launch, plannable
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ def configure() -> Configuration:
     return Configuration(chunk=32, block_v=32, warps=4, stages=2)
 
 
+@plannable
 def gated_delta_rule_chunk(
     q: torch.Tensor,
     k: torch.Tensor,

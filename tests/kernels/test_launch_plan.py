@@ -109,7 +109,7 @@ def test_plans_and_calls_like_earlier_ones_compute_from_the_values_of_other_tens
 
 def test_the_kernels_whose_launching_takes_longest_can_be_planned() -> None:
     expected = {"scaled_mm", "scaled_mm_blockwise", "fused_add_rms_norm", "newton_schulz"}
-    expected |= {"delta_rule_gates", "causal_conv1d", "causal_conv1d_update"}
+    expected |= {"gated_delta_rule_chunk", "delta_rule_gates", "causal_conv1d", "causal_conv1d_update"}
     assert expected <= set(PLANNED)
 
 
