@@ -187,5 +187,5 @@ KERNEL = Kernel(
             "tl.load(state_indices_in + sequence)",
         ),
     ),
-    speeds=(Speed("4 x 2048 x 8192", {"lengths": (2048,) * 4, "channels": QWEN, "bias": False}, bar=1.85, work=work),),
+    speeds=(Speed("4 x 2048 x 8192", {"lengths": (2048,) * 4, "channels": QWEN, "bias": False}, bar=1.35, work=work),),
 )
