@@ -107,10 +107,9 @@ def test_plans_and_calls_like_earlier_ones_compute_from_the_values_of_other_tens
         assert not isinstance(plan, Plan) or same_bits(by_plan[key], value), key
 
 
-def test_the_kernels_whose_launching_takes_longest_can_be_planned() -> None:
-    expected = {"scaled_mm", "scaled_mm_blockwise", "fused_add_rms_norm", "newton_schulz"}
-    expected |= {"gated_delta_rule_chunk", "delta_rule_gates", "causal_conv1d", "causal_conv1d_update"}
-    assert expected <= set(PLANNED)
+def test_every_kernel_can_be_planned_but_those_that_are_no_single_call() -> None:
+    # An ascent takes as many launches as it needs, and both probes are bare kernels.
+    assert set(KERNELS) - set(PLANNED) == {"dual_ascent", "chained_dots", "decayed_accumulator"}
 
 
 ROWS, WIDTH = 3, 40
