@@ -27,6 +27,7 @@ def draw_operands(
     index_dtype: torch.dtype = torch.int32,
     out_dtype: torch.dtype = BF16,
     values: float = 1.0,
+    whole: bool = False,
     a_stride: int = 0,
     b_stride: Strides = 0,
     out_stride: int = 0,
@@ -34,11 +35,14 @@ def draw_operands(
     """Draw a, b [groups, n, k], the offsets of groups of ``counts`` rows, and the rows of a, if it is routed.
 
     With ``tokens``, that many rows of a are routed; otherwise a has a row for each of the result. ``first`` rows of
-    the result are before the first group, ``behind`` rows behind the last.
+    the result are before the first group, ``behind`` rows behind the last. With ``whole``, elements are whole numbers
+    up to 2, of which also the few bits with which Hopper adds products of fp8 hold every sum of a block.
     """
     m = first + sum(counts) + behind
     a = draw.normal(tokens or m, k, dtype=dtype, scale=values, row_stride=a_stride, name="a")
     b = draw.normal(len(counts), n, k, dtype=dtype, scale=values, row_stride=b_stride, name="b")
+    for tensor in (a, b) if whole else ():
+        tensor.copy_(tensor.to(FP32).round().clamp(-2, 2).to(dtype))
     ends = torch.tensor(list(itertools.accumulate(counts, initial=first)), dtype=index_dtype)
     rows = draw.integers(m, low=0, high=tokens, dtype=index_dtype, name="rows") if tokens else None
     return {
@@ -79,7 +83,7 @@ COMMON_CASES = (
     case("odd sizes: pointers", counts=RAGGED, n=75, k=301),
     case("enough for large tiles", "quick", counts=(0, 5, 700, 0, 300, 129, 0), n=4112, k=528),
     case("large tiles, half full, int64", counts=HALVES, n=4112, k=272, index_dtype=torch.int64),
-    case("large tiles, float32", counts=HALVES, n=4112, k=272, out_dtype=FP32),
+    case("large tiles, whole numbers, float32", counts=HALVES, n=4112, k=272, whole=True, out_dtype=FP32),
     case("large tiles, rows before and behind the groups", counts=HALVES, n=4112, k=272, first=77, behind=140),
     case(
         "large tiles, all further apart",

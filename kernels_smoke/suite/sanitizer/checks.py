@@ -28,8 +28,8 @@ ERRORS = 86  # the exit code by which the checker says that it found something
 _SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: (\d+) hazards? displayed")
 _RACE = "Race reported between"
 _ACCESS = re.compile(r"(\w+) access at (.+\+0x[0-9a-f]+)(?: in (\S+:\d+))?")
-HANDS_OVER = "hands over to its warps at "  # then FILE:LINE
-_HANDED_OVER = re.compile(rf"^{HANDS_OVER}(\S+)$", re.MULTILINE)
+HANDS_OVER = "hands over to its warps: "  # then the kernel and FILE:LINE
+_HANDED_OVER = re.compile(rf"^{HANDS_OVER}(\w+) (\S+)$", re.MULTILINE)
 LAUNCHED = "every case was launched"
 NOT_ONE = "this GPU can launch none of the cases: it has no fp8 (e4m3) arithmetic"
 
@@ -87,16 +87,33 @@ def reading(tool: str, said: str, status: int) -> dict[str, Any]:
       different warps, which racecheck does not pair. That code has no statement of the kernel: it bears the line of
       its ``def`` and that of ``warp_specialize``.
 
+    Other races within a kernel with specialised warps are neither passed nor failed: one warpgroup hands data to
+    another by a barrier of itself, behind which one thread arrives at an mbarrier for all. racecheck does not follow
+    that: it reported kernels in whose PTX each write is ordered so before each read.
+
     Bad accesses count wherever they are, since ours may have caused them.
     """
     found = next((int(number) for match in _SUMMARY.finditer(said) for number in match.groups() if number), None)
-    handing_over = set(_HANDED_OVER.findall(said))
-    harmless = sum(_is_harmless(_ACCESS.findall(race), handing_over) for race in said.split(_RACE)[1:])
+    specialised = dict.fromkeys(kernel for kernel, _ in _HANDED_OVER.findall(said))
+    handing_over = {place for _, place in _HANDED_OVER.findall(said)}
+    races = [_ACCESS.findall(race) for race in said.split(_RACE)[1:]]
+    counted = [accesses for accesses in races if not _is_harmless(accesses, handing_over)]
+    harmless = len(races) - len(counted)
     if LAUNCHED in said and status in {0, ERRORS} and found == harmless < LIMIT:
         return {"outcome": "pass", "message": ""}
     if NOT_ONE in said and status == 0:
         return {"outcome": "skip", "message": NOT_ONE}
     evidence = {"compute-sanitizer": said[-2500:]}
+    between = {_function(instruction) for accesses in counted for _, instruction, _ in accesses}
+    if (
+        LAUNCHED in said
+        and status == ERRORS
+        and found == len(races) < LIMIT
+        and between
+        and between <= set(specialised)
+    ):
+        message = f"racecheck does not follow what orders the warps of {', '.join(sorted(between))}"
+        return {"outcome": "skip", "message": f"{message}: {len(counted)} races are not decided", "evidence": evidence}
     if status == ERRORS and found:
         message = f"compute-sanitizer found {found - harmless} {_BAD[tool]}"
         return {"outcome": "wrong", "message": message, "evidence": evidence}
@@ -105,9 +122,14 @@ def reading(tool: str, said: str, status: int) -> dict[str, Any]:
 
 def _is_harmless(accesses: Sequence[tuple[str, str, str]], handing_over: Collection[str]) -> bool:
     """Of the accesses of one race: (Read or Write, the function and the offset of the instruction in it, FILE:LINE)."""
-    functions = [instruction.rpartition("+")[0] for _, instruction, _ in accesses]
+    functions = [_function(instruction) for _, instruction, _ in accesses]
     return bool(accesses) and (
         all("::" in function for function in functions)
         or {access[:2] for access in accesses} == {("Write", accesses[0][1])}
         or (len(set(functions)) == 1 and all(place in handing_over for _, _, place in accesses))
     )
+
+
+def _function(instruction: str) -> str:
+    """The function of ``NAME+0x2f0``."""
+    return instruction.rpartition("+")[0]

@@ -54,12 +54,12 @@ def main(name: str, seed: str, own: str = "") -> int:
 
 
 def _handing_over() -> set[str]:
-    """FILE:LINE where the kernels that are imported hand over to specialised warps: their ``def``, and the call."""
+    """KERNEL FILE:LINE where those that are imported hand over to specialised warps: their ``def``, and the call."""
     loaded = [value for module in list(sys.modules.values()) for value in vars(module).values()]
     # By type: isinstance asks a value for its class, and some modules have values that warn then.
     kernels = [value for value in loaded if issubclass(type(value), JITFunction) and SPECIALIZE in value.src]
     return {
-        f"{Path(inspect.getsourcefile(kernel.fn) or '').name}:{kernel.starting_line_number + number}"
+        f"{kernel.__name__} {Path(inspect.getsourcefile(kernel.fn) or '').name}:{kernel.starting_line_number + number}"
         for kernel in kernels
         for number, line in enumerate(kernel.raw_src)
         if line.startswith("def ") or SPECIALIZE in line
