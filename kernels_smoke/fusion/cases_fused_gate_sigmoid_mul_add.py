@@ -55,8 +55,8 @@ CASES = (
     case("no row", rows=0, width=128),
     case("one row", rows=1, width=4096),
     case("values of 1e4", rows=7, width=4096, scale=1e4),
-    # So many rows that one whose product is near zero is no false alarm (two of 3,000 draws of seven rows were): of terms
-    # of 1e4, float32 keeps three digits of it, and a tenth of the row's elements are rounded otherwise.
+    # So many rows that one whose product is near zero is no false alarm (two of 3,000 draws of seven rows were): of
+    # terms of 1e4, float32 keeps three digits of it, and a tenth of the row's elements are rounded otherwise.
     case("gates of 0 and 1", rows=24, width=4096, logit=1e4),
     case("weight in fp32", rows=33, width=4096, weight_dtype=FP32),
     here("fp32, 512 wide", rows=5, width=512, dtype=FP32),
