@@ -141,6 +141,7 @@ KERNEL = Kernel(
         # What was stored in one segment is still there in the ones behind it.
         big("12,000 tokens of small betas, one sequence", lengths=(12_000,), forgetting=0.0, most_beta=0.03, **QWEN),
         big("the same, two", lengths=(5000, 7000), heads=(1, 2), forgetting=1e-4, most_beta=0.03, in_place=True),
+        big("3,000 tokens, depth 64, width 128", lengths=(3000,), depth=64),
         case("all forgotten", lengths=(300,), forgetting=100.0),
         case("gates in bfloat16", lengths=(100, 100), gate_dtype=BF16, gate_stride=9),
         case("begun again here and there, its own scale", lengths=(300, 40), extremes=True, query_scale=0.7),
@@ -177,12 +178,19 @@ KERNEL = Kernel(
         small("float16, values of 1000", lengths=(100,), heads=(1, 1), scale=1000.0, in_place=True, **TINY),
         small("float16, gates too, their own strides", lengths=(35, 20), gate_dtype=FP16, strides=STRIDES, **TINY),
         small("float16, small betas", lengths=(150, 130), heads=(1, 2), forgetting=0.002, most_beta=0.1, **TINY),
+        small("float16, several segments, width 32", lengths=(150, 130), heads=(1, 2), depth=16, width=32),
         small("float16, norms near 1e-3", lengths=(33,), heads=(1, 2), key_scale=1.8e-4, **TINY),
     ),
     mutants=(
         Mutant("state not decayed", "b_k, remaining)", "b_k, state)", CARRY),
         Mutant("state started again", "b_k, remaining)", "b_k)", CARRY),
         Mutant("initial state ignored", "tl.load(initial_state + within)", "state", CARRY),
+        Mutant(
+            "rows of the first segment's state as far apart as it is deep",
+            "initial_state + row * K * V + o_v[:, None] + o_k[None, :] * V",
+            "initial_state + row * K * V + o_v[:, None] + o_k[None, :] * K",
+            CARRY,
+        ),
         Mutant(
             "initial state ignored by the first segment",
             "tl.load(initial_state + row",
