@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -58,8 +59,13 @@ def _cell(records: Sequence[Record]) -> str:
         return records[0]["outcome"] if records else "-"
     spills = max(record["spill_bytes"] or 0 for record in compiled)
     parts = [str(max(record["registers"] for record in compiled)), f"{spills} B spilled" if spills else ""]
-    parts += dict.fromkeys(name for record in compiled for name in record["instructions"])
-    return " ".join(filter(None, parts))
+    parts += dict.fromkeys(_short(name) for record in compiled for name in record["instructions"])
+    return ", ".join(filter(None, parts))
+
+
+def _short(instruction: str) -> str:
+    """AMD's names without the shape: ``v_mfma_scale_f32_32x32x64_f8f6f4`` is ``MFMA scale f8f6f4``."""
+    return re.sub(r"v_mfma_(scale_)?\w+?_\d+x\d+x\d+_?", lambda found: f"MFMA {'scale ' * bool(found[1])}", instruction)
 
 
 def _said(records: Sequence[Record]) -> Iterator[str]:

@@ -8,7 +8,12 @@ from tests.support.smoke import compiled, document
 
 def test_a_kernel_is_a_row_and_a_target_a_column() -> None:
     records = [
-        compiled("scaled_mm", "gfx942", instructions=["v_mfma_f32_32x32x8_f16"], message="fp8 is converted"),
+        compiled(
+            "scaled_mm",
+            "gfx942",
+            instructions=["v_mfma_f32_32x32x8_f16", "v_mfma_f32_16x16x16_f16"],
+            message="fp8 is converted",
+        ),
         compiled("scaled_mm", "sm_100", registers=150, spill_bytes=24, instructions=["HMMA", "HGMMA"], message=""),
         compiled("scaled_mm", "sm_100", message=""),
         compiled("fused_add_rms_norm", "sm_100", instructions=[], message=""),
@@ -20,7 +25,7 @@ def test_a_kernel_is_a_row_and_a_target_a_column() -> None:
         "| kernel | sm_80 | sm_100 | gfx942 |",
         "| --- | --- | --- | --- |",
         "| fused_add_rms_norm | - | 64 | - |",
-        "| scaled_mm | skip | 150 24 B spilled HMMA HGMMA | 64 v_mfma_f32_32x32x8_f16 |",
+        "| scaled_mm | skip | 150, 24 B spilled, HMMA, HGMMA | 64, MFMA f16 |",
         "",
         "- gfx942, scaled_mm: fp8 is converted",
         "- sm_80, scaled_mm: sm_80 has no e4m3",
