@@ -56,7 +56,11 @@ def take_back(runs: Sequence[GpuRun]) -> None:
 
 
 def _wrong(run: GpuRun) -> set[str]:
-    return {record["kernel"] for record in run.document.cases if record["outcome"] != "pass"}
+    """The kernels that have a case which neither passed nor was skipped, or that passed none."""
+    outcomes: dict[str, set[str]] = {}
+    for record in run.document.cases:
+        outcomes.setdefault(record["kernel"], set()).add(record["outcome"])
+    return {kernel for kernel, found in outcomes.items() if found - {"pass", "skip"} or "pass" not in found}
 
 
 def time_again(options: Options, crew: Crew, entries: Sequence[Entry], runs: Sequence[GpuRun]) -> None:

@@ -115,6 +115,24 @@ def test_each_gpu_runs_everything_in_children_that_see_it_alone(monkeypatch: pyt
     assert rates == [f"      GPU {n} (NVIDIA H200, GPU-{'ab'[n]}): 4.25 TB/s, 750 TF bf16, 1500 TF fp8" for n in (0, 1)]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "timed"), [("skip", ["newton_schulz", "muon_step"]), ("wrong", ["muon_step"]), ("error", ["muon_step"])]
+)
+def test_a_kernel_is_timed_unless_a_case_of_it_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, outcome: str, timed: list[str]
+) -> None:
+    def script(job: Job) -> Iterator[Record]:
+        for record in healthy(job):
+            yield record
+            if record["kind"] == "case" and record["kernel"] == "newton_schulz":
+                yield {**record, "kind": "begin", "case": "far"}
+                yield {**record, "case": "far", "outcome": outcome, "message": "why"}
+
+    Node(monkeypatch, script, gpu(0))
+    report = course.run(Options(level="full", only=("newton_schulz", "muon_step")))
+    assert [record["kernel"] for record in report["speeds"]] == timed
+
+
 def test_a_child_that_dies_on_one_gpu_is_an_error_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     def script(job: Job) -> Iterator[Record]:
         if job.task == "correctness.tasks:cases" and visible(job) == "GPU-b" and not job.arguments["skip"]:
