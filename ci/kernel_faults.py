@@ -5,10 +5,10 @@ usage: python ci/kernel_faults.py [--level quick,full,deep] [--root DIR] [--seed
 
 Copies ``kernels_smoke`` from DIR (this repository's when it is not given; another checkout shows what that one caught),
 changes at most one line of each kernel, and runs the suite on the copy; then again with the next faults of kernels that
-have several. The faults are those of ``ci/kernel_faults.toml``, or of another FILE of that form: an author who had not
-seen the cases wrote ``ci/kernel_faults_blind.toml``, ``ci/kernel_faults_held_back.toml`` and
-``ci/kernel_faults_second_blind.toml``. Their scores are in docs/benchmarks/smoke.md; once a list has led to a case, its
-score measures no more how much the suite finds.
+have several. The faults are those of ``ci/kernel_faults.toml``, or of another FILE of that form: authors who had not
+seen the cases wrote ``ci/kernel_faults_blind.toml``, ``ci/kernel_faults_held_back.toml``,
+``ci/kernel_faults_second_blind.toml`` and ``ci/kernel_faults_2026.toml``. Their scores are in
+docs/benchmarks/smoke.md; once a list has led to a case, its score measures no more how much the suite finds.
 
 A fault is caught when a case or a timed run of its kernel is wrong, crashes or hangs. One that does not compile, or is
 refused at its launch, is "refused" and shows nothing: it must be mended. With ``--state FILE`` a run goes on where the
