@@ -225,7 +225,7 @@ def kernel_tests(*arguments: str) -> bool:
 def mutant_lane(*names: str) -> Lane:
     """The mutants of these kernels, or families of kernels; of all if none is named."""
     device = "cuda" if Path("/dev/nvidiactl").exists() else "interpret"
-    only = [option for name in names for option in ("--only", name)]
+    only = ["--only", ",".join(names)] if names else []
     command = ["kernels_smoke", "--mutants", "--device", device, "--seed", kernels_seed(), *only]
     return ("mutants", lambda: in_kernels_venv(command))
 

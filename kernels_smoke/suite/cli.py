@@ -37,7 +37,9 @@ def parser() -> argparse.ArgumentParser:
         "--device", choices=("cuda", "interpret"), default="cuda", help="the GPU, or Triton's interpreter"
     )
     made.add_argument("--level", choices=LEVELS, default="quick", help="full adds all kernels and speed, deep sweeps")
-    made.add_argument("--only", type=_names, default=(), metavar="NAME,...", help="these kernels or families")
+    made.add_argument(
+        "--only", type=_names, action="extend", default=[], metavar="NAME,...", help="these kernels or families"
+    )
     made.add_argument(
         "--kernels",
         action="append",

@@ -12,8 +12,9 @@ import pytest
 
 from ci import progress
 from ci.develop import SetUpError, _call
-from ci.lanes import Lane, NotRun, kernels_of_this_week, matrix_lanes, run_lanes
+from ci.lanes import Lane, NotRun, kernels_of_this_week, matrix_lanes, mutant_lane, run_lanes
 from kernels_smoke.suite import registry
+from kernels_smoke.suite.cli import parser
 from tests.support.patience import PATIENCE, wait_until
 
 DEVELOP = Path(__file__).parents[2] / "ci" / "develop.py"
@@ -115,3 +116,18 @@ def test_three_weeks_have_the_mutants_of_all_kernels(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("ci.lanes.time.time", lambda day=day: day * 24 * 3600.0)
         names += kernels_of_this_week()
     assert sorted(names) == sorted(entry.name for entry in registry.ENTRIES)
+
+
+def test_the_mutants_of_all_kernels_that_are_named_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str]) -> bool:
+        commands.append(command)
+        return True
+
+    monkeypatch.setattr("ci.lanes.in_kernels_venv", run)
+    for names in (("norm", "fusion"), ()):
+        _, lane = mutant_lane(*names)
+        assert lane() is True
+    parsed = [parser().parse_args(command[1:]) for command in commands]
+    assert [(each.mutants, each.only) for each in parsed] == [(True, ["norm", "fusion"]), (True, [])]

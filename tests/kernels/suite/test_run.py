@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kernels_smoke.suite import registry
+from kernels_smoke.suite.cli import parser
 from kernels_smoke.suite.compiling.warm_cache import Marks
 from kernels_smoke.suite.crew import End, Job
 from kernels_smoke.suite.gpus import GpuRun
@@ -100,3 +101,8 @@ def test_nothing_runs_beside_a_child_that_has_an_exclusive_gpu(
     assert (COMPILES in ran) != warm
     on_gpu = [in_lane for tasks, at_once, in_lane in crew.calls if at_once > 1 and set(tasks) - {COMPILES}]
     assert all(in_lane == 1 for in_lane in on_gpu) if exclusive else 0 in on_gpu
+
+
+def test_only_may_be_repeated() -> None:
+    assert parser().parse_args(["--only", "norm,fusion", "--only", "scaled_mm"]).only == ["norm", "fusion", "scaled_mm"]
+    assert parser().parse_args([]).only == []
