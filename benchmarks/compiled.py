@@ -28,7 +28,13 @@ def main() -> None:
     """Read the document of one run, print the tables."""
     parser = argparse.ArgumentParser(description="Show what the kernels compile into.")
     parser.add_argument("document", type=Path, metavar="RUN.json")
-    print(markdown(json.loads(parser.parse_args().document.read_text(encoding="utf-8"))))
+    path = parser.parse_args().document
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        table = markdown(document)
+    except (OSError, LookupError, TypeError, ValueError) as error:
+        parser.error(f"{path} is not a report of kernels_smoke --compile-only --format json: {error!r}")
+    print(table)
 
 
 def markdown(document: Record) -> str:

@@ -73,7 +73,10 @@ def main() -> None:
     if options.device == "cpu" and not options.tiny:
         parser.error("--device cpu is for --tiny")
     if options.merge:
-        runs, results = merged(options.merge)
+        try:
+            runs, results = merged(options.merge)
+        except (OSError, ValueError) as error:
+            parser.error(str(error))
         report = "\n\n".join((runs_table(runs), goals_table(results), mean_table(results), markdown(results)))
     else:
         entries = registry.select(tuple(filter(None, options.only.split(","))))

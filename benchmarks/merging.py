@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.comparison_report import CONTROL, OURS, RATES, Measurements, markdown_table
+from benchmarks.forked import summary
 
 HEADS = ("run", "GPU", "seconds", "copy, TB/s", "bf16, TFLOP/s", "fp8, TFLOP/s", f"{CONTROL}, us", "ours / floor")
 
@@ -16,15 +17,21 @@ def merged(paths: Iterable[Path]) -> tuple[list[Measurements], Measurements]:
     """The runs in these files, and all of them as one: where two timed the same, the later file counts.
 
     Rates are the medians of the runs; each floor stays that of its own run. ``seeds.json`` gives what was compared over
-    the shapes of Helion. Raises ValueError for a file without such a run.
+    the shapes of Helion. Raises ValueError for a file without such a run, and OSError for one that cannot be read.
     """
     runs = []
     for path in paths:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        said = said["helion"] if "experiments" in said else said
-        if not said:
-            raise ValueError(f"{path} has no comparison over the shapes of Helion: see seeds.py --only helion")
-        runs.append(Measurements.from_json(said))
+        try:
+            said = json.loads(path.read_text(encoding="utf-8"))
+            said = said["helion"] if "experiments" in said else said
+            run = Measurements.from_json(said) if said else None
+        except (LookupError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} is not a report of kernels.py or seeds.py: {summary(error)}") from error
+        if run is None:
+            raise ValueError(
+                f'{path} has no comparison over the shapes of Helion: see seeds.py --only "geometric means"'
+            )
+        runs.append(run)
     known = {unit: [run.calibration[unit] for run in runs if run.calibration.get(unit)] for unit in RATES}
     rates = {unit: statistics.median(found) for unit, found in known.items() if found}
     made = Measurements(runs[-1].environment, rates, runs=len(runs), seconds=sum(each.seconds for each in runs))

@@ -320,6 +320,21 @@ def test_runs_become_one_in_which_the_later_counts_and_each_names_its_control(tm
         merged(paths)
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"rows": [', "is not a report of kernels.py or seeds.py: JSONDecodeError"),
+        ('{"rows": []}', "is not a report of kernels.py or seeds.py: KeyError"),
+        ('{"experiments": [], "helion": null}', "has no comparison over the shapes of Helion"),
+    ],
+)
+def test_a_file_that_is_no_report_cannot_be_merged(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "kernels.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(f"{path} {why}")):
+        merged([path])
+
+
 def test_whether_a_goal_is_met_follows_from_what_was_measured() -> None:
     called = {"ours": {"plain": 8.0, "plan": 5.5}, "eager": {"plain": 9.0}, "torch.compile": {"plain": 7.0}}
     results = measured(
