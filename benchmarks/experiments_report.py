@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass
-class Told:
+class Repeated:
     """One experiment as it was run again: microseconds and notes by variant, faults of those that did not run."""
 
     name: str
@@ -26,23 +26,23 @@ class Told:
         return self.microseconds[self.baseline] / self.microseconds[variant]
 
 
-def markdown(experiments: list[Told], environment: dict[str, Any], seconds: float) -> str:
+def markdown(experiments: list[Repeated], environment: dict[str, Any], seconds: float) -> str:
     """The tables, what could not be timed, and what ran where."""
     versions = ", ".join(f"{name} {version}" for name, version in environment["versions"].items())
     lines = [f"{environment['date']} · {environment['device']} · {versions} · one run of {seconds / 60:.1f} minutes"]
-    for told in experiments:
-        lines += ["", f"### {told.name}", "", f"The document: {told.reported}."]
-        if told.work:
-            lines.append(f"One call: {told.work}.")
+    for repeated in experiments:
+        lines += ["", f"### {repeated.name}", "", f"The document: {repeated.reported}."]
+        if repeated.work:
+            lines.append(f"One call: {repeated.work}.")
         lines += ["", "| variant | us | times as fast as the baseline | |", "| --- | ---: | ---: | --- |"]
-        lines += _rows(told)
+        lines += _rows(repeated)
     return "\n".join(lines) + "\n"
 
 
-def _rows(told: Told) -> Iterator[str]:
-    for variant, microseconds in told.microseconds.items():
-        speedup = told.speedup(variant)
-        ratio = "baseline" if variant == told.baseline else "-" if speedup is None else f"{speedup:.2f}x"
-        yield f"| {variant} | {microseconds:.1f} | {ratio} | {told.notes.get(variant, '')} |"
-    for variant, fault in told.faults.items():
+def _rows(repeated: Repeated) -> Iterator[str]:
+    for variant, microseconds in repeated.microseconds.items():
+        speedup = repeated.speedup(variant)
+        ratio = "baseline" if variant == repeated.baseline else "-" if speedup is None else f"{speedup:.2f}x"
+        yield f"| {variant} | {microseconds:.1f} | {ratio} | {repeated.notes.get(variant, '')} |"
+    for variant, fault in repeated.faults.items():
         yield f"| {variant} | - | - | not available: {fault.replace('|', '/')} |"

@@ -13,7 +13,7 @@ class Gpu:
     """A GPU that the processes share which know ``folder``.
 
     Locks on files, which a process that dies gives back: whoever waits for the GPU holds the first while it waits for
-    the second, so that one who wants it alone does not wait for ever.
+    the second, so that a process that wants it alone is not starved.
     """
 
     def __init__(self, folder: str) -> None:

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.comparison_report import Measurements, mean_table, shape_table  # found by the line above
 from benchmarks.experiments.model import Experiment, Run  # likewise
-from benchmarks.experiments_report import Told, markdown  # likewise
+from benchmarks.experiments_report import Repeated, markdown  # likewise
 from benchmarks.forked import OVER, Ended, Job, in_turn, summary, turn  # likewise
 from benchmarks.kernels import calibrated, compared, environment, import_torch, replace  # likewise
 from benchmarks.shapes import HELION  # likewise
@@ -69,14 +69,14 @@ def main() -> None:
     ]
     until = start + 60 * options.minutes
     calibration = calibrated()
-    told = [Told(e.name, e.reported, e.baseline, e.work) for _, _, e in chosen]
-    found = Found(told, environment(calibration), start)
+    repeated = [Repeated(e.name, e.reported, e.baseline, e.work) for _, _, e in chosen]
+    found = Found(repeated, environment(calibration), start)
     jobs = [Job(str(number), tell, (family, index)) for number, (family, index, _) in enumerate(chosen)]
     for child, message in in_turn(jobs, at_once=AT_ONCE, patience=PATIENCE, until=until):
         if message == OVER:
             found.write(options.output)
         else:
-            hear(found.told[int(child.job.name)], message)
+            hear(found.repeated[int(child.job.name)], message)
     if any(text in HELION_MEANS for text in options.only.split(",")):
 
         def keep(means: Measurements) -> None:
@@ -94,14 +94,14 @@ def main() -> None:
 class Found:
     """What was measured so far."""
 
-    told: list[Told]
+    repeated: list[Repeated]
     environment: dict[str, Any]
     start: float
     means: Measurements | None = None
 
     def report(self) -> str:
         """All tables."""
-        report = markdown(self.told, self.environment, time.monotonic() - self.start)
+        report = markdown(self.repeated, self.environment, time.monotonic() - self.start)
         return report + (_helion(self.means) if self.means else "")
 
     def write(self, folder: Path | None) -> None:
@@ -110,7 +110,7 @@ class Found:
             return
         folder.mkdir(parents=True, exist_ok=True)
         facts: dict[str, Any] = {"environment": self.environment}
-        facts |= {"experiments": [dataclasses.asdict(one) for one in self.told]}
+        facts |= {"experiments": [dataclasses.asdict(one) for one in self.repeated]}
         facts |= {"seconds": time.monotonic() - self.start, "helion": self.means and self.means.as_json()}
         replace(folder / "seeds.md", self.report())
         replace(folder / "seeds.json", json.dumps(facts, indent=1) + "\n")
@@ -129,18 +129,18 @@ def load(family: str) -> list[Experiment]:
     return found
 
 
-def hear(told: Told, message: Any) -> None:
+def hear(repeated: Repeated, message: Any) -> None:
     """Keep what a child said of its experiment."""
     if isinstance(message, Ended):
         if message.fault:
-            told.faults["the experiment"] = message.fault
+            repeated.faults["the experiment"] = message.fault
         return
     variant = message["variant"]
     if message["fault"]:
-        told.faults[variant] = message["fault"]
+        repeated.faults[variant] = message["fault"]
     elif message["microseconds"] is not None:
-        told.microseconds[variant] = message["microseconds"]
-        told.notes[variant] = message["note"]
+        repeated.microseconds[variant] = message["microseconds"]
+        repeated.notes[variant] = message["note"]
 
 
 def tell(connection: Connection, family: str, index: int) -> None:

@@ -13,7 +13,7 @@ REGISTER_OPERANDS = {"sm_80", "sm_86", "sm_87", "sm_89", "sm_120", "sm_121"}
 TENSOR_MEMORY = {"sm_100", "sm_103", "sm_110"}
 FEW_ROWS = 16  # of a block: the least that a matrix product of Triton takes
 MOST_HEADS = 64  # of a block, of those that share a head of keys: rows of more would take too much shared memory
-MOST_SEGMENTS = 256
+MOST_SEGMENTS = 256  # a program that merges them holds 32 columns of all
 LEAST_SEGMENT = 128  # positions
 PROMPT = 512  # tokens: room for so many in one sequence is for its prompt
 

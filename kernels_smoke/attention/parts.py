@@ -8,11 +8,10 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels_smoke.attention.layout import LEAST_SEGMENT, MOST_SEGMENTS
 from kernels_smoke.launch_plan import allocated, launch
 
 UNBOUNDED = 2**31 - 1  # a window that holds every position
-LEAST_SEGMENT = 128  # positions
-MOST_SEGMENTS = 256  # a program of the merge holds 32 columns of all
 
 
 @triton.jit

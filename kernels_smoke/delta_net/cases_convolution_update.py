@@ -9,6 +9,7 @@ import torch
 
 from kernels_smoke.delta_net import reference
 from kernels_smoke.delta_net.cases_convolution import ARGUMENTS, FAR, QWEN, TINY, Signed, draw_arguments, outputs, work
+from kernels_smoke.delta_net.cases_shared import draw_state_rows
 from kernels_smoke.suite.correctness.compare import Rounded
 from kernels_smoke.suite.correctness.draw import FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, big, case, here
@@ -31,17 +32,10 @@ def draw_inputs(
     """
     rows = requests * (1 + steps - in_place) + 1
     made = draw_arguments(draw, tokens=requests * steps, rows=rows, **more)
-    order = draw.permutation(rows, dtype=index_dtype, name="order")
-    state_in = draw.empty(requests, dtype=index_dtype, name="state_indices_in")
-    state_out = draw.empty(requests, steps, dtype=index_dtype, name="state_indices_out")
-    if draw.device != "meta":
-        state_in.copy_(order[:requests])
-        state_out[:, in_place:] = order[requests:][: requests * (steps - in_place)].reshape(requests, steps - in_place)
-        if in_place:
-            state_out[:, 0] = state_in
-        if missing:
-            state_in[0], state_out[-1, -1] = -1, -1
-    return {**made, "state_indices_in": state_in, "state_indices_out": state_out}
+    return {
+        **made,
+        **draw_state_rows(draw, rows, requests, steps, index_dtype=index_dtype, in_place=in_place, missing=missing),
+    }
 
 
 def expected(inputs: Inputs) -> Tensors:

@@ -10,7 +10,17 @@ from typing import Any
 import torch
 
 from kernels_smoke.delta_net import reference
-from kernels_smoke.delta_net.cases_shared import ARGUMENTS, COMMON_MUTANTS, FAINT, FAR, STRIDES, TINY, draw_heads, small
+from kernels_smoke.delta_net.cases_shared import (
+    ARGUMENTS,
+    COMMON_MUTANTS,
+    FAINT,
+    FAR,
+    STRIDES,
+    TINY,
+    draw_heads,
+    draw_state_rows,
+    small,
+)
 from kernels_smoke.suite.correctness.compare import Exact, Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, big, case, far
@@ -50,23 +60,12 @@ def draw_inputs(
             gates[name] = draw.uniform(heads[1], low=low, high=high, dtype=FP32, name=name)
     size = heads[1] * depth * width
     states = draw.normal(rows, size, dtype=FP32, scale=scale, row_stride=states_stride, name="states")
-    order = draw.permutation(rows, dtype=index_dtype, name="order")
-    state_in = draw.empty(requests, dtype=index_dtype, name="state_indices_in")
-    state_out = draw.empty(requests, steps, dtype=index_dtype, name="state_indices_out")
-    if draw.device != "meta":
-        state_in.copy_(order[:requests])
-        state_out[:, in_place:] = order[requests:][: requests * (steps - in_place)].reshape(requests, steps - in_place)
-        if in_place:
-            state_out[:, 0] = state_in
-        if missing:
-            state_in[0] = -1
-            state_out[-1, -1] = -1
+    indices = draw_state_rows(draw, rows, requests, steps, index_dtype=index_dtype, in_place=in_place, missing=missing)
     return {
         **drawn,
         **gates,
         "states": states,
-        "state_indices_in": state_in,
-        "state_indices_out": state_out,
+        **indices,
         "row": (heads[1], depth, width),
         "out_stride": strides.get("out", out_stride),
     }

@@ -116,3 +116,24 @@ COMMON_MUTANTS = (
     Mutant("another epsilon", "epsilon=EPSILON", "epsilon=1e-5"),
     Mutant("beta at the distance of decays", "beta.stride(0)", "log_decay.stride(0)"),
 )
+
+
+def draw_state_rows(
+    draw: Draw, rows: int, requests: int, steps: int, *, index_dtype: torch.dtype, in_place: bool, missing: bool
+) -> dict[str, torch.Tensor]:
+    """Draw which of ``rows`` states each request begins with [requests], and which each token leaves [requests, steps].
+
+    ``in_place``: the state behind the first token replaces the one before it. ``missing``: the first request begins
+    with zeros, and the last state is not kept.
+    """
+    order = draw.permutation(rows, dtype=index_dtype, name="order")
+    state_in = draw.empty(requests, dtype=index_dtype, name="state_indices_in")
+    state_out = draw.empty(requests, steps, dtype=index_dtype, name="state_indices_out")
+    if draw.device != "meta":
+        state_in.copy_(order[:requests])
+        state_out[:, in_place:] = order[requests:][: requests * (steps - in_place)].reshape(requests, steps - in_place)
+        if in_place:
+            state_out[:, 0] = state_in
+        if missing:
+            state_in[0], state_out[-1, -1] = -1, -1
+    return {"state_indices_in": state_in, "state_indices_out": state_out}

@@ -64,7 +64,7 @@ def _load(
     number = 0
     for tile in range(gl.program_id(0), len(PRODUCTS) * matrices * triangle, gl.num_programs(0)):
         product, matrix, first, row, column = _place_of(tile, matrices, rows, BLOCK)
-        # Until the products before are complete, of this matrix; by then nobody reads what this one overwrites.
+        # Until this matrix's earlier products are complete: then no program reads what this one overwrites.
         while gl.load(stored + matrix, volatile=True) < product * triangle * WARPS:
             pass
         gl.inline_asm_elementwise(

@@ -22,7 +22,7 @@ import pytest
 
 from benchmarks.comparison_report import Measurements, document, geometric_mean, markdown, mean_table, means
 from benchmarks.experiments.of_kernel import generated
-from benchmarks.experiments_report import Told
+from benchmarks.experiments_report import Repeated
 from benchmarks.experiments_report import markdown as experiments_markdown
 from benchmarks.forked import OVER, Child, Ended, Job, in_turn, messages, summary, turn
 from benchmarks.goals import goals_table
@@ -647,7 +647,7 @@ answer([len(kernel.mutants), sum("interpret" in mutant.where for mutant in kerne
 
 
 def test_experiments_are_told_with_their_ratios_and_what_is_not_there() -> None:
-    told = Told("attention", "twice as fast", "dense", "137 GF")
+    told = Repeated("attention", "twice as fast", "dense", "137 GF")
     for variant, microseconds, fault in (("ours", 50.0, ""), ("dense", 100.0, ""), ("FLA", None, "No module 'fla'")):
         hear(told, {"variant": variant, "microseconds": microseconds, "note": "", "fault": fault})
     around = {"device": "NVIDIA H200", "date": "2026-11-22", "versions": {"torch": "2.11.0"}}
@@ -666,7 +666,7 @@ def test_inductors_kernels_and_the_products_that_it_calls_are_named() -> None:
 
 
 def test_an_experiment_whose_process_dies_is_a_row() -> None:
-    told = Told("attention", "", "dense", "")
+    told = Repeated("attention", "", "dense", "")
     hear(told, Ended("killed by SIGKILL"))
     assert told.faults == {"the experiment": "killed by SIGKILL"}
 
