@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from triton.runtime.jit import JITFunction
+from triton.runtime.jit import JITFunction, KernelInterface
 
 from kernels_smoke.suite.model import Kernel, Mutant
 
@@ -43,10 +43,17 @@ def launched(made: ModuleType) -> bool:
     """
     stem = "_".join(made.__name__.split("_")[:2])
     modules = {name: module for name, module in list(sys.modules.items()) if name.startswith(stem)}
-    values = [value for module in modules.values() for value in vars(module).values()]
+    values = [_jitted(value) for module in modules.values() for value in vars(module).values()]
     kernels = [value for value in values if isinstance(value, JITFunction) and value.__module__ in modules]
     caches = [getattr(kernel, "device_caches", None) for kernel in kernels]
     return not caches or any(cache is None or any(entry[0] for entry in cache.values()) for cache in caches)
+
+
+def _jitted(value: object) -> object:
+    """What is behind autotuning and heuristics, which have no cache."""
+    while isinstance(value, KernelInterface) and not isinstance(value, JITFunction):
+        value = getattr(value, "fn", None)
+    return value
 
 
 def _source(module: str) -> str:

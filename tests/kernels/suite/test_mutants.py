@@ -42,3 +42,35 @@ def test_a_mutant_that_no_case_launches_on_this_gpu_is_skipped(tmp_path: Path, t
     found = json.loads(done.stdout)
     assert found["outcome"] == outcome
     assert (found["message"] == "no case launches its kernel here: this GPU has another one") == (outcome == "skip")
+
+
+AUTOTUNED = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def _helper(x):
+    return x
+
+@triton.autotune([triton.Config({})], key=[])
+@triton.heuristics({})
+@triton.jit
+def _kernel(x):
+    tl.store(x, _helper(1.0))
+"""
+BEHIND = """
+import pathlib, sys
+from kernels_smoke.suite.correctness import mutants
+
+made = mutants._load("mutant_1_own", sys.argv[2], pathlib.Path(sys.argv[1]))
+before = mutants.launched(made)
+made._kernel.fn.fn.device_caches[0] = ({"key": "compiled"},)
+print(before, mutants.launched(made))
+"""
+
+
+@pytest.mark.kernels
+def test_a_kernel_behind_autotuning_counts_as_launched(tmp_path: Path) -> None:
+    command = [PYTHON, "-c", BEHIND, str(tmp_path), AUTOTUNED]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=240)
+    assert (done.stdout.split(), done.returncode) == (["False", "True"], 0), done.stderr
