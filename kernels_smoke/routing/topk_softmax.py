@@ -44,12 +44,12 @@ class Configuration:
     eights: bool = False
 
 
-def configure(width: int, k: int) -> Configuration:
-    """The layout for the ``k`` greatest of rows of ``width`` logits: see "Layouts" in README.md."""
+def configure(width: int, k: int, short: bool) -> Configuration:
+    """The layout for the ``k`` greatest of rows of ``width`` logits, ``short``: of 16 bits (README.md, "Layouts")."""
     if width <= (64 if interpreted() else 1024):
         block = triton.next_power_of_2(width)
         if k <= 8 and block >= 64:
-            return Configuration(rows=16384 // block, warps=4, eights=True)
+            return Configuration(rows=(16384 if short else 8192) // block, warps=4, eights=True)
         return Configuration(rows=max(1024 // block, 1), warps=1)
     if interpreted():
         return Configuration(rows=1, warps=4, group=16, piece=64, select_warps=4)
@@ -319,7 +319,8 @@ def select(
     rows, width = logits.shape
     if not rows:
         return
-    choice = configure(width, k)
+    short = logits.dtype in DTYPES_16
+    choice = configure(width, k, short)
     results = {
         "uniforms": uniforms,
         "weights": weights,
@@ -330,7 +331,7 @@ def select(
         "TOP": k,
         "TOP_BLOCK": triton.next_power_of_2(k),
         "RENORMALIZE": renormalize,
-        "SHORT": logits.dtype in DTYPES_16,
+        "SHORT": short,
     }
     with on_device_of(logits):
         if not choice.group:
