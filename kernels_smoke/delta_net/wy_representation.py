@@ -79,7 +79,7 @@ def _inverse_norm(products, epsilon, NORMALIZE: tl.constexpr):
     return factor
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["sequences"])
 def _prepare_kernel(  # noqa: C901, PLR0912, PLR0915  # the branches are unrolled
     q, k, log_decay, beta, cu_seqlens, squares, factors, tokens, sequences,
     q_stride, q_head_stride, k_stride, k_head_stride, log_decay_stride, beta_stride, scale, epsilon,
