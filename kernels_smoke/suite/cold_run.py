@@ -14,6 +14,7 @@ from kernels_smoke.suite.plan import Document, processors
 from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.timing_jobs import take_back, timing
 
+ALONE = 5.0  # times as much as a second that several CPUs share counts one of cases, which one child runs
 ON_GPU = 3  # children beyond one for each CPU, since those that use the GPU mostly wait for it
 
 
@@ -92,9 +93,10 @@ def precompiling(
 ) -> Iterator[tuple[str, Job]]:
     """The jobs that fill Triton's cache, each with the group of kernels (see ``jobs.groups``) that it is for.
 
-    The group that takes longest comes first: when its cases begin, the others are compiled next to them.
+    The group that takes longest comes first, its cases, which follow, above all: next to them the others are compiled,
+    and when nothing is left to compile, few cases are.
     """
-    grouped = sorted(jobs.groups(options, entries).items(), key=lambda item: -sum(map(units.seconds, item[1])))
+    grouped = sorted(jobs.groups(options, entries).items(), key=lambda item: -sum(map(_weight, item[1])))
     task = "compiling.compilations:precompile"
     for group, members in grouped:
         for entry in sorted(members, key=units.seconds, reverse=True):
@@ -102,3 +104,7 @@ def precompiling(
             shared = {"kernel": entry.name, "target": target, "level": options.level, "part": part, "shares": count}
             for share in range(count):
                 yield group, once(task, {"share": share, **shared}, document, quiet=True)
+
+
+def _weight(entry: Entry) -> float:
+    return units.seconds(entry) + ALONE * units.judging(entry)

@@ -76,11 +76,7 @@ def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -
 
 
 def big(name: str, **shape: Any) -> Case:
-    """A case for a GPU that is large or long: beyond 2^15 rows or programs. compute-sanitizer would take minutes.
-
-    There is a smaller case for which Triton compiles the same (integers that are 1, or multiples of 16, are compiled
-    for), so that nothing is compiled beforehand for this one.
-    """
+    """A case for a GPU that is large or long: beyond 2^15 rows or programs. compute-sanitizer would take minutes."""
     return Case(name, shape, checked=False)
 
 
