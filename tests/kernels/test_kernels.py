@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.correctness import tasks
 from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.correctness.judge import seed_of
 from kernels_smoke.suite.correctness.mutants import broken
@@ -65,13 +64,3 @@ def test_elements_that_are_written_may_not_lie_at_the_same_place(kernel: Kernel)
                 kernel.launch(module, *changed)
             refused.add(name)
     assert refused or kernel.name == "dual_ascent"  # which the suite judges by three numbers
-
-
-def test_a_mutant_waits_for_the_memory_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = KERNELS[0]
-    full = {"outcome": "error", "message": f"{tasks.NO_MEMORY}: OutOfMemoryError"}
-    results = [full, full, {"outcome": "wrong", "message": "out: relative error 0.1"}]
-    monkeypatch.setattr(tasks, "run", lambda *_: results.pop(0))
-    monkeypatch.setattr(tasks, "PAUSE", 0.0)
-    found, crashed = tasks.caught(lambda _: None, kernel, importlib.import_module(kernel.module), WHERE, SEED)
-    assert (found["outcome"], found["message"], crashed) == ("caught", "out: relative error 0.1", False)

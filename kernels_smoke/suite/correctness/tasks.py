@@ -21,6 +21,7 @@ from kernels_smoke.suite.scratch_folder import scratch_folder
 NO_MEMORY = "the GPU's memory does not suffice"
 TRIES, PAUSE = 60, 1.0  # seconds: how often, and how long, one waits for the memory that others have
 MEMORY = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")  # what an error says when there is too little
+KEPT = 2 * 10**9  # bytes that a child keeps from one case to the next: other children use the same GPU
 FAR_MEMORY = 40 * 10**9  # bytes of a GPU that runs cases with offsets beyond 32 bits, the largest of which takes 13
 
 
@@ -46,8 +47,6 @@ def cases(
             if result is None:
                 result = _with_patience(emit, kernel, case, device, seed, tries=tries)
                 tries = 0 if NO_MEMORY in result["message"] else tries  # who waited in vain does not wait again
-            if case.far:
-                torch.cuda.empty_cache()  # for the other children
             record = {"kind": "case", "kernel": kernel.name, "case": case.name, **result}
             emit(record)
             if record["outcome"] == "crash":
@@ -115,7 +114,7 @@ def fault_of(emit: Emit, kernel: Kernel, device: Where, seed: int) -> str:
     """What is wrong with the kernel itself, by its first case that does not pass; empty when all pass."""
     for case in (case for case in kernel.cases if device in case.where and case.level != "deep"):
         emit({"kind": "alive"})
-        result = run(kernel, case, device, seed)
+        result = _with_patience(emit, kernel, case, device, seed, tries=TRIES)
         if result["outcome"] not in {"pass", "skip"}:
             return f"the kernel itself is not right: {case.name}: {result['outcome']}: {result['message']}"
     return ""
@@ -176,7 +175,10 @@ def _with_patience(
     *,
     tries: int = 0,
 ) -> dict[str, Any]:
-    """The result of a case that waits for memory while other children have it, ``tries`` times at most."""
+    """The result of a case that waits for memory while other children have it, ``tries`` times at most.
+
+    Memory beyond ``KEPT`` bytes is given back afterwards.
+    """
     result = run(kernel, case, device, seed, module)
     for _ in range(tries):
         if NO_MEMORY not in result["message"]:
@@ -185,6 +187,9 @@ def _with_patience(
         time.sleep(PAUSE)
         torch.cuda.empty_cache()
         result = run(kernel, case, device, seed, module)
+    crashed = result["outcome"] == "crash"  # behind which CUDA answers nothing
+    if device == "cuda" and not crashed and torch.cuda.memory_reserved() > KEPT:
+        torch.cuda.empty_cache()
     return result
 
 
