@@ -99,6 +99,7 @@ CASES = (
     case("window, sinks, soft cap", lengths=MIXED, **EVERYTHING),
     case("fp8 cache, window, sinks, soft cap, float16", lengths=MIXED, fp8=True, dtype=FP16, **EVERYTHING),
     case("one long sequence, fp8 cache", "deep", lengths=(20_011,), fp8=True, heads=(8, 1)),
+    case("sinks, several segments", lengths=(5000, 33), heads=(8, 2), sinks=8.0),
     case("heads of 64, sinks, window of 128", lengths=MIXED, heads=(64, 8), head_dim=64, sinks=2.0, window=128),
     case("heads of 256, soft cap", "deep", lengths=MIXED, heads=(8, 4), head_dim=256, soft_cap=50.0),
     case("pages of 560", "deep", lengths=MIXED, page_size=560),
