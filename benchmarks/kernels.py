@@ -157,6 +157,7 @@ def import_torch() -> None:
     os.environ["FLA_CACHE_RESULTS"] = "0"  # what it found for a first call that was not timed
     for name in ("triton", "torch._inductor.compile_fx"):
         importlib.import_module(name)
+    importlib.import_module("torch").set_num_threads(1)  # a child that is forked from several OpenMP threads hangs
 
 
 def calibrated() -> dict[str, Any]:

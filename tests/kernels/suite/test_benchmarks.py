@@ -400,6 +400,23 @@ answer(faults)
 
 
 @pytest.mark.kernels
+def test_a_child_computes_what_its_parent_computed_before() -> None:
+    script = """
+import torch
+from benchmarks.forked import Job, messages
+from benchmarks.kernels import import_torch
+
+def compute(*_):
+    return (torch.ones(2**21) * 2.0).sum()
+
+import_torch()
+compute()
+answer([child.job.name + message.fault for child, message in messages([Job("ok", compute)], at_once=1, patience=20.0)])
+"""
+    assert found(script) == ["ok"]
+
+
+@pytest.mark.kernels
 def test_results_of_another_function_are_recognised() -> None:
     script = """
 import torch
