@@ -33,8 +33,10 @@ KERNEL = Kernel(
     outputs=lambda inputs: {"out": (tuple(inputs["x"].shape), inputs["out_dtype"], inputs["out_stride"])},
     launch=launch,
     reference=expected,
-    # In float16, 2.3e-3 at most were measured for tiny matrices; the rounding of a result in bfloat16 is 1.7e-3 more.
-    checks={"out": Near(bfloat16=5e-3, float16=4e-3, floor=1e-5)},
+    # In float16, 20,000 matrices of 40 x 96 (torch, rounded as here, 2026-11-27) were 3.4e-3 off in the median and
+    # 4.6e-3 at most, ten times as rarely for each 2.7e-4 more; 190 on an H200 agree. In bfloat16 a result is rounded by
+    # 1.7e-3 more, but its matrices are not as small.
+    checks={"out": Near(bfloat16=5e-3, float16=5.5e-3, floor=1e-5)},
     cases=(
         case("256 x 640", 256, 640, level="quick"),
         case("640 x 256: transposed", 640, 256),
