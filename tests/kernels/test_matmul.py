@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from kernels_smoke.matmul.scaled_mm import scaled_mm
 from kernels_smoke.matmul.scaled_mm_blockwise import scaled_mm_blockwise
 from tests.kernels.support import DEVICE, zeros
 
+BLOCKWISE = importlib.import_module("kernels_smoke.matmul.scaled_mm_blockwise")
 M, N, K = 20, 36, 144
 FP16, FP32 = torch.float16, torch.float32
 TOLERANCES = {torch.bfloat16: 1e-2, FP16: 5e-4, FP32: 1e-5}  # the interpreter may cut bfloat16 off
@@ -117,3 +119,11 @@ def test_one_element_scales_everything_only_where_there_are_no_blocks() -> None:
 def test_a_bias_that_does_not_fit_is_refused(bias: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         scaled_mm(**drawn(by_blocks=False), bias=bias)
+
+
+@pytest.mark.parametrize(("m", "n", "block"), [(256, 6144, 64), (512, 4096, 128), (1024, 2048, 128), (512, 7168, 128)])
+def test_small_tiles_are_for_results_that_they_cover_at_once(
+    m: int, n: int, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BLOCKWISE, "interpreted", lambda: False)
+    assert BLOCKWISE.configure(m, n, 1, described=True).block_m == block
