@@ -50,7 +50,7 @@ def configure(m: int, n: int, element_size: int, *, described: bool, specialized
     if not described:  # elements may come one by one: few registers for their addresses
         return Configuration(32, 32, group_m=8, warps=8, stages=2)
     large, small = (triton.cdiv(m, size) * triton.cdiv(n, size) for size in (128, 64))
-    if large < 132 and small <= 3 * 132:  # too few large ones for all multiprocessors, each with room for three others
+    if large < 132 and small <= 3 * 132:  # too few for all multiprocessors, each of which has room for three small ones
         return Configuration(64, 64, group_m=8, warps=4, stages=4)
     rounds, wide_rounds = (triton.cdiv(triton.cdiv(m, 128) * triton.cdiv(n, width), 132) for width in (128, 256))
     if specialized and 4 * wide_rounds <= 3 * rounds:  # tiles of twice the size take 1.36 times as long on an H200

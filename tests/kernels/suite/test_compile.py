@@ -309,6 +309,29 @@ def test_precompiling_fills_the_cache_with_what_a_run_will_ask_for(tmp_path: Pat
     assert list(tmp_path.rglob("_fused_add_rms_norm_kernel.cubin"))
 
 
+def test_nothing_is_left_to_compile_when_a_large_case_runs(tmp_path: Path) -> None:
+    code = """
+from pathlib import Path
+import sys
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.compiling.compilations import fill_cache, precompile
+
+precompile(lambda record: None, kernel="cross_entropy", target="sm_90", level="full")
+before = list(Path(sys.argv[1]).rglob("*.cubin"))
+kernel = registry.load(registry.entry("cross_entropy"))
+large = [case for case in kernel.cases if not case.checked]
+for case in large:
+    fill_cache(kernel, case, "sm_90")
+print(len(large), len(before), len(list(Path(sys.argv[1]).rglob("*.cubin"))))
+"""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(tmp_path)}
+    command = [PYTHON, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=300)
+    large, before, after = map(int, done.stdout.split())
+    assert large
+    assert after == before > 0
+
+
 def test_children_share_what_is_to_be_compiled_and_compile_nothing_twice(tmp_path: Path) -> None:
     code = """
 import os, sys
