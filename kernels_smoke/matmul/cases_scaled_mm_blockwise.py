@@ -66,6 +66,7 @@ KERNEL = Kernel(
     cases=(
         *COMMON_CASES,
         *(case(f"{m} rows", m=m, n=528, k=512) for m in (1, 7, 17, 65)),
+        case("128 large tiles", m=512, n=4096, k=528),
         case("tiles for every multiprocessor", m=1100, n=3200, k=528),
         big("33,001 x 1040, K 528", m=33_001, n=1040, k=528),
         case("the same, float16 out", m=1100, n=3200, k=528, out_dtype=FP16),
