@@ -14,7 +14,7 @@ from kernels_smoke.suite.plan import Document, processors
 from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.timing_jobs import take_back, timing
 
-ALONE = 5.0  # times as much as a second that several CPUs share counts one of cases, which one child runs
+CASES_WEIGHT = 5.0  # of a second of cases, which one child runs, where one of compiling, which all CPUs share, has 1
 ON_GPU = 3  # children beyond one for each CPU, since those that use the GPU mostly wait for it
 
 
@@ -107,4 +107,4 @@ def precompiling(
 
 
 def _weight(entry: Entry) -> float:
-    return units.seconds(entry) + ALONE * units.judging(entry)
+    return units.seconds(entry) + CASES_WEIGHT * units.judging(entry)

@@ -56,7 +56,10 @@ def _count(document: Document) -> str:
         parts.append(f"{_many(len(set(passed)), 'kernel')} correct in {_many(len(passed), 'case')}")
     if document.speeds:
         outcomes = Counter(record["outcome"] for record in document.speeds)
-        parts.append(f"{outcomes['pass']} of {outcomes['pass'] + outcomes['slow']} within their bars")
+        above = sum(record["outcome"] == "pass" and record.get("bar_met") is False for record in document.speeds)
+        parts.append(f"{outcomes['pass'] - above} of {outcomes['pass'] + outcomes['slow']} within their bars")
+        if above:
+            parts.append(f"{above} within the allowance for noise")
     if document.compiled:
         compiled = [record["target"] for record in document.compiled if record["outcome"] == "pass"]
         parts.append(f"{_many(len(compiled), 'compilation')} for {_many(len(set(compiled)), 'target')}")

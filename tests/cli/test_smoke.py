@@ -133,8 +133,8 @@ def test_a_healthy_machine(smoke: Any, tmp_path: Path) -> None:
 
     assert run.status == 0
     assert first_line(run) == (
-        "PASS  NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0: 2 kernels correct, 3 of 3 within their bars "
-        "(4.27 TB/s, 746 TF bf16, 1,536 TF fp8)"
+        "PASS  NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0: 2 kernels correct, 2 of 3 within their bars, "
+        "1 within the allowance for noise (4.27 TB/s, 746 TF bf16, 1,536 TF fp8)"
     )
     assert [re.split(r"  +", line) for line in run.out.splitlines() if line.startswith(("fused", "scaled"))] == [
         ["fused_add_rms_norm", "2", "16384x4096", "130.0", "125.0", "96%", "1.04", "1.10 of floor", "pass"],

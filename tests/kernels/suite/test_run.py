@@ -48,6 +48,12 @@ def test_only_what_passed_is_counted() -> None:
     assert found == {"verdict": "pass", "message": "1 kernel correct in 1 case, 1 of 1 within their bars"}
 
 
+def test_what_only_the_allowance_excuses_is_not_within_its_bar() -> None:
+    speed = {"kind": "speed", "kernel": "mul_sum_add", "case": "s", "outcome": "pass", "message": "", "bar_met": True}
+    message = verdict(document_of(PROBE, RIGHT, speed, speed | {"bar_met": False}))["message"]
+    assert message == "1 kernel correct in 1 case, 1 of 2 within their bars, 1 within the allowance for noise"
+
+
 def test_kernels_are_put_together_so_that_all_children_have_about_as_much_to_do() -> None:
     options = Options(level="full")
     alone, together = groups(options, registry.ENTRIES), groups(options, registry.ENTRIES, 4)
