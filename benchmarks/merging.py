@@ -17,7 +17,8 @@ def merged(paths: Iterable[Path]) -> tuple[list[Measurements], Measurements]:
     """The runs in these files, and all of them as one: where two timed the same, the later file counts.
 
     Rates are the medians of the runs; each floor stays that of its own run. ``seeds.json`` gives what was compared over
-    the shapes of Helion. Raises ValueError for a file without such a run, and OSError for one that cannot be read.
+    the shapes of Helion. Raises ValueError for a file without such a run, for runs of another GPU, torch or triton than
+    the first one's, and OSError for a file that cannot be read.
     """
     runs = []
     for path in paths:
@@ -32,6 +33,8 @@ def merged(paths: Iterable[Path]) -> tuple[list[Measurements], Measurements]:
                 f'{path} has no comparison over the shapes of Helion: see seeds.py --only "geometric means"'
             )
         runs.append(run)
+        if _ran_on(run) != _ran_on(runs[0]):
+            raise ValueError(f"{path} is of {_ran_on(run)}, and the first of {_ran_on(runs[0])}: merge each by itself")
     known = {unit: [run.calibration[unit] for run in runs if run.calibration.get(unit)] for unit in RATES}
     rates = {unit: statistics.median(found) for unit, found in known.items() if found}
     made = Measurements(runs[-1].environment, rates, runs=len(runs), seconds=sum(each.seconds for each in runs))
@@ -44,6 +47,12 @@ def merged(paths: Iterable[Path]) -> tuple[list[Measurements], Measurements]:
     made.notes = [note for run in runs for note in run.notes]
     made.left = [key for key in dict.fromkeys(key for run in runs for key in run.left) if key not in made.shapes]
     return runs, made
+
+
+def _ran_on(run: Measurements) -> str:
+    versions = run.environment.get("versions", {})
+    device = run.environment.get("device", "an unknown GPU")
+    return f"{device}, torch {versions.get('torch')}, triton {versions.get('triton')}"
 
 
 def runs_table(runs: Sequence[Measurements]) -> str:

@@ -320,6 +320,21 @@ def test_runs_become_one_in_which_the_later_counts_and_each_names_its_control(tm
         merged(paths)
 
 
+@pytest.mark.parametrize("text", ['"device": "H100"', '"torch": "2.12.0"'])
+def test_runs_of_another_gpu_or_torch_are_not_merged(tmp_path: Path, text: str) -> None:
+    run = measured(record("ours", 3.0, "1 x 4096"))
+    environment = {"device": "H200", "versions": {"torch": "2.11.0", "triton": "3.6.0"}} | {"date": "2026-11-27"}
+    content = json.dumps(run.as_json() | {"environment": environment})
+    name = text.partition(":")[0]
+    changed = re.sub(rf'{name}: "[^"]*"', text, content)
+    paths = [tmp_path / "one.json", tmp_path / "other.json"]
+    for path, written in zip(paths, (content, changed), strict=True):
+        path.write_text(written)
+    merged([paths[0], paths[0]])
+    with pytest.raises(ValueError, match=r"other.json is of .*, and the first of H200, torch 2.11.0, triton 3.6.0"):
+        merged(paths)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
