@@ -15,7 +15,7 @@ from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import UsageError
-from wheel_checks.formats.toml_lines import Lines
+from wheel_checks.formats.toml_spans import Lines
 from wheel_checks.phrases import summarised
 from wheel_checks.sources.trust import REPOSITORY, Address
 from wheel_checks.targets.extras_and_groups import ExtrasAndGroups

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wheel_checks.errors import FormatError
+from wheel_checks.formats.toml_spans import Header, Kind, Statement, Value, scan
 from wheelproof.pins.documents.names import normalized, project_of
 from wheelproof.pins.documents.notices import of_requirement
 from wheelproof.pins.documents.source import Source
-from wheelproof.pins.documents.toml_scan import Header, Kind, Statement, Value, scan
 from wheelproof.pins.model import (
     Addition,
     Change,
@@ -160,15 +160,17 @@ class _Reader:
             elif len(path) > size:
                 self.part(where, path, path[: size + 1], value, statement, item)
                 return
-        if value.kind is Kind.TABLE and value.items:
+        if value.kind is Kind.TABLE:
+            items = _layout(value)
             for index, (key, member) in enumerate(value.members):
-                yield from self.visit((*path, *key), member, statement, (value.items, index))
+                yield from self.visit((*path, *key), member, statement, (items, index))
 
     def array(self, path: KeyPath, array: Value, where: Where) -> Iterator[FoundRequirement]:
         """The texts of an array; tables in it (``{include-group = "x"}``) are no requirements."""
+        items = _layout(array)
         for index, (_, value) in enumerate(array.members):
             if where.role is Role.MATCHED:
-                yield from self.matched(path, array, index, value)
+                yield from self.matched(path, items, index, value)
             elif value.kind is Kind.STRING:
                 name = normalized(value.text) if where.form is Form.NAME else project_of(value.text.strip())
                 yield FoundRequirement(
@@ -178,13 +180,13 @@ class _Reader:
                     self.place(value.start, path),
                     values=(value.inner,) if value.end - value.start == len(value.text) + 2 else (),
                     form=where.form,
-                    items=array.items,
+                    items=items,
                     index=index,
                     keys=(*path, index),
                     single_quoted=self.text[value.start] == "'",
                 )
 
-    def matched(self, path: KeyPath, array: Value, index: int, value: Value) -> Iterator[FoundRequirement]:
+    def matched(self, path: KeyPath, items: ItemList, index: int, value: Value) -> Iterator[FoundRequirement]:
         """A table such as ``{ requirement = "torch", match-runtime = true }``."""
         texts = {key[-1]: member.text for key, member in value.members}
         if value.kind is Kind.TABLE and texts.get("match-runtime") == "true":
@@ -193,7 +195,7 @@ class _Reader:
                 texts.get("requirement", ""),
                 Role.MATCHED,
                 self.place(value.start, path),
-                items=array.items,
+                items=items,
                 index=index,
                 keys=(*path, index),
             )
@@ -245,6 +247,12 @@ class _Reader:
 
     def place(self, offset: int, path: KeyPath) -> Place:
         return Place(self.source.path, *self.source.position(offset), ".".join(map(str, path)))
+
+
+def _layout(value: Value) -> ItemList:
+    """The layout of an array or an inline table."""
+    spans, separators = tuple(value.spans), tuple(value.separators)
+    return ItemList(value.start + 1, value.end - 1, spans, separators, trailing=value.kind is Kind.ARRAY)
 
 
 def _matches(pattern: Sequence[str], path: KeyPath) -> bool:

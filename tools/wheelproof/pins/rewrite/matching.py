@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from wheel_checks.formats.toml_spans import Header, Kind, Statement, Value, scan
 from wheelproof.pins.documents.names import normalized
-from wheelproof.pins.documents.toml_scan import Header, Kind, Statement, Value, scan
 from wheelproof.pins.model import Addition, Change, Document, FoundRequirement, KeyPath, Notice, Role, Span
 from wheelproof.pins.policy import Mode, Policy
 
@@ -82,9 +82,9 @@ def _insertion(
 ) -> tuple[Span, str] | None:
     """Where the names are put: at the end of the array, or in a new one after the last key of the table."""
     quoted = ", ".join(f'"{name}"' for name in names)
-    if array is not None and array.items is not None:
+    if array is not None:
         if not array.members:
-            return (array.items.opening, array.items.opening), quoted
+            return (array.start + 1, array.start + 1), quoted
         end = array.members[-1][1].end
         return (end, end), f", {quoted}"
     newline = "\r\n" if "\r\n" in text else "\n"

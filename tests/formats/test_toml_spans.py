@@ -5,11 +5,13 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
+import pytest
 import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wheelproof.pins.documents.toml_scan import Header, Kind, Statement, Value, scan
+from tests.support.growth import assert_at_most_doubles
+from wheel_checks.formats.toml_spans import Header, Kind, Lines, Statement, Value, scan
 
 DOCUMENT = """\
 title = 'a # b'  # comment
@@ -79,13 +81,12 @@ def test_it_finds_what_tomllib_finds() -> None:
 def test_every_value_stands_where_it_says() -> None:
     (statement,) = scan('x = [ "a" , "b" ] # c\n')
     assert isinstance(statement, Statement)
-    layout = statement.value.items
-    assert layout is not None
+    array = statement.value
 
     assert [statement.start, statement.end] == [0, 22]
-    assert layout.items == ((6, 9), (12, 15))
-    assert layout.separators == (10, None)
-    assert (layout.opening, layout.closing) == (5, 16)
+    assert array.spans == [(6, 9), (12, 15)]
+    assert array.separators == [10, None]
+    assert (array.start, array.end) == (4, 17)
 
 
 scalars = st.one_of(
@@ -111,3 +112,59 @@ def test_any_text_that_tomllib_reads(text: str) -> None:
     except ValueError:
         return
     assert values(text) == expected
+
+
+PROJECT = """\
+[project]  # "not": this
+name = "demo"
+dependencies = [
+  "torch>=2",  # "numpy"
+  'numpy', "scipy",
+]
+[project.optional-dependencies]
+gpu = ["torch>=2"]
+"two words" = [
+  "torch>=2",
+]
+[dependency-groups]
+dev = [{include-group = "lint"}, \"\"\"
+py\\
+  test\"\"\"]
+[[tool.uv.index]]
+name = "a[b]"
+"""
+
+
+def test_the_lines_of_strings() -> None:
+    lines = Lines(PROJECT)
+    assert lines.of("project.name", "demo") == 2
+    assert lines.of("project.dependencies", "scipy") == 5
+    assert lines.of("project.optional-dependencies.two words", "torch>=2") == 10
+    assert lines.of("dependency-groups.dev.include-group", "lint") == 13
+    assert lines.of("dependency-groups.dev", "pytest") == 13
+    assert lines.of("tool.uv.index.name", "a[b]") == 17
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        ("project.dependencies", "torch>=2", 4),
+        ("project.optional-dependencies.gpu", "torch>=2", 8),
+        ("project.optional-dependencies.cpu", "torch>=2", 0),
+        ("project.dependencies", "jax", 0),
+    ],
+)
+def test_the_line_of_a_requirement(path: str, text: str, line: int) -> None:
+    assert Lines(PROJECT).of(path, text) == line
+
+
+def test_within_inline_tables_and_repeated() -> None:
+    lines = Lines('[project]\noptional-dependencies = { gpu = ["torch"], cpu = [\n"torch"] }\n')
+    found = [lines.of(f"project.optional-dependencies.{extra}", "torch") for extra in ("gpu", "cpu", "rocm")]
+    assert found == [2, 3, 0]
+
+
+def test_the_cost_of_a_string_is_linear() -> None:
+    for part in ("\\n", '\\"', '""\\n', "'"):
+        assert_at_most_doubles(lambda size, part=part: f'x = """{part * size}"""\n', scan, 20_000)  # type: ignore[misc]  # a default argument
+    assert_at_most_doubles(lambda size: "# \n" * size, scan, 20_000)

@@ -12,7 +12,11 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from wheel_checks.errors import FormatError
-from wheelproof.pins.model import ItemList, KeyPath, Span
+
+Span = tuple[int, int]
+"""Where something begins, and the position after it, in characters."""
+KeyPath = tuple[str | int, ...]
+"""How to reach a value in a document of tables and lists."""
 
 
 class Kind(Enum):
@@ -28,16 +32,18 @@ class Kind(Enum):
 class Value:
     """A value: its span, quotes and brackets included; ``text`` is that of a string.
 
-    ``members`` are those of an array (each with its index) or of an inline table (each with the parts of its key), and
-    ``items`` their layout; an item of an inline table is a key with its value.
+    ``members`` are those of an array (each with its index) or of an inline table (each with the parts of its key).
+    ``spans`` are theirs, with the key in an inline table, and ``separators`` the offset of the comma after each, None
+    if none follows.
     """
 
     kind: Kind
     start: int
     end: int
     text: str = ""
-    members: list[tuple[tuple[str | int, ...], Value]] = field(default_factory=list)
-    items: ItemList | None = None
+    members: list[tuple[KeyPath, Value]] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    separators: list[int | None] = field(default_factory=list)
 
     @property
     def inner(self) -> Span:
@@ -65,17 +71,11 @@ class Statement:
     value: Value
 
 
-_SPACE = re.compile(r"[ \t]*+")
-_GAP = re.compile(r"(?:[ \t\r\n]++|#[^\r\n]*+)*+")
-_TAIL = re.compile(r"[ \t]*+(?:#[^\r\n]*+)?(?:\r\n|\n|\Z)")
-_BARE = re.compile(r"[A-Za-z0-9_-]++")
-_PLAIN = re.compile(r"[^,\]}#\r\n]++")
-_STRING = re.compile(
-    r'"""(?:[^"\\]++|\\[\s\S]|"(?!""))*+"""(?:"{1,2})?'
-    r"|'''(?:[^']++|'(?!''))*+'''(?:'{1,2})?"
-    r'|"(?:[^"\\\r\n]++|\\.)*+"'
-    r"|'[^'\r\n]*+'"
-)
+_SPACE = re.compile(r"[ \t]*")
+_GAP = re.compile(r"[ \t\r\n]+|#[^\r\n]*")
+_TAIL = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n|\Z)")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_PLAIN = re.compile(r"[^,\]}#\r\n]+")
 
 
 def scan(text: str) -> list[Header | Statement]:
@@ -94,7 +94,7 @@ class _Scanner:
 
     def entries(self) -> Iterator[Header | Statement]:
         table: KeyPath = ()
-        self.skip(_GAP)
+        self.skip_gap()
         while self.at < len(self.text):
             line = self.text.rfind("\n", 0, self.at) + 1
             if self.text[self.at] == "[":
@@ -108,19 +108,28 @@ class _Scanner:
                 self.skip(_SPACE)
                 value = self.value()
                 yield Statement((*table, *path), line, self.skip(_TAIL), key, value)
-            self.skip(_GAP)
+            self.skip_gap()
 
     def skip(self, pattern: re.Pattern[str]) -> int:
         match = pattern.match(self.text, self.at)
         self.at = match.end() if match else self.at
         return self.at
 
+    def skip_gap(self) -> None:
+        """Skip white space, line ends and comments."""
+        while match := _GAP.match(self.text, self.at):
+            self.at = match.end()
+
     def take(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self.text, self.at)
-        if match is None:  # not in what tomllib accepts
-            raise FormatError(f"the TOML could not be read at offset {self.at}")
+        if match is None:
+            raise self.unreadable()
         self.at = match.end()
         return match[0]
+
+    def unreadable(self) -> FormatError:
+        """What is raised for text that tomllib does not accept."""
+        return FormatError(f"the TOML could not be read at offset {self.at}")
 
     def header(self) -> KeyPath:
         array = self.text.startswith("[[", self.at)
@@ -158,10 +167,30 @@ class _Scanner:
             self.skip(_SPACE)
 
     def string(self) -> str:
-        raw = self.take(_STRING)
+        start = self.at
+        self.at = self.string_end()
+        raw = self.text[start : self.at]
         if raw[0] == raw[1:2] == raw[2:3] or "\\" in raw:
             return str(tomllib.loads(f"x = {raw}")["x"])
         return raw[1:-1]
+
+    def string_end(self) -> int:
+        """The position after the string that begins here."""
+        quote = self.text[self.at]
+        many = self.text.startswith(3 * quote, self.at)
+        closing = 3 * quote if many else quote
+        position = self.at + len(closing)
+        end = self.text.find(closing, position)
+        while quote == '"' and (escape := self.text.find("\\", position, max(end, position))) >= 0:
+            position = escape + 2
+            if position > end:
+                end = self.text.find(closing, position)
+        if end < 0:
+            raise self.unreadable()
+        end += len(closing)
+        while many and end < len(self.text) and self.text[end] == quote:  # at most two, which belong to the text
+            end += 1
+        return end
 
     def value(self) -> Value:
         start, first = self.at, self.text[self.at]
@@ -177,27 +206,54 @@ class _Scanner:
         return Value(Kind.PLAIN, start, self.at, plain)
 
     def container(self, kind: Kind, bracket: str) -> Value:
-        start = self.at
-        members: list[tuple[tuple[str | int, ...], Value]] = []
-        spans: list[Span] = []
-        separators: list[int | None] = []
+        value = Value(kind, self.at, self.at)
         self.at += 1
-        self.skip(_GAP)
+        self.skip_gap()
         while not self.text.startswith(bracket, self.at):
             begin = self.at
-            path: tuple[str | int, ...] = (len(members),)
+            path: KeyPath = (len(value.members),)
             if kind is Kind.TABLE:
                 path = self.key()
                 self.skip(_SPACE)
                 self.at += 1
                 self.skip(_SPACE)
-            members.append((path, self.value()))
-            spans.append((begin, self.at))
-            self.skip(_GAP)
+            value.members.append((path, self.value()))
+            value.spans.append((begin, self.at))
+            self.skip_gap()
             separated = self.text.startswith(",", self.at)
-            separators.append(self.at if separated else None)
+            value.separators.append(self.at if separated else None)
             self.at += separated
-            self.skip(_GAP)
+            self.skip_gap()
         self.at += 1
-        layout = ItemList(start + 1, self.at - 1, tuple(spans), tuple(separators), trailing=kind is Kind.ARRAY)
-        return Value(kind, start, self.at, members=members, items=layout)
+        value.end = self.at
+        return value
+
+
+class Lines:
+    """The lines of strings, looked up by the path of a key ("project.dependencies") and the text; each is given once.
+
+    Raises FormatError like :func:`scan`.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._left: dict[tuple[str, str], list[int]] = {}
+        line, counted = 1, 0
+        for statement in scan(text):
+            if isinstance(statement, Statement):
+                for path, value in _strings(statement.path, statement.value):
+                    line += text.count("\n", counted, value.start)
+                    counted = value.start
+                    key = ".".join(part for part in path if isinstance(part, str))
+                    self._left.setdefault((key, value.text), []).append(line)
+
+    def of(self, path: str, text: str) -> int:
+        """The line of the next such string; 0 for none."""
+        lines = self._left.get((path, text))
+        return lines.pop(0) if lines else 0
+
+
+def _strings(path: KeyPath, value: Value) -> Iterator[tuple[KeyPath, Value]]:
+    if value.kind is Kind.STRING:
+        yield path, value
+    for key, member in value.members:
+        yield from _strings((*path, *key), member)
