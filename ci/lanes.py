@@ -56,6 +56,7 @@ def lint_lanes() -> list[Lane]:
         ("zizmor", lambda: tool("zizmor", "--offline", "--strict-collection", "-p", "-q", ".github", "action.yml")),
         ("check-jsonschema", check_schemas),
         ("ready files", check_ready_files),
+        ("regular expressions", lambda: tool("python", "ci/regular_expressions.py")),
         ("plain English", lambda: tool("python", "ci/plain_english.py")),
         ("documentation", build_site),
     ]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.growth import assert_at_most_doubles, cost_of
 from wheel_checks.formats import json_spans
+from wheel_checks.formats.index_page import MOST_FILES
 from wheel_checks.formats.json_spans import MOST_KEYS, elements, members, value
 
 VALUES = st.recursive(
@@ -58,12 +59,12 @@ def test_of_equal_keys_the_last_counts() -> None:
     assert value(data, members(data)["a"]) == [2]
 
 
-def test_deep_and_dense_documents_are_refused_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_spans, "MOST_BRACKETS", 1_000)
+def test_dense_documents_are_refused_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert members(b'{"a":[' + b'{"b":{"c":1}},' * MOST_FILES + b"0]}")  # as on a page of an index
+    monkeypatch.setattr(json_spans, "MOST_PARTS", 1_000)
     assert members(b'{"a":' + b"[" * 500 + b"]" * 500 + b"}")
-    assert members(b'{"a":[' + b'{"b":{"c":1}},' * 5_000 + b"0]}")  # as on a page of an index
-    for dense in (b"[" * 503 + b"]" * 503, b"[" + b"[[[[]]]]," * 500 + b"[]]"):
-        with pytest.raises(ValueError, match="more than 1,000 nested brackets in one value"):
+    for dense in (b"[" * 501 + b"]" * 501, b"[" + b"[[[[]]]]," * 500 + b"[]]"):
+        with pytest.raises(ValueError, match="more than 1,000 parts of one value"):
             members(b'{"a":' + dense + b"}")
     with pytest.raises(ValueError, match="more than 1,000 keys"):
         members(b"{" + b",".join(b'"%d":1' % number for number in range(MOST_KEYS + 1)) + b"}")
@@ -82,8 +83,18 @@ def test_a_long_line_takes_no_memory() -> None:
         lambda size: b'{"a":["' + b'","' * size + b'"]}',
         lambda size: b'{"a":"' + b'\\"' * size + b'"}',
         lambda size: b'{"a":"' + b'\\"' * size,
+        lambda size: b'{"a":["' + b'\\"' * size + b'"]}',
+        lambda size: b'{"a":["' + b'\\"' * size,
     ],
-    ids=["nested", "small lists", "strings", "escapes", "an open string"],
+    ids=[
+        "nested",
+        "small lists",
+        "strings",
+        "escapes",
+        "an open string",
+        "escapes in a list",
+        "an open string in a list",
+    ],
 )
 def test_the_cost_is_linear(make: object) -> None:
     def run(data: bytes) -> None:

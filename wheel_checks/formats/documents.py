@@ -24,8 +24,7 @@ _HEADER = re.compile(r"\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(?:#.*)?")
 MOST_KEY_PARTS = 32
 MOST_LONG_KEYS = 10_000
 """Parts of a dotted key, and keys of ten parts and more: tomllib takes the square of their number."""
-_PARTS = re.compile(r"""(?<![\w.-])(?>(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){10,}+""", re.ASCII)
-_KEY = re.compile(rf"""(?<![\w-])(?>(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MOST_KEY_PARTS}}}""", re.ASCII)
+_PARTS = re.compile(r"""(?<![\w.-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){10,}""", re.ASCII)
 _KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*(?:=|\.)""")
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from html import unescape
 
 # html.parser is not used: on the CPython patch releases that we support it takes time quadratic in the length of a
-# malformed page (100 kB of "<a " took 87 s on 3.11.7). This scanner is linear: every expression is possessive, no text
-# is inspected twice, and what does not close ends the scan.
-_TAG = re.compile(rb"<(?:(!--)|([a-z][a-z0-9]*+)(?=[\s/>]))", re.IGNORECASE)
-_ATTRIBUTE = re.compile(rb"""[\s/]*+([^\s"'<>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'<>]++)))?+""", re.DOTALL)
-_TAG_END = re.compile(rb"[\s/]*+>")
+# malformed page (100 kB of "<a " took 87 s on 3.11.7). This scanner is linear: no expression can
+# match a text in two ways, and what does not close ends the scan.
+_TAG = re.compile(rb"<(?:(!--)|([a-z][a-z0-9]*)(?=[\s/>]))", re.IGNORECASE)
+_ATTRIBUTE = re.compile(rb"""[\s/]*([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+)))?""", re.DOTALL)
+_TAG_END = re.compile(rb"[\s/]*>")
 _SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
 _MOST_ATTRIBUTES = 100
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[a-zA-Z][a-zA-Z0-9]{1,32});")

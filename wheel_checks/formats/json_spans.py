@@ -14,19 +14,16 @@ Span = tuple[int, int]
 """Where a value begins, and the position after it, in bytes."""
 
 MOST_KEYS = 1_000
-MOST_BRACKETS = 4_000_000
-"""Brackets of one value that are followed one by one: those around more than two further levels."""
+MOST_PARTS = 4_000_000
+"""Brackets of one value, and strings with many escapes. A page of 100,000 files has 600,000."""
 
-# possessive, so that nothing is tried in two ways
-_BLANK = re.compile(rb"[ \t\r\n]*+")
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
-_SCALAR = re.compile(rb"[^\s,:\[\]{}\"]++")
-_TEXT = rb'[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"'
-# What is inside a value and cannot end it, values of two levels included: a list of files is one match. Text before a
-# deeper bracket is inspected three times.
-_FLAT = rb"(?:" + _TEXT + rb")*+"
-_NESTED = rb"(?:" + _TEXT + rb"|[\[{]" + _FLAT + rb"[\]}])*+"
-_INERT = re.compile(rb"(?:" + _TEXT + rb"|[\[{]" + _NESTED + rb"[\]}])*+", re.DOTALL)
+_DEPTH = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
+_BLANK = re.compile(rb"[ \t\r\n]*")
+_SCALAR = re.compile(rb"[^\s,:\[\]{}\"]+")
+# A match is one part of a string, or of a value between two brackets. Repetitions are bounded, since ``re`` keeps some
+# hundred bytes for each of a group.
+_STRING_PART = re.compile(rb'[^"\\]*(?:\\.[^"\\]*){0,100}', re.DOTALL)
+_INERT_PART = re.compile(rb'[^"\[\]{}]*(?:"[^"\\]*(?:\\.[^"\\]*){0,10}"[^"\[\]{}]*){0,100}', re.DOTALL)
 
 
 def members(data: bytes) -> dict[str, Span]:
@@ -40,12 +37,12 @@ def members(data: bytes) -> dict[str, Span]:
     if data[position : position + 1] == b"}":
         return _nothing_after(data, position + 1, found)
     while True:
-        key = _STRING.match(data, position)
-        if key is None:
+        if data[position : position + 1] != b'"':
             raise _unexpected(data, position, "a key in quotes")
-        start = _skip(data, _BLANK.match(data, key.end()).end(), b":")  # type: ignore[union-attr]  # matches anywhere
+        key = _string_end(data, position)
+        start = _skip(data, key, b":")
         end = _end(data, start)
-        found[str(json.loads(key[0]))] = (start, end)
+        found[str(json.loads(data[position:key]))] = (start, end)
         if len(found) > MOST_KEYS:
             raise ValueError(f"more than {MOST_KEYS:,} keys")
         position = _BLANK.match(data, end).end()  # type: ignore[union-attr]  # matches anywhere
@@ -78,24 +75,36 @@ def value(data: bytes, span: Span) -> Any:
 def _end(data: bytes, start: int) -> int:
     """The position after the value that begins at ``start``."""
     first = data[start : start + 1]
+    if first == b'"':
+        return _string_end(data, start)
     if first not in (b"{", b"["):
-        scalar = (_STRING if first == b'"' else _SCALAR).match(data, start)
+        scalar = _SCALAR.match(data, start)
         if scalar is None:
             raise _unexpected(data, start, "a value")
         return scalar.end()
     depth, position = 0, start
-    for _ in range(MOST_BRACKETS):
-        bracket = data[position : position + 1]
-        if bracket in (b"{", b"["):
-            depth += 1
-        elif bracket in (b"}", b"]"):
-            depth -= 1
-            if not depth:
-                return position + 1
+    for _ in range(MOST_PARTS):
+        mark = data[position : position + 1]
+        if mark == b'"':
+            position = _string_end(data, position)
+        elif mark in _DEPTH:
+            depth, position = depth + _DEPTH[mark], position + 1
         else:
             raise _unexpected(data, position, "a bracket that closes")
-        position = _INERT.match(data, position + 1).end()  # type: ignore[union-attr]  # matches anywhere
-    raise ValueError(f"more than {MOST_BRACKETS:,} nested brackets in one value")
+        if not depth:
+            return position
+        position = _INERT_PART.match(data, position).end()  # type: ignore[union-attr]  # matches anywhere
+    raise ValueError(f"more than {MOST_PARTS:,} parts of one value")
+
+
+def _string_end(data: bytes, start: int) -> int:
+    """The position after the string that begins at ``start``."""
+    position = start + 1
+    while (end := _STRING_PART.match(data, position).end()) > position:  # type: ignore[union-attr]  # matches anywhere
+        position = end
+    if data[position : position + 1] != b'"':
+        raise _unexpected(data, start, "a string that ends")
+    return position + 1
 
 
 def _skip(data: bytes, position: int, mark: bytes) -> int:

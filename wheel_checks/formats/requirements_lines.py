@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_LEAD = re.compile(r"(?:[ \t\r\n\v\f]|\\(?=[\r\n]))*+")
+_LEAD = re.compile(r"[ \t\r\n\v\f]*(?:\\(?=[\r\n])[ \t\r\n\v\f]*)*")
 _VIA = re.compile(r"[ \t]*# via\b(.*)")
 _VIA_MORE = re.compile(r"[ \t]*#   +\S")
 _SETTING = re.compile(r"(--?[A-Za-z][A-Za-z-]*)(?:\s*=\s*|\s+|(?<=^-[rcefi]))(\S.*)?$")

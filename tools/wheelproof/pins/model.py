@@ -113,7 +113,7 @@ class FoundRequirement:
         return "never" in self.text and bool(_NEVER.search(self.text))
 
 
-_NEVER = re.compile(r""";\s*+\(?\s*+sys_platform\s*+==\s*+(['"])never\1\s*+\)?\s*+$""")
+_NEVER = re.compile(r""";\s*(?:\(\s*)?sys_platform\s*==\s*(['"])never\1\s*(?:\)\s*)?$""")
 
 
 @dataclass(frozen=True, slots=True)

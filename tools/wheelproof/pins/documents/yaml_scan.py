@@ -18,9 +18,9 @@ MOST = 50_000  # items that aliases repeat
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")  # the anchor and the tag before a scalar
 _ALONE = re.compile(r"[ \t]*-[ \t]+")
 _LINE_END = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_TEMPLATE = re.compile(r"\{([%#])(?:(?!\1\}|\{\1)[\s\S])*+\1\}")  # what Jinja takes out: statements and comments
+_TEMPLATE = re.compile(r"\{([%#])(?:(?!\1\}|\{\1)[\s\S])*\1\}")
 _NOT_LINE_END = re.compile(r"[^\r\n]")
-_SEPARATOR = re.compile(r"(?:[ \t\r\n]++|(?<=\s)#[^\r\n]*+)*+,")
+_SEPARATOR = re.compile(r"[ \t\r\n]*(?:(?<=\s)#[^\r\n]*[\r\n][ \t\r\n]*)*,")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,15 @@ def scan(text: str) -> list[Item]:
     try:
         return _items(text, text)
     except FormatError:
-        without = _TEMPLATE.sub(lambda found: _NOT_LINE_END.sub(" ", found[0]), text)  # all else stays where it is
+        without = without_templates(text)
         if without == text:
             raise
         return _items(text, without)  # what is YAML as it stands is read as it stands: nothing in it is hidden
+
+
+def without_templates(text: str) -> str:
+    """The text with spaces for Jinja's statements and comments; all else keeps its place."""
+    return _TEMPLATE.sub(lambda found: _NOT_LINE_END.sub(" ", found[0]), text)
 
 
 def _items(text: str, as_yaml: str) -> list[Item]:

@@ -25,7 +25,7 @@ _PREFIXES = re.compile(
       | [\w./-]+ [ ]* \| (?=[ ])                               # docker compose
       | \[pod/[\w./-]+\]                                       # kubectl logs --prefix
       | std(?:out|err) [ ] [FP] (?=[ ])                        # containerd
-      | \((?:(?!pid=)[\w=, -])*+pid=\d++[\w=., -]*+\)            # Ray
+      | \((?:(?!pid=)[\w=, -])*pid=\d[\w=., -]*\)               # Ray
     ) [ ]*""",
     re.VERBOSE,
 )

@@ -17,7 +17,7 @@ _WENT = re.compile(r"^ *(?:Found existing installation: torch |- torch==)(?P<ver
 _CAME = re.compile(
     r"""^\ *\+\ torch==(?P<uv>[\w.+]{1,60})$
       | ^(?:Downloading|Using\ cached)\ (?:\S{0,200}/)?torch-(?P<file>[\w.+]{1,60})-cp
-      | ^Successfully\ installed\b(?:\ (?!torch-\d)\S++)*+\ torch-(?P<pip>\d[\w.+]{0,60})""",
+      | ^Successfully\ installed\b(?:\ (?!torch-\d)\S+)*\ torch-(?P<pip>\d[\w.+]{0,60})""",
     re.MULTILINE | re.VERBOSE,
 )
 _BUILD = re.compile(r"\+(?P<kind>cu|rocm|xpu)(?P<digits>\d*)")

@@ -19,7 +19,7 @@ from wheel_checks.facts.host.torch.choice import public
 CUDA = re.compile(r"\d{1,2}\.\d", re.ASCII)
 DRIVER = re.compile(r"\d{3}(?:\.\d{1,3}){1,2}", re.ASCII)
 _CHANGES = re.compile(
-    r"""^(?:Successfully\ installed\b(?:\ (?!torch-\d)\S++)*+\ torch-\d
+    r"""^(?:Successfully\ installed\b(?:\ (?!torch-\d)\S+)*\ torch-\d
       | Installing\ collected\ packages:[^\n]{0,1500}\btorch\b
       | \ *[-+~]\ torch==\d
       | The\ following\ (?:NEW\ )?packages\ will\ be\ [A-Z]{5,12}

@@ -21,7 +21,6 @@ from _older_names import STANDARD_MODULES  # type: ignore[import-not-found]  # m
 UTC = timezone.utc
 stdlib_module_names = frozenset(getattr(sys, "stdlib_module_names", STANDARD_MODULES))
 _SAME = object()
-_POSSESSIVE = re.compile(r"(?<=[*+?}])(?<![\\\[].)\+")  # the second sign of a quantifier
 
 
 class Names:
@@ -251,13 +250,11 @@ def insort(values, value, *, key=lambda one: one):
 
 
 def compile(pattern, flags=0):
-    """re.compile of Python 3.11: possessive quantifiers and atomic groups match the same here, and may backtrack."""
-    if sys.version_info < (3, 11):
+    """re.compile of Python 3.7."""
+    if sys.version_info < (3, 7):
         is_text = isinstance(pattern, str)
         text = pattern if is_text else pattern.decode("latin-1")
-        text = _POSSESSIVE.sub("", text.replace("(?>", "(?:"))
-        if sys.version_info < (3, 7):
-            text = text.replace("(?a:", "(?:")  # a part that takes ASCII alone
+        text = text.replace("(?a:", "(?:")  # a part that takes ASCII alone
         pattern = text if is_text else text.encode("latin-1")
     return re.compile(pattern, flags)
 

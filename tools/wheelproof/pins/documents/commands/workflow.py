@@ -18,14 +18,13 @@ from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect
 from wheelproof.pins.documents.commands.piece import Piece
 from wheelproof.pins.documents.commands.shell import limited
 from wheelproof.pins.documents.source import Source
+from wheelproof.pins.documents.yaml_scan import without_templates
 from wheelproof.pins.model import Document, Notice, Place
 
 LONGEST = 1 << 19  # characters
 DEEPEST = 60
 MOST = 50_000  # values
 
-_TEMPLATE = re.compile(r"\{([%#])(?:(?!\1\}|\{\1)[\s\S])*+\1\}")
-_NOT_LINE_END = re.compile(r"[^\r\n]")
 _INSTALLS = re.compile(
     r"(?:pip[\d.]*|\buv\b|conda|mamba|poetry|pdm|pixi|rye|pipenv|PIP\w*\}?)['\"]?\s+(?:\S+\s+)*?(?:install|add|create|sync|run|update)\b",
     re.IGNORECASE,
@@ -80,8 +79,7 @@ def read(source: Source) -> Document:
 def _compose(text: str) -> list[yaml.Node]:
     if len(text) > LONGEST:
         raise FormatError(f"the YAML has {len(text):,} characters", expected=f"at most {LONGEST:,}")
-    without = _TEMPLATE.sub(lambda found: _NOT_LINE_END.sub(" ", found[0]), text)
-    for attempt in dict.fromkeys((text, without)):
+    for attempt in dict.fromkeys((text, without_templates(text))):
         try:
             return [node for node in yaml.compose_all(attempt, Loader=yaml.SafeLoader) if node is not None]
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
