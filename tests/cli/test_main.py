@@ -51,6 +51,16 @@ def test_help_names_every_command_and_exit_code(wheelproof: Wheelproof, flag: st
         assert expected in run.out
 
 
+def test_inside_the_folder_tools_the_ways_to_run_a_checkout_are_named() -> None:
+    run = [sys.executable, "-S", "-m", "wheelproof", "doctor"]  # without site-packages
+    tools = Path(__file__).parents[2] / "tools"
+    done = subprocess.run(run, cwd=tools, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "python3 ci/develop.py" in done.stderr
+    assert "pip install ." in done.stderr
+
+
 def test_the_version(wheelproof: Wheelproof) -> None:
     assert wheelproof("--version") == Run(0, f"wheelproof {__version__}\n", "")
 

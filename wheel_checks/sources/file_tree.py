@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import file_digest
-from pathlib import Path
 
 from wheel_checks.errors import SourceError
 from wheel_checks.sources.regular_file import open_regular, read_start
@@ -40,7 +39,7 @@ class FileTree:
 
     def is_folder(self, path: str) -> bool:
         """True for a folder, also through symbolic links."""
-        return "\0" not in path and Path(self.outside(path)).is_dir()
+        return "\0" not in path and os.path.isdir(self.outside(path))
 
     def size(self, path: str) -> int | None:
         """The size of a regular file in bytes, None if none exists."""

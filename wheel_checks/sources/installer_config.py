@@ -34,6 +34,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from wheel_checks.errors import UsageError
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installer_files import TRUE, flag, pip_sections, uv_tables
+from wheel_checks.sources.regular_file import expand_home
 from wheel_checks.sources.trust import NO_TRUST, Address, Trust, UntrustedAddressError, is_inside
 
 MERGE = "merge"
@@ -313,10 +314,7 @@ def _place(value: str, folder: Path, origin: str) -> str:
     """A URL as it is, a path (relative to ``folder``) as a file URL."""
     scheme = _URL.match(value)
     if scheme is None:
-        try:
-            return (folder / Path(value).expanduser()).absolute().as_uri()
-        except RuntimeError as error:  # the home of a user who does not exist
-            raise UsageError(f"{origin} names the path {value!r}, whose home folder is unknown") from error
+        return (folder / expand_home(value)).absolute().as_uri()
     if scheme[1].lower() not in {"http", "https", "file"}:
         raise UsageError(
             f"{origin} names a location of the kind {scheme[1]!r}", expected="an http, https or file URL, or a path"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import configparser
+import functools
+import logging
 import os
 import sys
 import tomllib
@@ -11,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import UsageError
-from wheel_checks.sources.regular_file import read_start
+from wheel_checks.sources.regular_file import home_folder, read_start
 from wheel_checks.sources.trust import tree_of
 
 TRUE = {"1", "true", "yes", "on", "y", "t"}  # what installers take for a yes
+_log = logging.getLogger(__name__)
+
 _LARGEST_FILE = 1 << 20  # bytes; a configuration has a page or two
 
 
@@ -34,7 +38,7 @@ def uv_tables(environ: Mapping[str, str], cwd: Path) -> Iterator[tuple[Path, dic
             raise UsageError(f"there is no file {path}", expected="the file that UV_CONFIG_FILE names")
         yield path, table, None
         return
-    for folder in (cwd, *cwd.parents):
+    for folder in (cwd, *cwd.parents) if os.access(cwd, os.X_OK) else ():  # pip sees no files there, and uv stops
         table = _read_toml(folder / "uv.toml")
         if table is not None:
             yield folder / "uv.toml", table, tree_of(folder)
@@ -58,7 +62,7 @@ def pip_sections(environ: Mapping[str, str], cwd: Path) -> dict[str, dict[str, t
     named = environ.get("PIP_CONFIG_FILE")
     if named == os.devnull:
         return sections
-    home = Path(environ.get("HOME") or Path.home())
+    home = home_folder(environ)
     site = Path(environ.get("VIRTUAL_ENV") or sys.prefix)
     paths = [*(folder / "pip" / "pip.conf" for folder in reversed(_xdg_folders(environ))), Path("/etc/pip.conf")]
     paths += [home / ".pip" / "pip.conf", _user_folder(environ) / "pip" / "pip.conf"]
@@ -74,7 +78,7 @@ def pip_sections(environ: Mapping[str, str], cwd: Path) -> dict[str, dict[str, t
 
 
 def _user_folder(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME") or Path.home()) / ".config")
+    return Path(environ.get("XDG_CONFIG_HOME") or home_folder(environ) / ".config")
 
 
 def _xdg_folders(environ: Mapping[str, str]) -> list[Path]:
@@ -82,17 +86,25 @@ def _xdg_folders(environ: Mapping[str, str]) -> list[Path]:
 
 
 def _read(path: Path) -> str | None:
-    """The text of a configuration file, None when there is no such file."""
+    """The text of a configuration file, None if there is no such file, or none that this user may read."""
     try:
-        if not path.is_file():
-            return None
         content = read_start(path, _LARGEST_FILE + 1)
         text = content.decode()
-    except (OSError, UnicodeDecodeError) as error:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except OSError as error:
+        _warn_once(path, str(error.strerror))
+        return None
+    except UnicodeDecodeError as error:
         raise UsageError(f"the configuration file {path} cannot be read: {error}", expected="text in UTF-8") from error
     if len(content) > _LARGEST_FILE:
         raise UsageError(f"the configuration file {path} is too long", expected=f"at most {_LARGEST_FILE} bytes")
     return text
+
+
+@functools.cache
+def _warn_once(path: Path, reason: str) -> None:
+    _log.warning("wheelproof: the configuration file %s is not used: %s", path, reason)
 
 
 def _read_toml(path: Path) -> dict[str, Any] | None:

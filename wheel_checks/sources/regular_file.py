@@ -11,6 +11,7 @@ import io
 import os
 import re
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 _PIECE = 1 << 20  # bytes
@@ -37,7 +38,7 @@ def open_regular(path: str | os.PathLike[str], *, given: bool = False) -> io.Fil
 
 def names_file(text: str) -> bool:
     """Whether ``text`` is the path of a file that exists, be it a pipe; a text that can be no path does not."""
-    return os.path.exists(text) and not os.path.isdir(text)  # noqa: PTH110, PTH112  # Path raises for long texts
+    return os.path.exists(text) and not os.path.isdir(text)
 
 
 def read_start(path: str | os.PathLike[str], limit: int, *, given: bool = False) -> bytes:
@@ -82,6 +83,17 @@ def real_path(path: Path) -> Path:
         return Path(os.path.realpath(path))
     except (OSError, ValueError):  # a link that is replaced right now; a null character in a name
         return path.absolute()
+
+
+def expand_home(path: str) -> Path:
+    """The path with ``~`` expanded; other than with ``Path.expanduser``, one of an unknown user stays as it is."""
+    return Path(os.path.expanduser(path))
+
+
+def home_folder(environ: Mapping[str, str]) -> Path:
+    """The user's home folder; for a user without one, such as any number in a container, one that does not exist."""
+    home = Path(environ.get("HOME") or expand_home("~"))
+    return home if home.is_absolute() else Path("/nonexistent")
 
 
 def descriptor_of(path: str | os.PathLike[str], *, given: bool = False) -> int:

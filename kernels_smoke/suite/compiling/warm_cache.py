@@ -56,5 +56,5 @@ def marks(target: str, versions: Sequence[str], environment: Mapping[str, str]) 
 
 def _folder(environment: Mapping[str, str]) -> Path:
     """Where Triton keeps what it compiled: as its knobs say (triton/knobs.py, cache_knobs)."""
-    home = environment.get("TRITON_HOME") or os.path.expanduser("~")  # noqa: PTH111  # "~" stays where there is no home
+    home = environment.get("TRITON_HOME") or os.path.expanduser("~")  # "~" stays where there is no home
     return Path(environment.get("TRITON_CACHE_DIR") or Path(home, ".triton", "cache"))

@@ -145,7 +145,8 @@ def cache_folder() -> Path:
     """Triton's cache of kernels, found as Triton does (3.3 to 3.9: runtime/cache.py, knobs.py)."""
     if (folder := os.environ.get("TRITON_CACHE_DIR")) is not None:
         return Path(folder)
-    return Path(os.environ.get("TRITON_HOME", str(Path.home()))) / ".triton" / "cache"
+    home = os.environ.get("TRITON_HOME", os.path.expanduser("~"))
+    return Path(home) / ".triton" / "cache"
 
 
 def ptxas(target: str) -> Answer:

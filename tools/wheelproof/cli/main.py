@@ -57,6 +57,10 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         _say("", "interrupted")
         return INTERRUPTED
+    except PermissionError as error:
+        what = f"{error.filename or 'a file'} cannot be used: {error.strerror or error}"
+        _say("error: ", what, hint="run it as a user who may, or in another folder")
+        return COULD_NOT_CHECK
     except BrokenPipeError:
         _drop_what_cannot_be_written()  # the reader has gone (`wheelproof ... | head`): nothing to say, and to no one
         return COULD_NOT_CHECK

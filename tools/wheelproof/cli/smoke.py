@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
+from wheel_checks.sources.regular_file import expand_home
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note, open_output
 
 if TYPE_CHECKING:  # not for --help
@@ -147,7 +148,7 @@ def _check_kernels(names: Sequence[str], origin: str) -> None:
             raise UsageError(
                 f"--kernels {name} names no kernels", expected="FILE.py, package.module or package.module:LIST"
             )
-        if origin.endswith(".toml") and _is_file(name) and not Path(name).expanduser().is_absolute():
+        if origin.endswith(".toml") and _is_file(name) and not expand_home(name).is_absolute():
             expected = "an absolute path, or one that starts with ~/, or a module"
             raise UsageError(
                 f"{origin}: {name} is a relative path, which depends on the current folder", expected=expected
@@ -178,7 +179,7 @@ def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
 
 def _absolute(kernels: str) -> str:
     """A module as it is, a file by its whole path: the suite runs in another folder."""
-    return str(Path(kernels).expanduser().absolute()) if _is_file(kernels) else kernels
+    return str(expand_home(kernels).absolute()) if _is_file(kernels) else kernels
 
 
 def _is_file(kernels: str) -> bool:

@@ -21,6 +21,7 @@ from wheel_checks.errors import SourceError, UsageError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installer_config import FIRST_INDEX, MERGE, IndexConfig
+from wheel_checks.sources.regular_file import expand_home
 from wheel_checks.sources.trust import Address, allowed_requirement
 from wheelproof.matrix.keys import is_file_name
 from wheelproof.matrix.model import Cell
@@ -50,7 +51,7 @@ def with_places(cell: Cell, folder: Path) -> Cell:
 def _linked(cell: Cell, folder: Path, key: str, text: str) -> str:
     if _URL.match(text):
         return text
-    path = (folder / Path(text).expanduser()).absolute()
+    path = (folder / expand_home(text)).absolute()
     if not path.exists():
         raise UsageError(
             f"{cell.id}: {key} names {text!r}, which does not exist in {folder}", expected="a URL or a path"

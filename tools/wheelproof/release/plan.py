@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -83,9 +84,10 @@ def _of_target(text: str, project: str, listing: Listing, *, pre: bool) -> Itera
         yield _of_link(text)
         return
     path = path_of(text) if is_file_url(text) else Path(text)
-    if path.is_dir():
+    exists = os.path.exists(path)
+    if exists and path.is_dir():
         yield from _of_folder(path)
-    elif path.exists() or text.endswith(_SUFFIXES) or "/" in text:
+    elif exists or text.endswith(_SUFFIXES) or "/" in text:
         yield _of_file(path)
     else:
         yield from _of_requirement(text, project, listing, pre=pre)

@@ -21,7 +21,7 @@ from wheel_checks.errors import FormatError, SourceError, UsageError, Wheelproof
 from wheel_checks.formats.requirements_lines import logical_lines, setting, split_options
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.regular_file import real_path
+from wheel_checks.sources.regular_file import expand_home, real_path
 from wheel_checks.sources.requirement_files import MOST, read_requirements_file
 from wheel_checks.sources.trust import REPOSITORY, Address, UntrustedAddressError, is_inside, tree_of
 from wheel_checks.targets.extras_and_groups import NO_EXTRAS, ExtrasAndGroups
@@ -125,7 +125,7 @@ class _Reading:
         else:
             matched = _LOCAL.fullmatch(one.text.partition("#")[0].strip())
             named = matched["path"] if matched else one.text
-            place = path_of(named) if is_file_url(named) else folder / Path(named).expanduser()
+            place = path_of(named) if is_file_url(named) else folder / expand_home(named)
             if not place.exists():
                 raise UsageError(f"there is no {place}", expected="a folder with a project, or a wheel")
             line = Line(_NONE, where, file=where)

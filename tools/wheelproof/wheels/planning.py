@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -80,11 +81,11 @@ def plan(text: str, wanted: Wanted, listing: Listing, variants: VariantFiles | N
     """
     if text.lower().startswith(_URL_SCHEMES):
         return Plan(tuple(_of_link(text, wanted)))
-    path = Path(text)
-    if path.is_dir():
+    path, exists = Path(text), os.path.exists(text)
+    if exists and path.is_dir():
         return Plan(tuple(_of_folder(path)))
     looks_like_a_path = text.endswith(".whl") or "/" in text.partition(";")[0]
-    if path.exists() or (looks_like_a_path and "@" not in text):
+    if exists or (looks_like_a_path and "@" not in text):
         return Plan((_of_file(path),))
     try:
         requirement = Requirement(text)

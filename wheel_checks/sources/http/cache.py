@@ -18,6 +18,7 @@ from pathlib import Path
 
 from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.http.cache_database import CacheDatabase, Statement
+from wheel_checks.sources.regular_file import home_folder
 
 DEFAULT_BOUND = 512 << 20
 """Bytes that a cache holds unless it is asked otherwise."""
@@ -103,7 +104,7 @@ def default_cache_path() -> Path:
     if not folder:
         # the XDG Base Directory Specification ignores relative paths
         home = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        folder = str((home if home.is_absolute() else Path.home() / ".cache") / "wheelproof")
+        folder = str((home if home.is_absolute() else home_folder({}) / ".cache") / "wheelproof")
     return Path(folder) / f"bytes-{_VERSION}.sqlite3"
 
 

@@ -144,7 +144,7 @@ class CacheDatabase:
         """The database if it is ours and complete, None if none exists. Raises sqlite3.DatabaseError."""
         import sqlite3
 
-        if not self._path.is_file() or self._path.stat().st_size == 0:
+        if not os.path.isfile(self._path) or self._path.stat().st_size == 0:
             return None
         with self._raw_connection() as connection:
             application = connection.execute("PRAGMA application_id").fetchone()[0]

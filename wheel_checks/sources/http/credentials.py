@@ -101,11 +101,13 @@ class Credentials:
         named = self._environ.get("NETRC")
         home = self._environ.get("HOME", "")
         path = Path(named) if named else Path(home) / ".netrc"
-        if not (named or home) or not path.is_file():
+        if not (named or home):
             return None
         import netrc
 
         try:
+            if not path.is_file():
+                return None
             entry = netrc.netrc(str(path)).authenticators(host)
         except (netrc.NetrcParseError, OSError, UnicodeDecodeError) as error:
             # the text of a parse error may quote the file

@@ -20,6 +20,7 @@ _KEPT = re.compile(
     r"UV_(?:CACHE_DIR|NO_CACHE|SYSTEM_CERTS|NATIVE_TLS|INSECURE_HOST|KEYRING_PROVIDER|CREDENTIALS_DIR"
     r"|HTTP_\w+|CONCURRENT_\w+|REQUEST_TIMEOUT|LINK_MODE)"
 )
+_NO_HOME = re.compile(r"Failed to initialize cache|Failed to discover managed Python installations")
 
 
 @contextlib.contextmanager
@@ -77,8 +78,15 @@ def pinning_project(requirements: Sequence[str], pinned: Mapping[str, str]) -> s
 
 
 def run_uv_alone(arguments: Sequence[str], environ: Mapping[str, str], timeout: float) -> Answer:
-    """As :func:`run_uv`, but what ``environ`` says of indexes, constraints and the like does not reach uv."""
-    return run_uv(arguments, reaching_variables(environ), timeout)
+    """As :func:`run_uv`, but what ``environ`` says of indexes, constraints and the like does not reach uv.
+
+    uv needs a home folder that it may use; where there is none, it runs without its cache and its Pythons.
+    """
+    variables = reaching_variables(environ)
+    answer = run_uv(arguments, variables, timeout)
+    if answer.status and _NO_HOME.search(answer.words):
+        answer = run_uv(arguments, variables | {"UV_NO_CACHE": "1", "UV_NO_MANAGED_PYTHON": "1"}, timeout)
+    return answer
 
 
 def reaching_variables(environ: Mapping[str, str]) -> dict[str, str]:

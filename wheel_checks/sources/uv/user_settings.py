@@ -16,7 +16,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installer_files import uv_tables
-from wheel_checks.sources.regular_file import real_path
+from wheel_checks.sources.regular_file import expand_home, real_path
 from wheel_checks.sources.trust import Address, Trust, is_inside, with_url
 
 # What a tree may say of a resolution: versions, never places, programs, credentials or certificates.
@@ -130,7 +130,7 @@ def _with_places(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _absolute(place: str, folder: Path) -> str:
     is_url = "://" in place or is_file_url(place)
-    return place if is_url else (folder / Path(place).expanduser()).absolute().as_uri()
+    return place if is_url else (folder / expand_home(place)).absolute().as_uri()
 
 
 @dataclass(frozen=True, slots=True)

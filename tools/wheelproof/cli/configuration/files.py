@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import UsageError
-from wheel_checks.sources.regular_file import open_regular, read_start
+from wheel_checks.sources.regular_file import descriptor_of, open_regular, read_start
 from wheel_checks.sources.repository import repository_of
 from wheelproof.cli.configuration.ownership import dubious, is_shared
+from wheelproof.cli.options import warn
 
 LARGEST_FILE = 1 << 20  # bytes; a configuration is a page, and anything much longer is not one
 NAME = "wheelproof.toml"
@@ -51,9 +52,11 @@ def own_place(environment: Mapping[str, str]) -> Path | None:
 
 
 def read_own(environment: Mapping[str, str]) -> ConfigFile:
-    """The user's own configuration, if there is one. Raises UsageError when it cannot be read."""
+    """The user's own configuration, if there is one that this user may read. Raises UsageError when it is malformed."""
     place = own_place(environment)
-    return read_config(place) if place and place.exists() else ConfigFile()
+    if place is None or not _is_readable(place):
+        return ConfigFile()
+    return read_config(place)
 
 
 def read_config(path: Path) -> ConfigFile:
@@ -71,14 +74,18 @@ def read_config(path: Path) -> ConfigFile:
 def find_config(folder: Path, home: str, trusted: Collection[int]) -> TreeFile:
     """The nearest configuration of the tree around ``folder``. Raises UsageError for a file that cannot be read.
 
-    A file of users who are not ``trusted`` is read anyway, for what would be missing without it.
+    A file of users who are not ``trusted`` is read anyway, for what would be missing without it. A ``folder`` that this
+    user may not enter, as under ``sudo -u nobody``, has none.
     """
+    if not os.access(folder, os.X_OK):
+        warn([f"the configuration in {folder} is not used: this user may not enter the folder"])
+        return TreeFile()
     root = repository_of(folder)
     if root is not None and root.stat().st_dev != folder.stat().st_dev:
         root = None
     for place in _places(folder, root, home, trusted):
         for path in (place / NAME, place / "pyproject.toml"):
-            if not path.is_file():
+            if not _is_readable(path):
                 continue
             try:
                 file = _of_tree(path, root or place, trusted)
@@ -89,6 +96,18 @@ def find_config(folder: Path, home: str, trusted: Collection[int]) -> TreeFile:
             if file is not None:
                 return file
     return TreeFile()
+
+
+def _is_readable(path: Path) -> bool:
+    """Whether a file exists and may be opened; that it may not, as under ``sudo -u nobody``, is said once."""
+    try:
+        os.close(descriptor_of(path))
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return False
+    except OSError as error:
+        warn([f"the configuration file {path} is not used: {error.strerror}"])
+        return False
+    return True
 
 
 def _of_tree(path: Path, root: Path, trusted: Collection[int]) -> TreeFile | None:

@@ -28,6 +28,7 @@ from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, KernelProb
 from wheel_checks.facts.host.visible import expected_devices
 from wheel_checks.model import Unavailable
 from wheel_checks.process import end_all
+from wheel_checks.sources.regular_file import home_folder
 from wheel_checks.sources.scratch_folder import scratch_folder
 from wheelproof.doctor.answers import INSIDE, TORCH_PROGRAM, Answer
 from wheelproof.doctor.children import TIME_IS_OVER, Budget, run_child
@@ -202,9 +203,9 @@ def _private_cache(environment: Mapping[str, str]) -> Iterator[Mapping[str, str]
     What is wrong with that place (read-only, noexec, full) shows anyway. Where no folder can be made, Triton gets
     the user's cache, and fails as it would for the user.
     """
-    home = environment.get("TRITON_HOME") or environment.get("HOME") or str(Path("~").expanduser())
+    home = environment.get("TRITON_HOME") or home_folder(environment)
     place = Path(environment.get("TRITON_CACHE_DIR") or Path(home, ".triton", "cache")).absolute()
-    existing = next((folder for folder in (place, *place.parents) if folder.is_dir()), Path("/"))
+    existing = next((folder for folder in (place, *place.parents) if os.path.isdir(folder)), Path("/"))
     with contextlib.ExitStack() as stack:
         try:
             folder = stack.enter_context(scratch_folder(where=existing))

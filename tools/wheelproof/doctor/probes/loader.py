@@ -76,7 +76,7 @@ def _trace(
     resolved: dict[str, str] = {}
     errors = []
     named = (f"{torch.folder}/lib/{name}" for name in _OPENED_FIRST)
-    for library in [path for path in named if os.path.isfile(path)][:2]:  # noqa: PTH113
+    for library in [path for path in named if os.path.isfile(path)][:2]:
         # LD_PRELOAD is split at spaces and colons, and cannot name such a path: then the library is traced alone.
         alone = bool(re.search(r"[\s:]", library))
         environment = {**environ, "LD_TRACE_LOADED_OBJECTS": "1"}

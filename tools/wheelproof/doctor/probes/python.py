@@ -70,7 +70,7 @@ def read_interpreter(
 def _choose(python: str, environ: Mapping[str, str]) -> tuple[str, str] | Unavailable:
     """The program to start, and why that one."""
     if python:
-        on_path = "" if "/" in python or Path(python).exists() else find_program(python, environ)
+        on_path = "" if "/" in python or os.path.exists(python) else find_program(python, environ)
         return _program(on_path or python, environ), "asked for"
     for name in _VARIABLES:
         if environ.get(name, "").startswith("/"):  # a relative one means another environment in every folder
@@ -87,7 +87,7 @@ def _choose(python: str, environ: Mapping[str, str]) -> tuple[str, str] | Unavai
 def _program(path: str, environ: Mapping[str, str]) -> str:
     """The interpreter at ``path``, which may be its environment's folder. Raises NotFoundError."""
     absolute = os.path.abspath(path)  # noqa: PTH100  # links stay: that of a virtual environment leads out of it
-    if os.path.isfile(absolute):  # noqa: PTH113
+    if os.path.isfile(absolute):
         return absolute
     inside = (f"{absolute}/bin/{name}" for name in _NAMES)
     found = next((name for name in inside if os.access(name, os.X_OK)), "")
@@ -133,7 +133,7 @@ def _local_modules() -> tuple[str, ...]:
         with os.scandir() as entries:
             for entry in islice(entries, MOST_ENTRIES):
                 name, _, suffix = entry.name.partition(".")
-                is_module = suffix == "py" or (not suffix and os.path.isfile(f"{entry.name}/__init__.py"))  # noqa: PTH113  # a name of the folder
+                is_module = suffix == "py" or (not suffix and os.path.isfile(f"{entry.name}/__init__.py"))
                 if is_module and name in sys.stdlib_module_names:
                     found.append(entry.name)
     except OSError:

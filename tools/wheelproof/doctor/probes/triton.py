@@ -41,7 +41,7 @@ def read_triton(
     Programs of another ``root`` are not run: its ptxas have no version.
     """
     top, environ = Path(root), os.environ if environ is None else environ
-    entry = next((e for e in search_path if e and _below(top, f"{e}/triton/__init__.py").is_file()), None)
+    entry = next((e for e in search_path if e and os.path.isfile(_below(top, f"{e}/triton/__init__.py"))), None)
     if entry is None:
         return None
     folder = f"{entry.rstrip('/')}/triton"
@@ -131,7 +131,7 @@ def _ptxas(top: Path, folder: str, environ: Mapping[str, str], budget: Budget) -
             yield _ask(top, named, variable, environ, budget)
     for binary in _BINARIES:
         path = f"{folder}/backends/nvidia/bin/{binary}"
-        if _below(top, path).exists() or binary == "ptxas":
+        if os.path.exists(_below(top, path)) or binary == "ptxas":
             yield _ask(top, path, binary, environ, budget)
 
 
@@ -139,7 +139,9 @@ def _ask(top: Path, path: str, role: str, environ: Mapping[str, str], budget: Bu
     """Version and GPU names of one ptxas, in its own words."""
     if top != Path("/"):
         there = _below(top, path)
-        fault = "" if os.access(there, os.X_OK) else os.strerror(errno.EACCES if there.exists() else errno.ENOENT)
+        fault = (
+            "" if os.access(there, os.X_OK) else os.strerror(errno.EACCES if os.path.exists(there) else errno.ENOENT)
+        )
         return Ptxas(path, role, "", (), fault)
     end, output = run_child([path, "--version"], deadline=budget.step(_PTXAS_SECONDS), environment=environ)
     version = _RELEASE.search(output)
@@ -167,12 +169,12 @@ def _compiler_fault(top: Path, named: str, folders: str) -> str:
     path = _below(top, named) if "/" in named else None
     if path is None and _which(top, named, folders):
         return ""
-    if path is not None and path.is_dir():
+    if path is not None and os.path.isdir(path):
         return "it is a folder"
-    if path is not None and path.is_file():
+    if path is not None and os.path.isfile(path):
         return "" if os.access(path, os.X_OK) else "it is not executable"
     program = named.split(maxsplit=1)[0]
-    if program != named and (_which(top, program, folders) or _below(top, program).is_file()):
+    if program != named and (_which(top, program, folders) or os.path.isfile(_below(top, program))):
         return "it contains options, but Triton takes the whole value as a program name"
     return "there is no such program"
 
@@ -181,7 +183,7 @@ def _which(top: Path, name: str, folders: str) -> str:
     """The first executable of this name in a list of folders like PATH; "" if none."""
     for folder in folders.split(":"):
         path = _below(top, f"{folder or '.'}/{name}")
-        if path.is_file() and os.access(path, os.X_OK):
+        if os.path.isfile(path) and os.access(path, os.X_OK):
             return f"{folder}/{name}"
     return ""
 
@@ -189,13 +191,13 @@ def _which(top: Path, name: str, folders: str) -> str:
 def _nearest(top: Path, path: str) -> Path:
     """``path`` below ``top``, or the nearest of its parents that exists, without symbolic links on this host."""
     wanted = _below(top, path)
-    there = next((place for place in (wanted, *wanted.parents) if place.exists()), top)
+    there = next((place for place in (wanted, *wanted.parents) if os.path.exists(place)), top)
     return there.resolve() if top == Path("/") else there
 
 
 def _write_fault(place: Path, mount: Mount | None) -> str:
     """Why a folder cannot be made or filled at ``place``; "" when it can. Nothing is written."""
-    if not place.is_dir():
+    if not os.path.isdir(place):
         return f"{place} is a file"
     if mount and mount.read_only:
         return f"{place} is on a read-only file system ({mount.point}, {mount.type})"

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -137,7 +137,7 @@ def _ask(interpreter: str, modules: Iterable[str], variables: Mapping[str, str])
 
 def _copies(folders: Iterable[str]) -> Iterator[Copy]:
     for number, folder in enumerate(folders):
-        if not Path(folder).is_dir():
+        if not os.path.isdir(folder):
             continue
         seen: set[str] = set()
         for distribution in distributions(path=[folder]):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wheel_checks.errors import UsageError
 from wheel_checks.phrases import joined
-from wheel_checks.sources.regular_file import real_path
+from wheel_checks.sources.regular_file import home_folder, real_path
 from wheel_checks.sources.repository import VERSION_CONTROL, repository_of
 
 
@@ -54,7 +54,7 @@ def tree_to_write(paths: Sequence[Path]) -> Tree:
 
 def holds_home(folder: Path) -> bool:
     """Whether a folder is the user's home or above it: much more than a tree."""
-    return real_path(Path("~").expanduser()).is_relative_to(folder)
+    return real_path(home_folder(os.environ)).is_relative_to(folder)
 
 
 def ancestors(path: Path) -> Iterator[Path]:
