@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import shutil
 import subprocess
@@ -23,14 +22,12 @@ from wheel_checks.facts.host.probes import CRASHED, HUNG, CudaProbe, TorchProbe
 from wheel_checks.facts.host.visible import read_selection
 from wheel_checks.model import Unavailable
 from wheel_checks.process import end_all
-from wheelproof.doctor.answers import INSIDE
 from wheelproof.doctor.children import Budget
 from wheelproof.doctor.probes import dangerous
 from wheelproof.doctor.probes.dangerous import Answers, read_dangerous
 from wheelproof.testing.stub_driver import build, variables
 
 SECOND_GPU = "GPU-abc00001-0000-4000-8000-000000000000"
-PROGRAMS = ("cuda.py", "nvml.py", "torch_import.py")
 
 
 @pytest.fixture(scope="module")
@@ -227,35 +224,6 @@ def test_without_time_nothing_is_started(driver: Path) -> None:
 
     assert {type(answer) for answer in (answers.nvml, answers.cuda, answers.torch)} == {Unavailable}
     assert answers.counterfactuals == ()
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_the_programs_are_for_python_3_8(program: str) -> None:
-    ast.parse((INSIDE / program).read_text(encoding="utf-8"), feature_version=(3, 8))
-
-
-@pytest.mark.parametrize("version", ["3.8", "3.9", "3.10", "3.13"])
-def test_other_pythons_run_the_programs(driver: Path, version: str) -> None:
-    python = find_python(version)
-    if python is None:
-        pytest.skip(f"there is no python{version}")
-
-    answers = probe(variables(driver, STUB_GPUS="2"), python=python)
-
-    assert not isinstance(answers.cuda, Unavailable)
-    assert not isinstance(answers.nvml, Unavailable)
-    assert not isinstance(answers.torch, Unavailable)
-    assert len(answers.cuda.gpus) == len(answers.nvml.gpus) == 2
-    assert answers.torch.error == "ModuleNotFoundError: No module named 'torch'"
-
-
-def find_python(version: str) -> str | None:
-    """The path of an interpreter of this version that runs: a name on PATH may be that of a version manager's."""
-    ask = [f"python{version}", "-c", "import sys; print(sys.executable)"]
-    try:
-        return subprocess.run(ask, capture_output=True, check=True, text=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
 
 
 def test_codes_have_names_as_far_as_the_table_goes() -> None:

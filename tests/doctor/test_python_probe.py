@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import subprocess
@@ -14,9 +13,8 @@ import pytest
 
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.model import Unavailable
-from wheelproof.doctor.answers import INSIDE
 from wheelproof.doctor.children import Budget
-from wheelproof.doctor.probes.python import PROGRAM, read_interpreter
+from wheelproof.doctor.probes.python import read_interpreter
 from wheelproof.testing.wheels import elf_stub
 
 LIBRARY = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
@@ -228,7 +226,3 @@ def test_what_is_no_python_is_said(tmp_path: Path) -> None:
 
 def test_no_budget_is_no_crash(venv: Path) -> None:
     assert "did not answer" in read(str(venv), seconds=0).fault
-
-
-def test_the_program_is_for_python_3_8_and_later() -> None:
-    ast.parse((INSIDE / PROGRAM).read_text(), feature_version=(3, 8))

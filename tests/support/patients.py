@@ -136,9 +136,9 @@ def nccl_wheel(name: str = "nvidia_nccl_cu13", version: str = "2.28.9") -> Wheel
     return WheelBuilder(name, version, tags).metadata().add(NCCL, library("libnccl.so.2", machine=MACHINE))
 
 
-def triton_wheel() -> WheelBuilder:
+def triton_wheel(python: str = TAG) -> WheelBuilder:
     """A Triton whose kernels do nothing."""
-    wheel = WheelBuilder("triton", "3.6.0", PLATFORM).metadata()
+    wheel = WheelBuilder("triton", "3.6.0", f"{python}-{python}-manylinux_2_28_{MACHINE}").metadata()
     return wheel.add("triton/__init__.py", TRITON).add("triton/language.py", "constexpr = None\n")
 
 
@@ -150,12 +150,13 @@ class Patient:
     installed: Installed
 
     @classmethod
-    def make(cls, folder: Path, *wheels: WheelBuilder) -> Self:
-        """An environment with these wheels, by default torch for CUDA and NCCL."""
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-        library_folder = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
-        installed = Installed(folder, library_folder)
-        for wheel in wheels or (torch_wheel(), nccl_wheel(), triton_wheel()):
+    def make(cls, folder: Path, *wheels: WheelBuilder, python: str = sys.executable) -> Self:
+        """An environment of this ``python`` with these wheels, by default torch for CUDA, NCCL and triton."""
+        subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True)
+        (site_packages,) = folder.glob("lib/python3.*/site-packages")
+        installed = Installed(folder, str(site_packages.relative_to(folder)))
+        tag = site_packages.parent.name.replace("python", "cp").replace(".", "")
+        for wheel in wheels or (torch_wheel(python=tag), nccl_wheel(), triton_wheel(tag)):
             installed.install(wheel)
         return cls(folder, installed)
 
