@@ -57,7 +57,7 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
         {"pre": SETS},
         f"requirement python installer platform installed upgrade build editable group with package {INDEXES}",
     ),
-    "doctor": ({}, "python expect root host timeout full fix yes dry-run undo save-facts facts collector"),
+    "doctor": ({}, "python expect root host timeout full fix yes dry-run undo save-facts facts"),
     "explain": ({}, ""),
     "smoke": (
         {},

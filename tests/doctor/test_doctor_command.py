@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from tests.conftest import Run, Wheelproof
 from tests.support.environments import Installed, library
 from tests.support.hosts import cuda_fails, healthy, hgx, with_cpu_torch, with_variables, without_gpu
 from tests.support.patience import PATIENCE, wait_until
-from tests.support.patients import NCCL, Patient, nccl_wheel, torch_wheel
+from tests.support.patients import NCCL, TORCH, Patient, nccl_wheel, torch_wheel
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import Counterfactual, TorchProbe
@@ -420,6 +421,62 @@ def test_fix_asks_before_it_runs_anything(
     assert f"the plan for {patient.folder} (+ added, - removed, ~ replaced):" in run.err
     assert "  ~ nvidia-nccl-cu13 2.28.9, the same files again" in run.err
     assert run.err.endswith("change it? [y/N] ")
+
+
+BROKEN: dict[str, Callable[[Patient], object]] = {
+    "nothing": lambda one: None,
+    "a library is missing": lambda one: one.installed.remove(NCCL),
+    "torch is gone": lambda one: one.installed.remove("torch/__init__.py"),
+    "a start that hides the GPUs": lambda one: one.installed.write(
+        "sitecustomize.py", "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = ''\n"
+    ),
+    "an edited file": lambda one: one.installed.write("torch/__init__.py", f"{TORCH}\nraise RuntimeError('edited')\n"),
+    "the interpreter leads to nothing": lambda one: break_links(one.folder),
+    "a library is cut off": lambda one: one.installed.write("torch/lib/libtorch_cpu.so", b"\x7fELF"),
+}
+
+
+def break_links(folder: Path) -> None:
+    for link in folder.glob("bin/python*"):
+        link.unlink()
+        link.symlink_to("/nowhere/python3")
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_facts_saved_on_a_host_give_the_same_diagnosis_elsewhere(
+    wheelproof: Wheelproof, tmp_path: Path, driver: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    patient = Patient.make(tmp_path / "venv")
+    BROKEN[name](patient)
+    for variable, value in variables(driver).items():
+        monkeypatch.setenv(variable, value)
+    host = ("--python", str(patient.folder), "--save-facts", "facts.json")
+    there, here = (wheelproof("doctor", "--format", "json", *options) for options in (host, ("--facts", "facts.json")))
+
+    assert (there.status == 0) == (name == "nothing")
+    assert (here.status, diagnosis(here), fixes(here)) == (there.status, diagnosis(there), fixes(there))
+
+
+def fixes(run: Run) -> dict[str, Any]:
+    results = json.loads(run.out)["subjects"][0]["results"]
+    return {result["rule"]: result.get("fix") for result in results if result["outcome"] == "fail"}
+
+
+def test_names_and_tokens_are_not_saved(wheelproof: Wheelproof, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "USER": "margarethe",
+        "HOME": "/home/margarethe",
+        "PIP_INDEX_URL": "https://margarethe:hunter2@wheels.corp.example/simple",
+        "UV_INDEX_TOKEN": "hunter2",
+        "LD_LIBRARY_PATH": "/home/margarethe/lib",
+    }.items():
+        monkeypatch.setenv(name, value)
+    wheelproof("doctor", "--python", sys.executable, "--save-facts", "facts.json")
+    text = Path("facts.json").read_text()
+
+    for secret in ("margarethe", "hunter2", "corp.example"):
+        assert secret not in text
+    assert "/home/USER/lib" in text
 
 
 def test_what_fix_may_not_run_is_said(patient: Patient, driver: Path) -> None:

@@ -22,7 +22,6 @@ INSIDE_THE_GUARD = (
 # What opens files in another way, and why that waits for nothing that a stranger made.
 EXCEPTIONS = {
     "tools/wheelproof/cli/main.py": "writes to /dev/null",
-    "tools/wheelproof/doctor/collector/program.py": "modules and tables of this package",
     "tools/wheelproof/doctor/inside/cuda.py": "runs in another Python: /proc/self/maps",
     "tools/wheelproof/doctor/inside/nvml.py": "runs in another Python: /proc/self/maps",
     "tools/wheelproof/doctor/inside/torch_import.py": "runs in another Python: /proc/self/environ, and regular files",

@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # not for --help
     from wheel_checks.facts.host.facts import HostFacts, ProbedFacts
     from wheelproof.doctor.report import Examination
 
-_OF_A_DIAGNOSIS = ("--python", "--expect", "--host", "--full", "--fix", "--undo", "--save-facts", "--facts")
 TIMEOUT, LONGEST = 60.0, 86_400.0  # seconds
 
 
@@ -85,12 +84,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--facts", metavar="FILE", help="diagnose the host whose facts are in FILE, instead of this one"
     )
-    parser.add_argument(
-        "--collector",
-        action="store_true",
-        help="write a single-file program that collects the facts of a host without wheelproof, for --facts; it "
-        "needs only Python 3.6 or newer",
-    )
     add_output_options(parser)
 
 
@@ -105,8 +98,6 @@ def run(arguments: argparse.Namespace) -> int:
         from wheelproof.cli.mending import put_back
 
         return put_back(arguments.python, quiet=output.quiet)
-    if arguments.collector:
-        return _write_collector(output.output)
     expected = _expected(arguments.expect)
     opened = OpenReport("doctor")
     request = Request(arguments.python, arguments.root, arguments.timeout, probes=_probes(output))
@@ -156,15 +147,6 @@ def _probes(output: OutputOptions) -> Callable[[], Mapping[str, ProbedFacts | Un
     from wheelproof.plugins.probes import read_probes
 
     return partial(read_probes, output.plugins)
-
-
-def _write_collector(output: str) -> int:
-    from wheelproof.doctor.collector.program import collector_program
-
-    text = collector_program()
-    with open_output(output) as stream:
-        stream.write(text)
-    return 0
 
 
 def _examine(facts: HostFacts, expected: HostExpectation | None, output: OutputOptions) -> Examination:
@@ -218,12 +200,6 @@ def _check_fix(arguments: argparse.Namespace) -> None:
 
 def _acting(arguments: argparse.Namespace) -> list[str]:
     """The options that do more than diagnose. Raises UsageError for those that do not go together."""
-    asked = [name for name in _OF_A_DIAGNOSIS if getattr(arguments, name.lstrip("-").replace("-", "_"))]
-    if arguments.collector and asked:
-        raise UsageError(
-            f"--collector does not diagnose, so {asked[0]} cannot be used with it",
-            expected="wheelproof doctor --collector > collect.py",
-        )
     given = (("--undo", arguments.undo), ("--fix", arguments.fix), ("--full", arguments.full))
     acting = [name for name, is_given in given if is_given]
     if arguments.undo and len(acting) > 1:

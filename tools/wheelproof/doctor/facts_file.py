@@ -27,7 +27,7 @@ def load_facts(name: str) -> HostFacts:
     try:
         content = read_start(name, LARGEST + 1, given=True)
     except FileNotFoundError as error:
-        raise NotFoundError(f"there is no {name}", hint="write one with --save-facts or the collector") from error
+        raise NotFoundError(f"there is no {name}", hint="write one with --save-facts") from error
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise SourceError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    return from_json(parse_json(content, name, LARGEST, "a file written by --save-facts or the collector"))
+    return from_json(parse_json(content, name, LARGEST, "a file written by --save-facts"))

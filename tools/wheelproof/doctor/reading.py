@@ -30,7 +30,7 @@ _RESERVE, _LEAST = 2.0, 0.7  # seconds; and this part of the time in any case
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be inspected, and for how long, in seconds; ``trial`` says whether torch is imported.
+    """What is to be inspected, and for how long, in seconds.
 
     ``probes`` asks those of plug-ins, which look only at this host, and not below another root.
     """
@@ -38,7 +38,6 @@ class Request:
     python: str = ""
     root: str = "/"
     timeout: float = 60.0
-    trial: bool = True
     probes: Callable[[], Mapping[str, ProbedFacts | Unavailable]] | None = None
 
 
@@ -81,7 +80,7 @@ def _start(sections: Sections, request: Request, environ: Mapping[str, str], bud
     def dangerous() -> Several:
         known = HostFacts(**{name: get(name) for name in _SIGNS})
         steps = _probe("dangerous").read_dangerous
-        answers = steps(known, environment=environ, budget=budget, root=root, trial=request.trial)
+        answers = steps(known, environment=environ, budget=budget, root=root)
         return Several(answers._asdict())
 
     def triton() -> Any:

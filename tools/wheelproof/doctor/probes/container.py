@@ -41,7 +41,7 @@ def trial(name, work):
 def memory_file():
     if hasattr(os, "memfd_create"):
         return os.close(os.memfd_create("wheelproof"))
-    import ctypes  # before Python 3.8
+    import ctypes  # a Python built with glibc 2.17 lacks os.memfd_create, such as those of uv and conda
     create = getattr(ctypes.CDLL(None, use_errno=True), "memfd_create", None)
     number = create(b"wheelproof", 0) if create else None
     if number == -1:

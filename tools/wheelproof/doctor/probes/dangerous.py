@@ -52,7 +52,6 @@ SUSPECTS = (
 MOST_ENTRIES = 2  # of LD_LIBRARY_PATH that are tried alone
 
 _LIKE_A_USER = 'import sys; file = sys.argv.pop(1); exec(compile(open(file, "rb").read(), file, "exec"))'
-_NO_TRIAL = Unavailable("--no-trial was given")
 _NO_DRIVER = Unavailable("there is no NVIDIA GPU on the PCI bus, and no driver library")
 
 
@@ -72,9 +71,8 @@ def read_dangerous(
     environment: Mapping[str, str],
     budget: Budget,
     root: str = "/",
-    trial: bool = True,
 ) -> Answers:
-    """Take all steps with ``environment``, the user's own, whole; those of torch only where a ``trial`` is wanted.
+    """Take all steps with ``environment``, the user's own, whole.
 
     ``facts`` is what is known so far: the interpreter, the PCI bus, the driver, the device nodes. torch is imported
     without a GPU, too: one that cannot be imported would not work with a GPU either. Programs of another ``root``
@@ -89,13 +87,12 @@ def read_dangerous(
     with ThreadPoolExecutor(4) as pool:
         try:
             nvml, cuda = pool.submit(runs.nvml), pool.submit(runs.cuda)
-            torch = pool.submit(runs.torch) if known and trial else None
+            torch = pool.submit(runs.torch) if known else None
             seen = nvml.result(), cuda.result()
             if not gpu_shows and all(_is_missing(probe) for probe in seen):
                 seen = _NO_DRIVER, _NO_DRIVER
             experiments = () if _was_killed(seen[1]) else tuple(runs.counterfactuals(*seen))
-            tried = _torch_result(torch, facts) if trial else (_NO_TRIAL, _NO_TRIAL)
-            return Answers(*seen, experiments, *tried)
+            return Answers(*seen, experiments, *_torch_result(torch, facts))
         except BaseException:
             end_all()  # or the pool would wait for them
             raise
