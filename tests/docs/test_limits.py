@@ -14,9 +14,7 @@ from wheel_checks.facts.pe import reading
 from wheel_checks.facts.provenance import attestations
 from wheel_checks.facts.security import startup
 from wheel_checks.facts.wheel import description, module_sources, native_heads, neighbours, upload
-from wheel_checks.formats import documents, index_page
-from wheel_checks.formats.cxx import names as cxx_names
-from wheel_checks.formats.cxx import types as cxx_types
+from wheel_checks.formats import cxx_names, documents, index_page
 from wheel_checks.formats.lock import tables, yaml_values
 from wheel_checks.formats.pe import header as pe_header
 from wheel_checks.formats.pe import imports as pe_imports
@@ -104,7 +102,7 @@ STATED = {
         f"{named_imports._MOST}, the smallest first, of {named_imports._LARGEST_OF_OTHERS // MIB} MiB each",
         f"{named_imports._LARGEST // MIB} MiB when",
     ],
-    "a C++ name": [f"{cxx_names.MAX_NAME:,}; {cxx_types.MAX_OUTPUT:,} characters"],
+    "a C++ name": [f"{cxx_names.LONGEST} characters each"],
     "findings of one rule": [f"{MAX_FINDINGS},"],
 }
 

@@ -601,7 +601,7 @@ CASES = [
         lambda: with_flash(healthy(), symbols=3),
         (
             "flash-attn 2.8.3 was compiled against another torch: flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so "
-            "needs c10::Error and 2 more, which torch 2.11.0+cu130 does not define",
+            f"needs c10::Error::Error ({ERROR_OF_C10}) and 2 more, which torch 2.11.0+cu130 does not define",
         ),
         evidence=(ERROR_OF_C10,),
     ),

@@ -404,7 +404,7 @@ CASES = [
         "WHL724",
         "an extension that was built for another torch",
         env(lambda e: e.install(extension(TORCH_NAME, OLD_NAME)).install(torch_with(TORCH_NAME))),
-        (f"{MODULE} needs at::raise(), which torch 2.11.0+cpu does not export",),
+        (f"{MODULE} needs at::raise ({OLD_NAME}), which torch 2.11.0+cpu does not export",),
         evidence=(OLD_NAME,),
     ),
     Case(
@@ -415,7 +415,7 @@ CASES = [
                 torch_with(TORCH_NAME)
             )
         ),
-        ("demo/libplugin.so needs at::raise(), which torch 2.11.0+cpu does not export",),
+        (f"demo/libplugin.so needs at::raise ({OLD_NAME}), which torch 2.11.0+cpu does not export",),
         WARNING,
     ),
     Case(
@@ -440,7 +440,7 @@ CASES = [
                 ),
             )
         ),
-        (f"built/ops{SUFFIX} needs at::raise(), which torch 2.11.0+cpu does not export",),
+        (f"built/ops{SUFFIX} needs at::raise ({OLD_NAME}), which torch 2.11.0+cpu does not export",),
     ),
     Case(
         "WHL724",

@@ -53,7 +53,7 @@ CASES = [
         "a module that was built for the torch before",
         lambda: with_symbols(lame(ERROR_NAME), fitting=("2.9.1", "2.10.0")),
         (
-            "demo_cuda.cpython-312-aarch64-linux-gnu.so needs c10::Error::Error(c10::SourceLocation, std::string), "
+            f"demo_cuda.cpython-312-aarch64-linux-gnu.so needs c10::Error::Error ({ERROR_NAME}), "
             "which torch 2.11.0 does not export; torch 2.9.1 to 2.10.0 do",
         ),
         member=MODULE,
@@ -64,7 +64,7 @@ CASES = [
         "two names in two files are one finding",
         lambda: with_symbols(lame(ERROR_NAME, RAISE), lame(RAISE, path="demo/other.so")),
         (
-            "demo_cuda.cpython-312-aarch64-linux-gnu.so needs at::raise(), which torch 2.11.0 does not export "
+            f"demo_cuda.cpython-312-aarch64-linux-gnu.so needs at::raise ({RAISE}), which torch 2.11.0 does not export "
             "(2 such symbols in 2 files)",
         ),
     ),
@@ -78,7 +78,7 @@ CASES = [
         "WHL526",
         "a library that nothing is known to open",
         lambda: with_symbols(lame(RAISE, path="demo/libplugin.so", imported=False)),
-        ("libplugin.so needs at::raise(), which torch 2.11.0 does not export",),
+        (f"libplugin.so needs at::raise ({RAISE}), which torch 2.11.0 does not export",),
         WARNING,
     ),
     Case(

@@ -345,7 +345,7 @@ def symbol_versions(inside: InstalledEnvironment, _: Expectations) -> Iterable[F
     why="The loader finds an extension that was built for another torch, or installed before torch was upgraded, and "
     "rejects it at import: `undefined symbol: _ZN3c105ErrorC2...`. Its libraries and torch's are on this disk, so this "
     "can be checked without importing them.",
-    example="libtorchtext.so needs torch::detail::class_base::class_base(...), which torch 2.13.0 does not export",
+    example="libtorchtext.so needs torch::detail::class_base::class_base (_ZN5...), which torch 2.13.0 does not export",
     fix="Install the release built for this torch, or the torch that it was built for.",
 )
 def symbols(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from wheel_checks.facts.links.unresolved import SymbolFacts, UnresolvedFile, is_of_python
-from wheel_checks.formats.cxx.names import demangle
+from wheel_checks.formats.cxx_names import readable
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity
 from wheel_checks.phrases import plural, summarised
 
-_SHOWN, _LONGEST = 12, 160
+_SHOWN = 12
 _MOST_SYMBOLS = 30  # the loader names the first that it comes to, which may be any of them
 
 Place = Callable[[str], tuple[str, Location]]
@@ -58,7 +58,7 @@ def _finding(
     of_python = all(map(is_of_python, every))
     lacking = "the interpreter does not export" if of_python else "no library next to it defines"
     lacking = f"torch {facts.torch} does not export" if of_torch and facts.torch else lacking
-    message = f"{file} needs {_short(demangle(names[0]))}, which {lacking}"
+    message = f"{file} needs {readable(names[0])}, which {lacking}"
     if len(every) > 1 or len(lame) > 1:
         message += f" ({plural(len(every), 'such symbol')} in {plural(len(lame), 'file')})"
     fitting = facts.fitting if of_torch and imported else ()
@@ -81,10 +81,6 @@ def _finding(
         fix = Fix(f"Install the release of the library that {own} was built with.")
     severity = None if imported else Severity.WARNING
     return Finding(message, tuple(evidence), fix, location, severity)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
 
 
 def _span(versions: Sequence[str]) -> str:

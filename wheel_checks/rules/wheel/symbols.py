@@ -19,7 +19,7 @@ from wheel_checks.rules.shared.symbols import unresolved_symbols
     why="An extension built for another torch installs without a warning. The loader rejects it at import, on the "
     "user's host: `undefined symbol: _ZN3c105ErrorC2...`. Which symbols a library needs, and which the others define, "
     "can be read before anything is installed.",
-    example="flash_attn_2_cuda needs c10::Error::Error(...), which torch 2.11.0 does not export",
+    example="flash_attn_2_cuda needs c10::Error::Error (_ZN3c105ErrorC2...), which torch 2.11.0 does not export",
     fix="Install the release built for this torch, or the torch that it was built for.",
 )
 def unresolved(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:

@@ -15,6 +15,7 @@ from wheel_checks.facts.host.software import MissingLibrary, Package, TorchFiles
 from wheel_checks.facts.host.torch.choice import COMPANIONS, companions, public
 from wheel_checks.facts.host.torch.fit import cuda_major
 from wheel_checks.facts.host.torch.origin import origin
+from wheel_checks.formats.cxx_names import readable
 from wheel_checks.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.parsing import requirement_or_none, version_or_none
@@ -30,7 +31,6 @@ from wheel_checks.rules.host.installation.evidence import (
 # Libraries whose soname has the major version of CUDA, since CUDA 12; that of others (cuFFT, cuSPARSE) has its own.
 _OF_CUDA = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink|cupti)\.so\.(\d{2})(?:\.|$)")
 _BEYOND_TORCH = {"libnvpl_blas": "nvpl-blas", "libnvpl_lapack": "nvpl-lapack", "libcudss": "nvidia-cudss-cu"}
-_NAMESPACES = re.compile(r"_Z(?:T[VTIS]|GV)?N[rVK]*")
 
 cause = causes_in(Layer.FILES)
 
@@ -225,17 +225,6 @@ def foreign_symbols(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             ),
             _companions(facts, torch) if package.name in COMPANIONS else _rebuild(facts, package, torch),
         )
-
-
-def readable(symbol: str) -> str:
-    """The nested name in a mangled C++ symbol: ``c10::Error`` of _ZN3c105ErrorC2E...; the symbol where it has none."""
-    prefix = _NAMESPACES.match(symbol)
-    rest, parts = symbol[prefix.end() :] if prefix else "", []
-    while found := re.match(r"[1-9]\d{0,3}", rest):
-        length = int(found[0])
-        parts.append(rest[found.end() : found.end() + length])
-        rest = rest[found.end() + length :]
-    return "::".join(parts) or symbol
 
 
 @cause(

@@ -1,1 +1,0 @@
-"""C++ symbol names: the Itanium ABI's mangling, read back into what programmers write."""
