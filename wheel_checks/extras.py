@@ -17,7 +17,6 @@ REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
     "mcp": ("mcp>=2",),
     "provenance": ("pypi-attestations>=0.0.30",),
     "release": ("readme-renderer>=44", "trove-classifiers"),
-    "testing": ("pytest>=8.3",),
     "rocm": ("backports.zstd>=1.0",),
 }
 

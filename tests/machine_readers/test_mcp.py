@@ -14,7 +14,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.conftest import Wheelproof
-from wheelproof.testing import RangeServer, WheelBuilder, simple_index, torch_like
+from wheelproof.testing.index import simple_index
+from wheelproof.testing.range_server import RangeServer
+from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 DOCS = Path(__file__).parents[2] / "docs"
 Call = Callable[..., Awaitable[tuple[bool, Any]]]

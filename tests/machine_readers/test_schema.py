@@ -17,7 +17,7 @@ from tests.docs.blocks import read_blocks
 from wheel_checks import render
 from wheel_checks.model import SCHEMA
 from wheelproof.cli.schema import SCHEMAS
-from wheelproof.testing import WheelBuilder, torch_like
+from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 PAGE = Path(__file__).parents[2] / "docs/machine-readers.md"
 

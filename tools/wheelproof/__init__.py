@@ -1,8 +1,7 @@
 """The command line of wheelproof, its applications, and the functions with which a program uses them.
 
 The names in ``__all__`` are the public API (``docs/api.md``), imported when they are first used; with
-:mod:`wheelproof.doctor`, :mod:`wheelproof.pins` and :mod:`wheelproof.testing` they are all that other programs may
-rely on.
+:mod:`wheelproof.doctor` and :mod:`wheelproof.pins` they are all that other programs may rely on.
 """
 
 from wheelproof.version import __version__
