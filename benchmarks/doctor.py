@@ -149,7 +149,7 @@ def main() -> int:
 
 def stub_driver(folder: Path) -> Path:
     """The libraries of the driver, and an nvidia-smi that answers as they do."""
-    from wheelproof.testing.stub_driver import build  # needs gcc
+    from tests.support.stub_driver import build  # needs gcc
 
     build(folder)
     shutil.copy(Path(__file__).with_name("stub_nvidia_smi.py"), folder / "nvidia-smi")

@@ -96,7 +96,7 @@ def shadow(patient: Patient) -> None:
 
 def stub_library(patient: Patient) -> Mapping[str, str]:
     """The stub for linking comes first, as with /usr/local/cuda/lib64/stubs in LD_LIBRARY_PATH."""
-    from wheelproof.testing.stub_driver import build  # needs gcc
+    from tests.support.stub_driver import build  # needs gcc
 
     return {"LD_LIBRARY_PATH": str(build(patient.work / "stubs", version="", only="cuda", DEFAULT_CUINIT=34))}
 

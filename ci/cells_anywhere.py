@@ -38,9 +38,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.support.matrix import torch_wheel, without_times  # noqa: E402  # after the path
+from tests.support.range_server import RangeServer  # noqa: E402  # after the path
+from tests.support.simple_index import simple_index  # noqa: E402  # after the path
 from tests.support.slurm import Slurm, cluster  # noqa: E402  # after the path
-from wheelproof.testing.index import simple_index  # noqa: E402  # after the path
-from wheelproof.testing.range_server import RangeServer  # noqa: E402  # after the path
 
 PYTHON = "3.11"
 KILLED = tuple(f"x86_64-py3.11-torch2.11.0-k{number}" for number in (4, 5, 6))

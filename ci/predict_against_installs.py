@@ -40,9 +40,9 @@ from packaging.utils import canonicalize_name  # noqa: E402
 from uv import find_uv_bin  # noqa: E402
 
 from tests.support.base_python import copy_python  # noqa: E402
+from tests.support.sdists import SourceBuilder  # noqa: E402
+from tests.support.wheels import WheelBuilder  # noqa: E402
 from wheelproof.cli.main import main as wheelproof  # noqa: E402
-from wheelproof.testing.sdists import SourceBuilder  # noqa: E402
-from wheelproof.testing.wheels import WheelBuilder  # noqa: E402
 
 DATA = ROOT / "tests" / "data" / "predict" / "packages.json"
 ENVIRONMENTS = ("plain", "system", "pth", "locked", "aarch64")

@@ -27,7 +27,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from wheelproof.testing.range_server import RangeServer
+from tests.support.range_server import RangeServer
 
 BIN = Path(sys.executable).parent
 _WRITTEN = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ci.mutants import ask
 from ci.real_installers import Installers, index_of, versions
 from tests.support.mutants.base import CODE, DATA, FILE_NAME, FILES, INFO, Mutant, archive, changed, entries, wheel
-from wheelproof.testing.zips import ZipEntry, described, write_zip
+from tests.support.zips import ZipEntry, described, write_zip
 
 TABLE = Path(__file__).parent.parent / "wheel_checks/data/installers.toml"
 HEAD = """# What installers and the package index make of faults of an archive, by the name of the fault in the facts.

@@ -377,7 +377,6 @@ EXCEPTIONS = {
     "tools/wheelproof/matrix/executors/docker/first_process.py",
     "tools/wheelproof/matrix/executors/docker/image.py",
     "tools/wheelproof/matrix/inside/run_command.py",
-    "tools/wheelproof/testing/compiling.py",
     *(f"tools/wheelproof/pins/guard/inside/{name}.py" for name in ("guarded", "main", "uv_front")),
 }
 

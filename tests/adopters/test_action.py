@@ -17,8 +17,8 @@ from ci import action
 from tests.support.github_runner import ActionRun, Runner
 from tests.support.pairs import wheel_for
 from tests.support.patience import PATIENCE
+from tests.support.wheels import torch_like
 from wheel_checks.report import schema
-from wheelproof.testing.wheels import torch_like
 
 ROOT = Path(__file__).parents[2]
 RELEASE = """\

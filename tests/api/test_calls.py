@@ -15,12 +15,12 @@ import pytest
 
 import wheelproof
 from tests.support.patience import PATIENCE
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks import Finding, Outcome, Severity, UsageError, Verdict, WheelFacts, need, registry, rule
 from wheel_checks.catalogue import all_rules
 from wheelproof import doctor
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 LOCK = Path(__file__).parents[1] / "data/locks/pythons.uv.lock"
 GRACE = Path(__file__).parents[2] / "docs/files/grace.json"

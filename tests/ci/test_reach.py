@@ -46,7 +46,7 @@ def near(graph: Graph, changed: str) -> set[str]:
         ("tools/wheelproof/pins/documents/conda.py", "tests/pins/documents/test_documents.py"),  # of a table of readers
         ("kernels_smoke/norm/cases.py", "tests/kernels/test_norm.py"),  # imported where torch is
         ("kernels_smoke/suite/probes/driver_program.py", "tests/kernels/suite/test_driver.py"),  # start.command()
-        ("tools/wheelproof/testing/elf.py", "tests/formats/elf/test_file.py"),
+        ("tests/support/elf.py", "tests/formats/elf/test_file.py"),
         ("tests/data/pins/input/01-basic.requirements.txt", "tests/pins/test_corpus.py"),
         ("docs/how-to/both-architectures.md", "tests/docs/test_commands.py"),
         (".github/workflows/ci.yml", "tests/adopters/test_workflows.py"),

@@ -11,10 +11,10 @@ import pytest
 
 from tests.conftest import Run, Wheelproof
 from tests.support.pairs import library, wheel_for
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.report import FORMATS, schema
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 PYTHONS = ("cp312", "cp313")
 TORCH = [

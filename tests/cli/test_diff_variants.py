@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from tests.conftest import Wheelproof
+from tests.support.elf import Elf
+from tests.support.fatbin import fat_binary, section
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
 from tests.support.variants import VariantWheel, variant
-from wheelproof.testing.elf import Elf
-from wheelproof.testing.fatbin import fat_binary, section
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
 
 CU126 = ["nvidia :: cuda_version_lower_bound :: 12.6", "nvidia :: sm_arch :: 80_real", "nvidia :: sm_arch :: 90_real"]
 CU130 = ["nvidia :: cuda_version_lower_bound :: 13.0", "nvidia :: sm_arch :: 100_real", "nvidia :: sm_arch :: 90_real"]

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run, Wheelproof
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, Resource
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.range_server import RangeServer, Resource
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder
 
 TARGET = ("--platform", "aarch64", "--python", "3.12")
 

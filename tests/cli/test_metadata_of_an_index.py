@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Wheelproof
-from wheelproof.testing.range_server import RangeServer, Resource
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.range_server import RangeServer, Resource
+from tests.support.wheels import WheelBuilder
 
 WHEEL = WheelBuilder()
 NAME = WHEEL.file_name

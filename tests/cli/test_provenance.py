@@ -14,11 +14,11 @@ import pytest
 
 from tests.conftest import Run, Wheelproof
 from tests.support.attestations import provenance, stand_in
+from tests.support.range_server import RangeServer, Resource, fail
+from tests.support.sdists import SourceBuilder
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.provenance.attestations import LARGEST, MOST
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, Resource, fail
-from wheelproof.testing.sdists import SourceBuilder
-from wheelproof.testing.wheels import WheelBuilder
 
 WHEEL = WheelBuilder()
 NAME = WHEEL.file_name

@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.range_server import RangeServer, Resource
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
-from wheelproof.testing.range_server import RangeServer, Resource
 
 pytestmark = pytest.mark.online
 

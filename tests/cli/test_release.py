@@ -13,11 +13,11 @@ import html5lib
 import pytest
 
 from tests.conftest import Run, Wheelproof
+from tests.support.elf import Symbol
 from tests.support.environments import library
-from wheelproof.testing.elf import Symbol
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder, gpu_library, torch_like
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder, gpu_library, torch_like
 
 EXPECT = """\
 project = "torch"

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Wheelproof
 from tests.support.macho import mach_o
 from tests.support.pe import ARM64, Pe
-from wheelproof.testing.wheels import WheelBuilder, elf_stub
+from tests.support.wheels import WheelBuilder, elf_stub
 
 LINUX, MACOS, WINDOWS = (f"cp312-cp312-{tag}" for tag in ("manylinux_2_28_x86_64", "macosx_11_0_arm64", "win_amd64"))
 EXPECT = 'project = "demo"\npythons = ["3.12"]\n[[platform]]\nname = "all"\ntags = ["*"]\n'

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run, Wheelproof
+from tests.support.range_server import RangeServer
 from tests.support.releases import expectation_text
 from tests.support.variant_index import make_release, variant_pages
-from wheelproof.testing.range_server import RangeServer
 
 X86, ARM, ANY = (["manylinux_2_28_x86_64"], ["manylinux_2_28_aarch64"], ["any"])
 COLUMNS: dict[str, dict[str, Any]] = {

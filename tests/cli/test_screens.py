@@ -15,10 +15,10 @@ from tests.cli.test_stack import FILES
 from tests.support.environments import Installed
 from tests.support.fleets import with_driver, write_fleet
 from tests.support.hosts import grace, healthy, with_torch
+from tests.support.range_server import RangeServer
 from tests.support.screens import COLUMNS, Screen, run_on_screen
+from tests.support.wheels import WheelBuilder, torch_like
 from wheelproof.doctor.facts_file import facts_text
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 NO_KERNEL = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
 AARCH64 = ("--platform", "aarch64", "--python", "3.12")

@@ -11,9 +11,9 @@ import pytest
 from tests.conftest import Run, Wheelproof
 from tests.sources.uv.test_resolver import with_sdist
 from tests.support.pairs import library
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, Resource, basic_auth, fail
-from wheelproof.testing.wheels import WheelBuilder, torch_like
+from tests.support.range_server import RangeServer, Resource, basic_auth, fail
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder, torch_like
 
 # The machine that decides: torch 2.10.0 is CUDA on x86_64 and CPU on aarch64, 2.11.0 is CUDA on both.
 

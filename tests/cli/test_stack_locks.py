@@ -11,10 +11,10 @@ import pytest
 
 from tests.conftest import Run, Wheelproof
 from tests.support.pairs import library
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.sdists import SourceBuilder
-from wheelproof.testing.wheels import WheelBuilder, torch_like
+from tests.support.range_server import RangeServer
+from tests.support.sdists import SourceBuilder
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder, torch_like
 
 
 def torch(accelerator: str, machine: str) -> WheelBuilder:

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from tests.conftest import Wheelproof
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
 from tests.support.variant_index import make_release, variant_pages
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.wheels import WheelBuilder
 
 
 def test_each_machine_has_its_own_stack_with_its_variant(tmp_path: Path, wheelproof: Wheelproof) -> None:

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run, Wheelproof
+from tests.support.elf import AARCH64, Elf
 from tests.support.fake_torch import World
 from tests.support.matrix import MatrixWorld, steps_of, torch_wheel
-from wheelproof.testing.elf import AARCH64, Elf
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, Resource
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.range_server import RangeServer, Resource
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder
 
 WHEEL = "demo-9.0-py3-none-any.whl"
 OURS = simple_index(WheelBuilder("demo", "1.0"), WheelBuilder("base", "1.0"))

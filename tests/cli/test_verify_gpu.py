@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Wheelproof
-from wheelproof.testing.elf import Elf
-from wheelproof.testing.fatbin import fat_binary, section
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.elf import Elf
+from tests.support.fatbin import fat_binary, section
+from tests.support.wheels import WheelBuilder
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run, Wheelproof
-from wheelproof.testing.elf import AARCH64, Elf
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, Resource, fail, truncate
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.elf import AARCH64, Elf
+from tests.support.range_server import RangeServer, Resource, fail, truncate
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder
 
 MACHINE = "manylinux_2_28_aarch64"
 MODULE = "torch/_C.cpython-312-aarch64-linux-gnu.so"

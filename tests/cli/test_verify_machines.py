@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run, Wheelproof
+from tests.support.range_server import RangeServer
 from tests.support.variant_index import CPU, CU130, make_release, variant_pages
-from wheelproof.testing.range_server import RangeServer
 
 PLAIN = "demo-1.0-py3-none-any.whl"
 

@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 
 from tests.conftest import Run, Wheelproof
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, Resource, basic_auth, fail
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.range_server import RangeServer, Resource, basic_auth, fail
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder
 
 NOTHING = {"WHL411": ("error", "error")}  # compared
 TARGET = ("--platform", "aarch64", "--python", "3.12")

@@ -15,12 +15,12 @@ from variantlib.models.variant import VariantProperty
 from variantlib.pyproject_toml import VariantPyProjectToml
 
 from tests.conftest import Run, Wheelproof
+from tests.support.elf import Elf
+from tests.support.fatbin import fat_binary, section
+from tests.support.range_server import RangeServer, Resource
+from tests.support.simple_index import simple_index
 from tests.support.variants import PROVIDERS, VariantWheel, document, variant
-from wheelproof.testing.elf import Elf
-from wheelproof.testing.fatbin import fat_binary, section
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, Resource
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.wheels import WheelBuilder
 
 CU13 = ["nvidia :: cuda_version_lower_bound :: 13.0", "nvidia :: sm_arch :: 100_real", "nvidia :: sm_arch :: 90_real"]
 DOCUMENT = "demo-1.0-variants.json"

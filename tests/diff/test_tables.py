@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from tests.support.pairs import difference, library, wheel_for
 from tests.support.reports import HOSTILE
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.difference.libraries import LinkDifference
 from wheel_checks.facts.difference.wheels import Compared, Difference
 from wheel_checks.facts.wheel.depth import Depth
@@ -18,8 +20,6 @@ from wheel_checks.report.wording import json_ready
 from wheelproof.diff import markdown, text
 from wheelproof.diff.rows import LIMIT, NONE, PRESENT, Row, Section, Table, build_table
 from wheelproof.diff.summary import headline, pair_facts, pair_id
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 
 def section(table: Table, title: str) -> Section:

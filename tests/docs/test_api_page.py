@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import wheel_checks
+from tests.support.wheels import WheelBuilder
 from wheel_checks import registry
 from wheel_checks.catalogue import all_rules
-from wheelproof.testing.wheels import WheelBuilder
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "api.md"

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.patience import PATIENCE, in_time, wait_until
 from tests.support.probing import known, probe
+from tests.support.stub_driver import build, variables
 from wheel_checks import process
 from wheel_checks.facts.host.error_codes import error_name, error_text
 from wheel_checks.facts.host.facts import HostFacts
@@ -25,7 +26,6 @@ from wheel_checks.process import end_all
 from wheelproof.doctor.children import Budget
 from wheelproof.doctor.probes import dangerous
 from wheelproof.doctor.probes.dangerous import Answers, read_dangerous
-from wheelproof.testing.stub_driver import build, variables
 
 SECOND_GPU = "GPU-abc00001-0000-4000-8000-000000000000"
 

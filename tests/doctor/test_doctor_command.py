@@ -22,6 +22,7 @@ from tests.support.environments import Installed, library
 from tests.support.hosts import cuda_fails, healthy, hgx, with_cpu_torch, with_variables, without_gpu
 from tests.support.patience import PATIENCE, wait_until
 from tests.support.patients import NCCL, TORCH, Patient, nccl_wheel, torch_wheel
+from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import Counterfactual, TorchProbe
@@ -29,7 +30,6 @@ from wheel_checks.facts.host.software import Installed as InstalledFacts
 from wheel_checks.model import Unavailable
 from wheel_checks.report import FORMATS, schema
 from wheelproof.doctor.reading import Request, read_host
-from wheelproof.testing.stub_driver import build, variables
 
 
 def saved(folder: Path, facts: HostFacts) -> str:

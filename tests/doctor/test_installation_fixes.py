@@ -18,9 +18,9 @@ from tests.support.installation import compile_library, fix_of, found, installed
 from tests.support.patients import MACHINE, NCCL, RPATH
 from tests.support.probing import probe
 from tests.support.real_environment import RealEnvironment
+from tests.support.stub_driver import build, variables
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.host.facts import HostFacts
-from wheelproof.testing.stub_driver import build, variables
-from wheelproof.testing.wheels import WheelBuilder
 
 CUDA = 'cuda = "13.0"\nhip = None\nxpu = None\n'
 TORCH_CODE = """

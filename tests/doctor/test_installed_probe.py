@@ -17,13 +17,13 @@ from tests.support.environments import Installed as Folder
 from tests.support.environments import library
 from tests.support.installation import compile_library, found, installed, interpreter, look
 from tests.support.patients import MACHINE, NCCL, PLATFORM, TAG, Patient, nccl_wheel, torch_wheel, triton_wheel
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.host.software import Installed, Interpreter
 from wheel_checks.facts.host.torch.timeline import replacement
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.file_tree import FileTree
 from wheelproof.doctor.probes.installation.file_findings import CUT_OFF, PRESENT
 from wheelproof.doctor.probes.installation.installed import find_modules, read_installed_facts
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 KERNELS_PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now: tests run without it in their environment
 SUFFIX = f"cpython-{TAG.removeprefix('cp')}-{MACHINE}-linux-gnu.so"

@@ -12,12 +12,12 @@ import pytest
 from tests.support.environments import ld_cache
 from tests.support.installation import compile_library, found, installed, interpreter, loader, look
 from tests.support.patients import NCCL, Patient, nccl_wheel, torch_wheel, triton_wheel
+from tests.support.stub_driver import build
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.host.software import CudaLibrary, Loader
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.children import Budget
 from wheelproof.doctor.probes.loader import _tidy, read_loader
-from wheelproof.testing.stub_driver import build
-from wheelproof.testing.wheels import WheelBuilder
 
 KERNELS_PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now: tests run without it in their environment
 MACHINE = os.uname().machine

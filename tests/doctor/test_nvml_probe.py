@@ -9,13 +9,13 @@ import pytest
 
 from tests.support.patience import PATIENCE, in_time
 from tests.support.probing import probe
+from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.probes import dangerous
 from wheelproof.doctor.probes.dangerous import Answers
-from wheelproof.testing.stub_driver import build, variables
 
 GPU = "GPU-abc00000-0000-4000-8000-000000000000"
 

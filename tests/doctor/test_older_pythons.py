@@ -17,9 +17,9 @@ from tests.support.patience import PATIENCE
 from tests.support.patients import NCCL, Patient, torch_wheel
 from tests.support.probing import probe
 from tests.support.pythons import other_pythons
+from tests.support.stub_driver import build, variables
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.answers import INSIDE
-from wheelproof.testing.stub_driver import build, variables
 
 OLDEST = (3, 8)
 PYTHONS = other_pythons()  # now, since a test has another home

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wheels import elf_stub
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.children import Budget
 from wheelproof.doctor.probes.python import read_interpreter
-from wheelproof.testing.wheels import elf_stub
 
 LIBRARY = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
 VERSION = ".".join(map(str, sys.version_info[:3]))

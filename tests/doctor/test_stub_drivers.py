@@ -11,13 +11,13 @@ import pytest
 from tests.support.hosts import healthy, hgx, in_container, replaced, with_variables
 from tests.support.patients import Patient
 from tests.support.probing import probe
+from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import DeviceNode, KernelDriver
 from wheel_checks.facts.host.probes import CudaProbe
 from wheel_checks.facts.host.software import CudaLibrary
 from wheelproof.doctor.diagnosis import Diagnosis
 from wheelproof.doctor.report import examine
-from wheelproof.testing.stub_driver import build, variables
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.rules.host.wheels_cases import behind, left_behind, of_package_index, replaced_by, with_cpu_variable
 from tests.support.environments import Installed as Folder
 from tests.support.hosts import grace, healthy, in_container, package, replaced, with_packages, with_torch
+from tests.support.wheel_facts import findings
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.facts import HostFacts
@@ -19,8 +21,6 @@ from wheel_checks.facts.host.probes import CudaGpu
 from wheel_checks.facts.host.software import IndexSetting, Installed, Interpreter
 from wheel_checks.model import Fix
 from wheelproof.doctor.probes.installation.installed import read_installed_facts
-from wheelproof.testing.facts import findings
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 SITE_PACKAGES = "opt/env/lib/python3.12/site-packages"
 RULES = [rule.id for rule in select_rules("host") if rule.id.startswith(("DOC1", "DOC7"))]

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.patience import PATIENCE, in_time
 from tests.support.probing import probe
+from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import ChildEnd, KernelProbe, TorchProbe
@@ -23,7 +24,6 @@ from wheelproof.doctor.answers import INSIDE
 from wheelproof.doctor.diagnosis import diagnose
 from wheelproof.doctor.probes import dangerous
 from wheelproof.doctor.probes.dangerous import Answers
-from wheelproof.testing.stub_driver import build, variables
 
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now: tests run without it in their environment
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.fleet_cases import hosts, timed
+from tests.support.wheel_facts import judged
 from wheel_checks.facts.fleet.hosts import FleetFacts
 from wheel_checks.facts.fleet.rates import Measured, judge, rates_in
 from wheel_checks.facts.fleet.topology import NOWHERE
 from wheel_checks.model import Outcome, Severity
 from wheelproof.fleet.maps import rate_table
-from wheelproof.testing.facts import judged
 
 
 @pytest.mark.parametrize("fleet", [FleetFacts(hosts(a=4)), timed(4.25, 1.88), timed("nan", "x", 4.25, 4.2)])

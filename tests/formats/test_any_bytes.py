@@ -11,6 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.wheels import WheelBuilder, torch_like
+from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.wheel.core_metadata import parse_core_metadata
 from wheel_checks.formats.wheel.record import parse_record
@@ -22,8 +24,6 @@ from wheel_checks.formats.zip.end_record import EndRecordTruncatedError, find_en
 from wheel_checks.formats.zip.file_signature import describe_head
 from wheel_checks.formats.zip.local_header import disagreements, read_local_header
 from wheel_checks.formats.zip.member_data import MAX_CHUNK, inflate, inflate_stream
-from wheelproof.testing.wheels import WheelBuilder, torch_like
-from wheelproof.testing.zips import ZipEntry, read_zip, write_zip
 
 quick = settings(max_examples=150)
 

@@ -13,8 +13,8 @@ import pytest
 
 from tests.support.patience import PATIENCE
 from tests.support.patients import Patient, nccl_wheel, torch_wheel, triton_wheel
+from tests.support.stub_driver import build, variables
 from wheelproof.gpu_session import Needs, needs_of, parse_expected
-from wheelproof.testing.stub_driver import build, variables
 
 ROOT = Path(__file__).parents[2]
 PROPERTIES = """

@@ -7,7 +7,7 @@ import stat
 import tarfile
 from pathlib import Path
 
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.wheels import WheelBuilder
 
 WHEEL = "demo-1.0-py3-none-any.whl"
 # Started by name or by a relative path; imported by name; in the order of what our commands start and import.

@@ -14,9 +14,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.conftest import Wheelproof
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder, torch_like
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder, torch_like
 
 DOCS = Path(__file__).parents[2] / "docs"
 Call = Callable[..., Awaitable[tuple[bool, Any]]]

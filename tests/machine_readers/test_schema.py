@@ -14,10 +14,10 @@ import pytest
 import wheelproof as package
 from tests.conftest import Wheelproof
 from tests.docs.blocks import read_blocks
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks import render
 from wheel_checks.model import SCHEMA
 from wheelproof.cli.schema import SCHEMAS
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 PAGE = Path(__file__).parents[2] / "docs/machine-readers.md"
 

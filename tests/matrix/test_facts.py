@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.rules.matrix_cases import cell, made
+from tests.support.wheel_facts import judged
 from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.matrix import CellFacts
 from wheel_checks.model import Outcome, Unavailable
 from wheelproof.matrix.facts import cell_facts, with_references
 from wheelproof.matrix.model import Cell
 from wheelproof.matrix.steps import Record
-from wheelproof.testing.facts import judged
 
 HIP = "6.4.43482-0f2d60242"  # torch.version.hip of torch 2.8.0+rocm6.4
 

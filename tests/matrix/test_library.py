@@ -14,14 +14,14 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.support.matrix import CELL, HERE, PYTHON, MatrixWorld, messages, steps_of, torch_wheel
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import UsageError
 from wheelproof.matrix.inside.import_modules import modules_of
 from wheelproof.matrix.inside.run_command import reports_in
 from wheelproof.matrix.model import Cell
 from wheelproof.matrix.tested import with_requirement
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder
 
 BROKEN = "raise ImportError('broken on purpose')\n"
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.support.matrix import CELL, HERE, OTHER, PYTHON, MatrixWorld, messages, steps_of, torch_wheel, without_times
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
 
 CPU = "accelerator = 'cpu'"
 AXES = f'[axes]\nplatform = ["{HERE}"]\npython = ["{PYTHON}"]\ntorch = ["2.11.0"]\n'

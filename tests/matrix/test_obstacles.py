@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.matrix import HERE, PYTHON, MatrixWorld, torch_wheel
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
 from wheel_checks.sources.installer_config import configured_indexes
 from wheelproof.matrix import obstacles
 from wheelproof.matrix.executors.venv import VenvExecutor
@@ -17,8 +19,6 @@ from wheelproof.matrix.obstacles import UNPACKED, obstacle_of_place, obstacles_o
 from wheelproof.matrix.steps import Record, now, stamp, write_record
 from wheelproof.matrix.trees import Lock, Trees
 from wheelproof.matrix.way import RESOLVE, Task
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
 
 GIB = 1 << 30
 TORCH = {"torch": (4 * GIB, "aa"), "numpy": (GIB, "bb")}

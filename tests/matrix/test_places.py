@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.support.matrix import CELL, HERE, PYTHON, MatrixWorld, messages, steps_of, torch_wheel
+from tests.support.range_server import RangeServer, fail
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import UsageError
 from wheelproof.matrix.model import Cell
 from wheelproof.matrix.places import with_places
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, fail
-from wheelproof.testing.wheels import WheelBuilder
 
 CPU = "accelerator = 'cpu'"
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.matrix import HERE, PYTHON, MatrixWorld, torch_wheel, without_times
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
 from tests.support.slurm import Slurm, cluster
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
 
 pytestmark = pytest.mark.slurm
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.matrix import CELL, HERE, OTHER, PYTHON, MatrixWorld, messages, steps_of, torch_wheel
 from tests.support.patience import PATIENCE, in_time, wait_until
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
 
 CPU = "accelerator = 'cpu'"
 KNOWN_CPU = "expect = { accelerator = 'cpu', reason = 'the index has no other' }"

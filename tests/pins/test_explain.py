@@ -10,8 +10,8 @@ import pytest
 
 from tests.conftest import Wheelproof
 from tests.support.environments import Installed
+from tests.support.wheels import WheelBuilder
 from wheel_checks.report import json_report
-from wheelproof.testing.wheels import WheelBuilder
 
 
 def test_a_requirement_that_the_installed_version_survives(wheelproof: Wheelproof) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.plugins.outside import FORMAT, PROBE, ROOT, RULES, Package, uv
 from tests.support.patience import PATIENCE
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.wheels import WheelBuilder
 
 PACKAGES = (
     Package("acme-rules", RULES, {"rules": 'acme = "acme_rules"'}),

@@ -14,7 +14,7 @@ from tests.conftest import Wheelproof
 from tests.docs.blocks import read_blocks
 from tests.plugins.outside import Outside, results_of, uv
 from tests.support.patience import PATIENCE
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.wheels import WheelBuilder
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/own-rule.md"
 KERNELS_PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now, since a test sees no such variable

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.outside import FORMAT, PROBE, RULES, Outside, Package, results_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks import Outcome
 from wheelproof.plugins import loading
 from wheelproof.plugins.installed import Plugin, find_plugins
 from wheelproof.plugins.loading import load_plugins
-from wheelproof.testing.wheels import WheelBuilder
 
 GOOD = (
     Package("acme-rules", RULES, {"rules": 'acme = "acme_rules"'}),

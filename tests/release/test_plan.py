@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.releases import expectation_text
+from tests.support.wheel_facts import listed
 from wheel_checks.errors import NotFoundError, UsageError
 from wheel_checks.facts.release_expectation import parse_release_expectation
 from wheel_checks.formats.index_page import IndexFile
 from wheelproof.release.plan import Candidate, find_files
-from wheelproof.testing.facts import listed
 
 ONE, TWO = "demo-1.0-py3-none-any.whl", "demo-2.0-py3-none-any.whl"
 INDEX = [listed(ONE), listed(TWO), listed("demo-2.0.tar.gz", yanked="broken"), listed("demo-3.0rc1-py3-none-any.whl")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from packaging.requirements import Requirement
 
 from tests.rules.case import WARNING, Case
+from tests.support.wheel_facts import AARCH64, listed
 from wheel_checks.targets.selection import Choice, choose
-from wheelproof.testing.facts import AARCH64, listed
 
 X86_ONLY = "demo-2.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 OTHER_PYTHON = "demo-2.0-cp311-cp311-manylinux_2_28_aarch64.whl"

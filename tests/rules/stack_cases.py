@@ -7,6 +7,8 @@ from dataclasses import replace
 from packaging.requirements import Requirement
 
 from tests.rules.case import NOTE, WARNING, Case
+from tests.support.wheel_facts import AARCH64, facts_of
+from tests.support.wheels import WheelBuilder, gpu_library, torch_like
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.gpu.targets import parse_gpus
@@ -26,8 +28,6 @@ from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.digests import WrongHash
 from wheel_checks.formats.sdist.static_metadata import BuildSystem, StaticMetadata
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import AARCH64, facts_of
-from wheelproof.testing.wheels import WheelBuilder, gpu_library, torch_like
 
 REASON = "a GPU is required (GB200)"
 VLLM = (Demand("", Requirement("vllm==0.19.0")), Demand("vllm 0.19.0", Requirement("torch==2.10.0")))

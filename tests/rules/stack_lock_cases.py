@@ -7,6 +7,7 @@ from dataclasses import replace
 from packaging.requirements import Requirement
 
 from tests.rules.case import NOTE, WARNING, Case
+from tests.support.wheel_facts import AARCH64
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.stack.facts import CONDA, NO_FILE, SDIST, WHEEL, Demand, StackFacts, StackPackage
 from wheel_checks.facts.stack.locked import (
@@ -19,7 +20,6 @@ from wheel_checks.facts.stack.locked import (
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.sdist.static_metadata import StaticMetadata
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import AARCH64
 
 ENTRY = LockedEntry("uv.lock", 12)
 X86 = "torch-2.11.0+cu130-cp312-cp312-manylinux_2_28_x86_64.whl"

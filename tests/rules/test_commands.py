@@ -22,13 +22,13 @@ from tests.conftest import Wheelproof
 from tests.docs.test_commands import fault_of
 from tests.rules.case import Case
 from tests.rules.test_rules import CASES
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheel_facts import judged
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.commands import Command
 from wheel_checks.facts.stack.facts import StackPackage
 from wheel_checks.targets.selection import Choice
-from wheelproof.testing.facts import judged
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64")
 JUDGING = ("verify", "stack")  # of wheelproof's commands those that ask an index

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.choice_cases import chosen
+from tests.support.wheel_facts import facts_of, findings
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.model import Fix
-from wheelproof.testing.facts import facts_of, findings
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 
 def fix_for(wheel: WheelBuilder, demand: str) -> Fix:

@@ -17,12 +17,12 @@ from tests.rules.test_rules import CASES, NEVER_FAIL
 from tests.support import reports
 from tests.support.hostile import HEAD, HOSTILE, faults, planted, texts_of, vectors
 from tests.support.rendering import rendered, workflow_commands
+from tests.support.wheel_facts import judged
 from wheel_checks.catalogue import all_rules
 from wheel_checks.commands import Command, NoCommand, Options, decoded, shell
 from wheel_checks.model import Fix, Outcome, Report, Subject
 from wheel_checks.report import FORMATS
 from wheel_checks.report.wording import fix_lines
-from wheelproof.testing.facts import judged
 
 SAMPLE = 24  # attacks on each case; `ci/hostile_rules.py` makes all of them
 HOWS = ("replaced", "appended", "inside")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.rules.matrix_cases import CPU, beside, cell, made
+from tests.support.wheel_facts import judged
 from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Step, compare_code, machine_code
 from wheel_checks.model import Evidence, Fix, Outcome, Unavailable
-from wheelproof.testing.facts import judged
 
 
 def test_a_step_that_was_not_carried_out_is_undecided_with_its_log() -> None:

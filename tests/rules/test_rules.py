@@ -51,6 +51,7 @@ from tests.rules.wheel import (
     symbols_cases,
     systems_cases,
 )
+from tests.support.wheel_facts import findings, judged
 from wheel_checks.catalogue import all_rules
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.plugin import PluginFault
@@ -58,7 +59,6 @@ from wheel_checks.model import Fix, Location, Outcome
 from wheelproof.plugins.calling import pickled
 from wheelproof.plugins.child import CHECK, Task
 from wheelproof.plugins.installed import Plugin
-from wheelproof.testing.facts import findings, judged
 
 MODULES = (
     archive_bytes_cases,

@@ -41,10 +41,6 @@ EXCEPTIONS = {
         "runs in another Python, in an environment of the user",
     ),
     "tools/wheelproof/plugins/installed.py": "entry points of its own environment, whose code it imports",
-    **dict.fromkeys(
-        (f"tools/wheelproof/testing/{name}.py" for name in ("compiling", "range_server", "stub_driver")),
-        "runs in tests: files that these create",
-    ),
     "wheel_checks/data/__init__.py": "a resource of the package",
     "wheel_checks/facts/links/torch_exports.py": "a resource of the package",
     "wheel_checks/process_tree.py": "/proc",

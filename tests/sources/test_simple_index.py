@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.range_server import RangeServer, Resource, basic_auth, fail
 from wheel_checks.errors import FormatError, NotFoundError, SourceError, UsageError
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
-from wheelproof.testing.range_server import RangeServer, Resource, basic_auth, fail
 
 OLD = "foo_bar-1.0-py3-none-any.whl"
 NEW = "foo_bar-2.0-py3-none-any.whl"

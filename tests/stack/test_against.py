@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import Wheelproof
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder, torch_like
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder, torch_like
 
 CUDA, CPU = torch_like("cuda", "2.11.0").metadata(requires=[]), torch_like("cpu", "2.10.0").metadata(requires=[])
 X86 = WheelBuilder("native", "2.0", "cp312-cp312-manylinux_2_28_x86_64")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import Wheelproof
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import torch_like
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheels import torch_like
 
 FILES = {
     path.replace("/simple/", f"/{index}/simple/").replace("/files/", f"/{index}/files/"): file

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import SourceError, UsageError, WheelproofError
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.requirement_files import is_built
 from wheel_checks.sources.trust import NO_TRUST, Trust, UntrustedAddressError
 from wheel_checks.targets.target import Target
 from wheelproof.stacks.inputs import parse_inputs
-from wheelproof.testing.wheels import WheelBuilder
 from wheelproof.wheels.handing import Handed, hand_over
 
 TARGET = Target((3, 12), "x86_64", (2, 39))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import Wheelproof
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder, gpu_library
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder, gpu_library
 
 X86, ARM = "cp312-cp312-manylinux_2_28_x86_64", "cp312-cp312-manylinux_2_28_aarch64"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import UsageError
 from wheelproof.stacks.inputs import parse_inputs
-from wheelproof.testing.wheels import WheelBuilder
 
 
 def known(*texts: str, files: tuple[str, ...] = ()) -> list[str]:

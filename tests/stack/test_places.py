@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import Wheelproof
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder, torch_like
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder, torch_like
 
 TORCH = torch_like("cpu", "2.10.0")
 FILES = simple_index(

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tests.support.range_server import RangeServer, Resource
+from tests.support.sdists import SourceBuilder
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import SourceError
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution, resolve
 from wheel_checks.targets.target import Target
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, Resource
-from wheelproof.testing.sdists import SourceBuilder
-from wheelproof.testing.wheels import WheelBuilder
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.resolving import (
     MOST_ROUNDS,

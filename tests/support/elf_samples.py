@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from wheelproof.testing.elf import AARCH64, I386, PPC, S390, X86_64, Elf, Symbol
+from tests.support.elf import AARCH64, I386, PPC, S390, X86_64, Elf, Symbol
 
 MAX_SIZE = 6_000_000  # bytes; pyelftools takes seconds for the symbols of larger files
 

@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from tests.support.elf import AARCH64, X86_64, Elf
+from tests.support.wheels import WheelBuilder, record_row
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
 from wheel_checks.facts.installed.reading import Reading, read_installed
 from wheel_checks.sources.environment import Environment, find_environment
-from wheelproof.testing.elf import AARCH64, X86_64, Elf
-from wheelproof.testing.wheels import WheelBuilder, record_row
 
 MACHINES = {"x86_64": X86_64, "aarch64": AARCH64}
 MODULE = "demo/_C.cpython-312-aarch64-linux-gnu.so"

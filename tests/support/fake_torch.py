@@ -20,7 +20,7 @@ from pathlib import Path
 from uv import find_uv_bin
 
 from tests.support.patience import PATIENCE
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.wheels import WheelBuilder
 
 INSTALLED = "2.7.0+cu128"
 

@@ -23,7 +23,7 @@ from uv import find_uv_bin
 
 from tests.support.fake_torch import extension
 from tests.support.patience import PATIENCE
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.wheels import WheelBuilder
 
 TORCH = "2.7.0+cu128"
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.compiling import compile_once
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.facts import HostFacts
@@ -20,7 +21,6 @@ from wheelproof.doctor.probes.installation.installed import read_installed_facts
 from wheelproof.doctor.probes.loader import read_loader
 from wheelproof.doctor.probes.python import read_interpreter
 from wheelproof.doctor.probes.variables import read_variables
-from wheelproof.testing.compiling import compile_once
 
 SECTION_B = "DOC2"
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.pairs import library
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.range_server import RangeServer
+from tests.support.wheels import WheelBuilder
 
 HERE = platform.machine()
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"

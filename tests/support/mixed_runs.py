@@ -14,12 +14,12 @@ from tests.conftest import Wheelproof
 from tests.support.fleets import with_driver, with_vbios, write_fleet
 from tests.support.hosts import cuda_fails, grace, healthy, hgx, with_cpu_torch, with_variables, without_gpu
 from tests.support.pairs import library, wheel_for
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
 from tests.support.smoke import CALIBRATION, case, document, fake_interpreter, prints, probe, speed
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.facts import HostFacts
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 _MACHINES, _PYTHONS = ("x86_64", "aarch64"), ("cp311", "cp312", "cp313")
 _VERSIONS = tuple(f"2.{minor}.0" for minor in range(5, 12))

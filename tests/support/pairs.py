@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tests.support.elf import AARCH64, X86_64, Elf
+from tests.support.fatbin import fat_binary, section
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.difference.wheels import Difference, compare_wheels
 from wheel_checks.facts.wheel.depth import Depth
-from wheelproof.testing.elf import AARCH64, X86_64, Elf
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.fatbin import fat_binary, section
-from wheelproof.testing.wheels import WheelBuilder
 
 MACHINES = {"aarch64": AARCH64, "x86_64": X86_64}
 

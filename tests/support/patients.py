@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.support.environments import Installed, library
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.wheels import WheelBuilder
 
 MACHINE = os.uname().machine
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"

@@ -24,8 +24,8 @@ from typing import Any
 from tests.support.environments import library
 from tests.support.patients import CUDA, MACHINE, NCCL, PLATFORM, RPATH, TORCH, triton_wheel
 from tests.support.real_environment import RealEnvironment
-from wheelproof.testing.stub_driver import build, variables
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.stub_driver import build, variables
+from tests.support.wheels import WheelBuilder
 
 CUDNN = "nvidia/cudnn/lib/libcudnn.so.9"
 IMPORTS = """

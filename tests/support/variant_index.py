@@ -14,10 +14,10 @@ from pathlib import Path
 from variantlib.commands.generate_index_json import generate_index_json
 from variantlib.commands.make_variant import make_variant
 
-from wheelproof.testing.elf import AARCH64, X86_64, Elf
-from wheelproof.testing.fatbin import fat_binary, section
-from wheelproof.testing.range_server import Resource
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.elf import AARCH64, X86_64, Elf
+from tests.support.fatbin import fat_binary, section
+from tests.support.range_server import Resource
+from tests.support.wheels import WheelBuilder
 
 PYPROJECT = """\
 [variant.default-priorities]

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.wheels import WheelBuilder
 
 SCHEMA = "https://variants-schema.wheelnext.dev/v0.2.0.json"
 PROVIDERS = {

@@ -21,6 +21,7 @@ from variantlib.variants_json import VariantsJson
 
 from tests.support.variant_index import CU126, FIVE, Made, cuda, make_release
 from tests.support.variants import SCHEMA, document
+from tests.support.wheel_facts import AARCH64, X86_64, listed
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_metadata import VariantMetadata, parse_variant_metadata
 from wheel_checks.model import Unavailable
@@ -33,7 +34,6 @@ from wheel_checks.targets.variant_choice import (
     order_variants,
 )
 from wheel_checks.targets.variant_machine import Features, Machine
-from wheelproof.testing.facts import AARCH64, X86_64, listed
 
 V3 = "x86-64-v3"
 GH200 = Machine("aarch64", "Grace", "GH200", 90, "580", "13.0")

@@ -12,11 +12,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.conftest import Run, Wheelproof
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.catalogue import all_rules
 from wheel_checks.errors import UsageError
 from wheel_checks.model import CheckResult, Outcome, Severity, Subject
 from wheelproof.reporting import OpenReport, Selection, TreeRules
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 Judge = Callable[..., Run]
 

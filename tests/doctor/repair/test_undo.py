@@ -16,10 +16,10 @@ from tests.support.patience import PATIENCE, wait_until
 from tests.support.patients import MACHINE, PLATFORM
 from tests.support.real_environment import RealEnvironment
 from tests.support.repairs import BROKEN, World, companion, packages, tree
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import FormatError, NotFoundError, SourceError
 from wheelproof.doctor.repair.snapshot import DONE, FOLDER, JOURNAL, RUNNING, STAGE, Snapshot, copy_file, survey
 from wheelproof.doctor.repair.undoing import ChangedSinceError, Undone, alone, changes, undo
-from wheelproof.testing.wheels import WheelBuilder
 
 EDITED = "lightning, and a file of torch that was edited"
 RELEASE = "vllm, and a CPU build of another release"

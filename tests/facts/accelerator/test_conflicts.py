@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from packaging.requirements import Requirement
 
+from tests.support.wheel_facts import AARCH64, X86_64
 from wheel_checks.facts.accelerator.verdict import judge
 from wheel_checks.formats.wheel.version_file import VersionFile
-from wheelproof.testing.facts import AARCH64, X86_64
 
 MEMBERS = {"cuda": "demo/libcudart.so.13", "rocm": "demo/libamdhip64.so"}
 TEXTS: dict[str, dict[str, str | int | float | bool | None]] = {

@@ -7,7 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.elf import Elf
 from tests.support.pe import ARM64, Pe
+from tests.support.wheel_facts import MemorySource, facts_of
+from tests.support.wheels import ELF_MACHINES, WheelBuilder, gpu_library
 from wheel_checks.facts.accelerator.content import _Found, glance_at_accelerator, read_accelerator_content
 from wheel_checks.facts.accelerator.meaning import is_known_by_name, library_meaning
 from wheel_checks.facts.accelerator.shown import AcceleratorContent
@@ -17,9 +20,6 @@ from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.elf.bytes import ByteRange, WholeFile
 from wheel_checks.formats.elf.file import Missing, read_elf
 from wheel_checks.formats.elf.sections import Sections
-from wheelproof.testing.elf import Elf
-from wheelproof.testing.facts import MemorySource, facts_of
-from wheelproof.testing.wheels import ELF_MACHINES, WheelBuilder, gpu_library
 
 TAGS = "cp312-cp312-manylinux_2_28_x86_64"
 CUBIN = Elf(machine=190).build().data

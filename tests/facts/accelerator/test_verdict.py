@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import pytest
 from packaging.requirements import Requirement
 
+from tests.support.wheel_facts import AARCH64, X86_64, facts_of
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
 from wheel_checks.facts.wheel.summary import headline
 from wheel_checks.formats.wheel.version_file import VersionFile
-from wheelproof.testing.facts import AARCH64, X86_64, facts_of
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 
 def judged(wheel: WheelBuilder) -> AcceleratorFacts:

@@ -7,14 +7,14 @@ import tracemalloc
 import zlib
 from collections.abc import Iterator
 
+from tests.support.wheel_facts import MemorySource, archive_of, facts_of, findings, judged, listed
+from tests.support.wheels import WheelBuilder, torch_like
+from tests.support.zips import ZipEntry, write_zip
 from wheel_checks.facts.archive.content import verify_content
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.zip.directory import EndRecord, Member
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import MemorySource, archive_of, facts_of, findings, judged, listed
-from wheelproof.testing.wheels import WheelBuilder, torch_like
-from wheelproof.testing.zips import ZipEntry, write_zip
 
 
 class TestDepthFull:

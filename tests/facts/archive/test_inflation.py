@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.growth import assert_at_most_doubles
+from tests.support.wheel_facts import MemorySource, archive_of, facts_of, findings
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.archive.content import verify_content
 from wheel_checks.facts.archive.inflation import unpackable
 from wheel_checks.facts.elf.native_members import read_native_members
@@ -14,8 +16,6 @@ from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.zip import directory
 from wheel_checks.formats.zip.directory import Member, apart
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import MemorySource, archive_of, facts_of, findings
-from wheelproof.testing.wheels import WheelBuilder
 
 MIB = 1 << 20
 ELF = b"\x7fELF\x02\x01\x01" + bytes(57)

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from tests.support.pairs import wheel_for
+from tests.support.wheel_facts import facts_of
 from wheel_checks.data import load
 from wheel_checks.facts.difference.expected import expected_library, expected_need, is_outlier
 from wheel_checks.facts.difference.wheels import side_of
-from wheelproof.testing.facts import facts_of
 
 ARM, INTEL = side_of(facts_of(wheel_for("aarch64"))), side_of(facts_of(wheel_for("x86_64")))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.pairs import library, wheel_for
+from tests.support.wheel_facts import facts_of
 from wheel_checks.facts.difference.libraries import (
     Change,
     GpuCodeDifference,
@@ -20,7 +21,6 @@ from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.elf.file import Missing
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import facts_of
 
 
 def elf(name: str = "demo/lib.so", machine: str = "aarch64", **fields: Any) -> MemberElf:

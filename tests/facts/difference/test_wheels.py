@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.pairs import difference, library, wheel_for
+from tests.support.wheel_facts import AARCH64, X86_64, facts_of
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.difference.libraries import Change
 from wheel_checks.facts.difference.wheels import (
     Compared,
@@ -23,8 +25,6 @@ from wheel_checks.facts.difference.wheels import (
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.member_roles import Kind
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import AARCH64, X86_64, facts_of
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 
 def members_of(pair: Difference, kind: Kind) -> MemberDifference:

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
+from tests.support.elf import Elf
+from tests.support.wheel_facts import MemorySource
+from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.data import load
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.absence import Absence, rule_out
 from wheel_checks.facts.elf.held_bytes import HeldBytes
 from wheel_checks.formats.elf.section_names import may_name_gpu_code
-from wheelproof.testing.elf import Elf
-from wheelproof.testing.facts import MemorySource
-from wheelproof.testing.zips import ZipEntry, read_zip, write_zip
 
 NOISE = random.Random(5).randbytes(400_000)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.installation import compile_library
+from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf import exported_hashes as module
@@ -15,7 +16,6 @@ from wheel_checks.facts.elf.exported_hashes import read_exported_hashes
 from wheel_checks.formats.elf.gnu_hash import exported_hashes, gnu_hash
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.local import LocalFile
-from wheelproof.testing.zips import ZipEntry, read_zip, write_zip
 
 SOURCE = "".join(f"int function_{number}(void) {{ return {number}; }}\n" for number in range(500))
 SOURCE += "extern int elsewhere(void); int use(void) { return elsewhere(); }\n"

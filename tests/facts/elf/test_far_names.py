@@ -7,14 +7,14 @@ import struct
 
 import pytest
 
+from tests.support.elf import Elf
+from tests.support.wheel_facts import MemorySource
+from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.elf.reading import read_member_elfs
 from wheel_checks.formats.elf.file import Part
 from wheel_checks.formats.elf.sections import Sections
-from wheelproof.testing.elf import Elf
-from wheelproof.testing.facts import MemorySource
-from wheelproof.testing.zips import ZipEntry, read_zip, write_zip
 
 _SHSTRTAB = 3  # SHT_STRTAB, of which the builder writes .dynstr and, last, .shstrtab
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.support.environments import library
+from tests.support.wheel_facts import MemorySource
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.facts.elf.native_members import is_library, may_be_elf, read_native_members
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import MemorySource
-from wheelproof.testing.wheels import WheelBuilder
 
 LARGE = library("libx.so", contents={".text": bytes(range(256)) * 3_000})
 PROGRAM = library()

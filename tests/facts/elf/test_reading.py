@@ -15,7 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.elf import Elf
 from tests.support.online import configured_index
+from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.member import MAX_INFLATED, PartialMember
 from wheel_checks.facts.elf.member_elf import MemberElf, Way
@@ -29,8 +31,6 @@ from wheel_checks.formats.zip.member_data import inflate
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.local import LocalFile
-from wheelproof.testing.elf import Elf
-from wheelproof.testing.zips import ZipEntry, read_zip, write_zip
 
 LIBRARY = Elf(
     soname="libexample.so.1",

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from tests.support.rendering import rendered
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode, runs_how, share_of
 from wheel_checks.facts.gpu.targets import parse_gpu, parse_gpus
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.summary import summarize
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Report, Subject, Unavailable
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 
 def code(*containers: str, declared: bool = False) -> GpuCode:

@@ -6,13 +6,13 @@ import struct
 
 import pytest
 
+from tests.support.wheel_facts import MemorySource, archive_of, facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.gpu import reading as gpu_reading
 from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.gpu.reading import read_gpu_code
 from wheel_checks.formats.gpu.code_object import read_code_object, read_cubin, read_ptx
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import MemorySource, archive_of, facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 _CUDA, _AMDGPU = 190, 224
 

@@ -12,6 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.elf import Elf
+from tests.support.fatbin import Image, fat_binary, section
+from tests.support.wheel_facts import MemorySource, archive_of, facts_of
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.gpu import reading as gpu_reading
 from wheel_checks.facts.gpu import sampling, streaming
@@ -22,10 +26,6 @@ from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.gpu.fatbin import GpuCode, read_fatbins
 from wheel_checks.model import Unavailable
-from wheelproof.testing.elf import Elf
-from wheelproof.testing.facts import MemorySource, archive_of, facts_of
-from wheelproof.testing.fatbin import Image, fat_binary, section
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 LINKED = section(fat_binary("sm_90", "sm_100"), fat_binary("sm_90"))
 RELOCATABLE = section(fat_binary("sm_80"))
@@ -92,7 +92,7 @@ def test_section_headers_far_from_the_end_are_waited_for() -> None:
 
 
 def test_a_library_is_read_no_further_than_its_gpu_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wheelproof.testing.facts.CHUNK", 4096)
+    monkeypatch.setattr("tests.support.wheel_facts.CHUNK", 4096)
     elf = Elf(contents={".nv_fatbin": LINKED, ".rodata": NOISE}).build().data
 
     (read_library,) = read(cuda_wheel(_C=elf)).libraries

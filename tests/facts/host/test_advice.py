@@ -27,6 +27,7 @@ from tests.support.hosts import (
     without_driver,
 )
 from tests.support.real_environment import RealEnvironment, torch
+from tests.support.wheels import WheelBuilder
 from wheel_checks.commands import in_words
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.targets import Product, runs_on
@@ -38,7 +39,6 @@ from wheel_checks.facts.host.software import IndexSetting
 from wheel_checks.facts.host.torch.demands import demands_on
 from wheel_checks.goal import Goal
 from wheel_checks.model import Unavailable
-from wheelproof.testing.wheels import WheelBuilder
 
 PYTHON = "/opt/env/bin/python"
 PACKAGE_INDEX = "the package index"

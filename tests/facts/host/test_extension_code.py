@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.support.environments import MODULE, installed_facts, library
+from tests.support.fatbin import fat_binary, section
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.host.software import ExtensionCode
 from wheel_checks.facts.host.torch.extension_code import read_extension_code
-from wheelproof.testing.fatbin import fat_binary, section
-from wheelproof.testing.wheels import WheelBuilder
 
 
 def kernels(name: str, **libraries: tuple[str, ...]) -> WheelBuilder:

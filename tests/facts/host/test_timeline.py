@@ -10,12 +10,12 @@ import pytest
 
 from tests.support.hosts import INSTALLED, grace, healthy, package, replaced, with_packages
 from tests.support.real_environment import RealEnvironment, torch
+from tests.support.wheel_facts import findings
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.host.commands import install
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import IndexSetting
 from wheel_checks.facts.host.torch.timeline import history, installations, moment_text, replacement
-from wheelproof.testing.facts import findings
-from wheelproof.testing.wheels import WheelBuilder
 
 HOUR = 3600.0
 

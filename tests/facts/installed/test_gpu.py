@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.rules.installed.installed_cases import cuda, kernels, wheel
+from tests.support.elf import AARCH64, Elf
 from tests.support.environments import Installed, library
+from tests.support.fatbin import Image, fat_binary, section
 from wheel_checks.facts.gpu import places
 from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
 from wheel_checks.model import Unavailable, need
-from wheelproof.testing.elf import AARCH64, Elf
-from wheelproof.testing.fatbin import Image, fat_binary, section
 
 
 def code_of(inside: InstalledEnvironment, name: str) -> GpuCodeFacts:

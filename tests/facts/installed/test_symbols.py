@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.compiling import compile_once
+from tests.support.elf import AARCH64, Elf, Symbol
 from tests.support.environments import Installed
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.installed.facts import InstalledEnvironment, PackageSymbols
 from wheel_checks.model import need
 from wheel_checks.targets.target import this_machine
-from wheelproof.testing.compiling import compile_once
-from wheelproof.testing.elf import AARCH64, Elf, Symbol
-from wheelproof.testing.wheels import WheelBuilder
 
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 MODULE = "demo/_C.abi3.so"

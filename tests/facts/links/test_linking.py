@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.environments import library
+from tests.support.wheel_facts import AARCH64, X86_64
+from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.facts.elf.member_elf import MemberElf, Way
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import LaidOutWheel, LinkFacts, installed_path, lay_out, link
@@ -18,8 +20,6 @@ from wheel_checks.formats.elf.bytes import ByteRange, WholeFile
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Missing, read_elf
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import AARCH64, X86_64
-from wheelproof.testing.zips import ZipEntry, read_zip, write_zip
 
 MODULE = "torch/_C.cpython-312-aarch64-linux-gnu.so"
 RPATH = "$ORIGIN/../../nvidia/cu13/lib:$ORIGIN"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tests.support.elf import AARCH64, WEAK, Elf, Symbol
 from wheel_checks.facts.links.closure import Need, Status
 from wheel_checks.facts.links.unresolved import UnresolvedFile, find_unresolved
 from wheel_checks.formats.elf.bytes import WholeFile
 from wheel_checks.formats.elf.file import LINKAGE_PARTS, ElfFacts, Part, read_elf
 from wheel_checks.formats.elf.linkage import symbol_hash
-from wheelproof.testing.elf import AARCH64, WEAK, Elf, Symbol
 
 MODULE = "demo/_C.so"
 RAISE, GONE = "_ZN2at5raiseEv", "_ZN3c104goneEv"

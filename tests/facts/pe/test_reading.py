@@ -8,11 +8,11 @@ import re
 import pytest
 
 from tests.support.pe import Pe
+from tests.support.wheel_facts import MemorySource
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.facts.pe.reading import MemberPe, may_be_pe, read_member_pes
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import MemorySource
-from wheelproof.testing.wheels import WheelBuilder
 
 
 def filling(size: int, seed: int = 1) -> bytes:

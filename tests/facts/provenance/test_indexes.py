@@ -8,10 +8,10 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from tests.rules.provenance.indexes_cases import EXTRA, FIRST, MAC, THIRD, place, use
+from tests.support.wheel_facts import AARCH64
 from wheel_checks.facts.provenance.indexes import described, find_higher, find_offers, same_named, summarised_offers
 from wheel_checks.formats.index_page import OtherListing
 from wheel_checks.sources.simple_index import Listing, Place
-from wheelproof.testing.facts import AARCH64
 
 
 def test_of_two_higher_versions_the_highest_is_taken() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.rules.provenance.file_record_cases import ETAG, INDEX, MIRROR, NAME, A, against, file, stated
+from tests.support.wheel_facts import judged
 from wheel_checks.facts.provenance.record import RecordedFile, Sameness, compare
 from wheel_checks.model import Outcome
-from wheelproof.testing.facts import judged
 
 MD5: dict[str, Any] = {"hashes": {"md5": "0" * 32}, "size": 7}
 

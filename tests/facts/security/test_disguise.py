@@ -6,11 +6,11 @@ import zlib
 
 import pytest
 
+from tests.support.elf import X86_64, Elf
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.model import Unavailable
-from wheelproof.testing.elf import X86_64, Elf
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 LIBRARY = Elf(machine=X86_64).build().data
 NEEDED = 120  # such members are more than are named

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from packaging.requirements import Requirement
 
+from tests.support.wheel_facts import AARCH64, X86_64
 from wheel_checks.facts.stack.facts import Demand, LinkedPackage, chain_to, find_demands
 from wheel_checks.targets.target import Target
-from wheelproof.testing.facts import AARCH64, X86_64
 
 
 def linked(name: str, version: str, *requirements: str) -> LinkedPackage:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.wheel_facts import AARCH64
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.stack.facts import WHEEL, StackFacts, StackPackage
 from wheel_checks.facts.stack.needs import Glibc, distributions_with, glibc_of_tags, newest_glibc, stack_needs
-from wheelproof.testing.facts import AARCH64
 
 
 def package(name: str, platform: str, cuda: str = "") -> StackPackage:

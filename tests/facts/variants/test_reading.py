@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.range_server import RangeServer
 from tests.support.variants import document, variant
+from tests.support.wheel_facts import INDEX, facts_of, listed
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.difference.pairing import pair_files
 from wheel_checks.facts.variants.reading import is_variants_file, variants_in_folder, variants_on_index
@@ -19,9 +22,6 @@ from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.variant_files import VariantFiles
 from wheel_checks.targets.target import Target
-from wheelproof.testing.facts import INDEX, facts_of, listed
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder
 
 CU13 = ["nvidia :: cuda_version_lower_bound :: 13.0"]
 PLAIN = "demo_pkg-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"

@@ -13,7 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.elf import Elf
 from tests.support.environments import library
+from tests.support.fatbin import fat_binary, section
+from tests.support.range_server import RangeServer, Resource
+from tests.support.wheel_facts import AARCH64, archive_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import ChangedFileError, OfflineError
 from wheel_checks.facts.archive.kept import kept_facts
 from wheel_checks.facts.wheel.depth import Depth
@@ -22,11 +27,6 @@ from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http.cache import ByteCache
-from wheelproof.testing.elf import Elf
-from wheelproof.testing.facts import AARCH64, archive_of
-from wheelproof.testing.fatbin import fat_binary, section
-from wheelproof.testing.range_server import RangeServer, Resource
-from wheelproof.testing.wheels import WheelBuilder
 
 WHEEL = (
     WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64")

@@ -15,8 +15,13 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tests.support.elf import Elf, Symbol
 from tests.support.environments import library
 from tests.support.patience import PATIENCE
+from tests.support.range_server import RangeServer, Resource, change_to, fail, truncate
+from tests.support.simple_index import simple_index
+from tests.support.wheel_facts import AARCH64, X86_64, facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import FormatError, NotFoundError, SourceError
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import LinkFacts
@@ -31,11 +36,6 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.target import Target
-from wheelproof.testing.elf import Elf, Symbol
-from wheelproof.testing.facts import AARCH64, X86_64, facts_of
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, Resource, change_to, fail, truncate
-from wheelproof.testing.wheels import WheelBuilder
 
 LINUX = "py3-none-manylinux_2_28_aarch64"
 RPATH = "$ORIGIN/../nvidia/cu13/lib"

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.pairs import library
+from tests.support.wheel_facts import archive_of, facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.wheel.member_roles import Kind, members_by_role, role_of
-from wheelproof.testing.facts import archive_of, facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 
 @pytest.mark.parametrize(

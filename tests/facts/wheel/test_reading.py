@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wheel_facts import AARCH64, MemorySource, archive_of, facts_of, findings, judged, listed
+from tests.support.wheels import WheelBuilder, torch_like
+from tests.support.zips import ZipEntry, write_zip
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.reading import TAIL
@@ -20,9 +23,6 @@ from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.record import Record
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.local import LocalFile
-from wheelproof.testing.facts import AARCH64, MemorySource, archive_of, facts_of, findings, judged, listed
-from wheelproof.testing.wheels import WheelBuilder, torch_like
-from wheelproof.testing.zips import ZipEntry, write_zip
 
 NAME = "demo-1.0-py3-none-any.whl"
 

@@ -9,6 +9,10 @@ from dataclasses import replace
 import pytest
 from packaging.requirements import Requirement
 
+from tests.support.range_server import RangeServer, Resource
+from tests.support.simple_index import simple_index
+from tests.support.wheel_facts import AARCH64, X86_64
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.wheel.resolution import Pins, exact_pin, is_pinned, metadata_reader, resolve_pins
 from wheel_checks.formats.digests import WrongHash, WrongMetadataError
@@ -16,10 +20,6 @@ from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.targets.target import Target
-from wheelproof.testing.facts import AARCH64, X86_64
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, Resource
-from wheelproof.testing.wheels import WheelBuilder
 
 
 def wheel(name: str, version: str, *requires: str, tags: str = "py3-none-any") -> WheelBuilder:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.wheel_facts import facts_of, listed
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.accelerator.shown import AcceleratorContent
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.siblings import find_siblings
-from wheelproof.testing.facts import facts_of, listed
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 CPU = torch_like("cpu", "2.10.0", "aarch64")
 CUDA = torch_like("cuda", "2.10.0", "x86_64")

@@ -9,13 +9,13 @@ import tarfile
 
 import pytest
 
+from tests.support.sdists import SourceBuilder, tar
+from tests.support.wheel_facts import MemorySource
 from wheel_checks.errors import FormatError, WheelproofError
 from wheel_checks.facts.wheel import source_archive
 from wheel_checks.facts.wheel.source_archive import SourceArchive, read_source_archive
 from wheel_checks.formats.sdist.static_metadata import BuildSystem, StaticMetadata
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import MemorySource
-from wheelproof.testing.sdists import SourceBuilder, tar
 
 PKG_INFO = SourceBuilder("demo", requires=["torch"]).pkg_info
 OTHER = SourceBuilder("demo", requires=["other"]).pkg_info

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.elf import BuiltElf
 from tests.support.elf_samples import BUILT, TORCH_LIKE, Ranges, real_files
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import BytesNeeded, KnownRegions, WholeFile
 from wheel_checks.formats.elf.file import MAX_ROUNDS, ElfFacts, Missing, Part, read_elf, read_elf_by_ranges
-from wheelproof.testing.elf import BuiltElf
 
 quick = settings(max_examples=150)
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.elf import Elf, Symbol
 from tests.support.elf_samples import TORCH_LIKE, Ranges
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import WholeFile
 from wheel_checks.formats.elf.file import MAX_ROUNDS, Part, read_elf, read_elf_by_ranges
 from wheel_checks.formats.elf.strings import MAX_STRING
-from wheelproof.testing.elf import Elf, Symbol
 
 LIBRARY = replace(TORCH_LIKE, gap=0, interpreter="/lib/ld.so")
 BUILT = LIBRARY.build()

@@ -8,13 +8,13 @@ from typing import Literal
 
 import pytest
 
+from tests.support.elf import AARCH64, I386, PPC, Elf
 from tests.support.elf_samples import TORCH_LIKE, Ranges
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, KnownRegions, WholeFile
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Missing, Part, read_elf, read_elf_by_ranges
 from wheel_checks.formats.elf.symbols import DynamicSymbol, DynamicSymbols
 from wheel_checks.formats.elf.versions import NeededVersion, SymbolVersions, VersionDefinition, VersionNeed
-from wheelproof.testing.elf import AARCH64, I386, PPC, Elf
 
 
 def facts_of(elf: Elf, parts: frozenset[Part] = frozenset(Part)) -> ElfFacts:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.elf import Elf, Symbol
 from tests.support.installation import compile_library
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import WholeFile
 from wheel_checks.formats.elf.file import Part, read_elf
 from wheel_checks.formats.elf.gnu_hash import ExportedSymbols, gnu_hash
 from wheel_checks.formats.elf.symbols import DynamicSymbols
-from wheelproof.testing.elf import Elf, Symbol
 
 SOURCE = "".join(f"int function_{number}(void) {{ return {number}; }}\n" for number in range(500))
 SOURCE += "extern int elsewhere(void); int use(void) { return elsewhere(); }\n"

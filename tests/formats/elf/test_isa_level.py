@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.elf import AARCH64, X86_64, Elf
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import WholeFile
 from wheel_checks.formats.elf.file import Missing, Part, read_elf
-from wheelproof.testing.elf import AARCH64, X86_64, Elf
 
 
 def level_of(data: bytes) -> int | Missing | None:

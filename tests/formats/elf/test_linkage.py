@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.compiling import compile_once
+from tests.support.elf import Elf, Symbol
 from tests.support.installation import compile_library
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import WholeFile
@@ -15,8 +17,6 @@ from wheel_checks.formats.elf.file import LINKAGE_PARTS, ElfFacts, Part, read_el
 from wheel_checks.formats.elf.front import find_exports, read_front
 from wheel_checks.formats.elf.linkage import Exports, Imports, hashes_of, symbol_hash
 from wheel_checks.formats.elf.symbols import DynamicSymbols
-from wheelproof.testing.compiling import compile_once
-from wheelproof.testing.elf import Elf, Symbol
 
 SOURCE = "".join(f"int function_{number}(void) {{ return {number}; }}\n" for number in range(300))
 SOURCE += "#include <stdlib.h>\nextern int elsewhere(void); extern int maybe(void) __attribute__((weak));\n"

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.fatbin import MAGIC, Image, fat_binary, section
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.gpu.fatbin import MAX_TARGETS, FatbinScanner, GpuCode, GpuEntry, read_fatbins
-from wheelproof.testing.fatbin import MAGIC, Image, fat_binary, section
 
 FOLDER = Path(__file__).parents[2] / "data" / "fatbin"
 LISTINGS: dict[str, Any] = tomllib.loads((FOLDER / "listings.toml").read_text(encoding="utf-8"))

@@ -7,10 +7,10 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fatbin import Image, fat_binary, section
 from wheel_checks.formats.gpu.fatbin import read_fatbins
 from wheel_checks.formats.gpu.fatbin_sample import sample_fatbins
 from wheel_checks.formats.zip.deflate_blocks import Inflated
-from wheelproof.testing.fatbin import Image, fat_binary, section
 
 SECTION = section(
     fat_binary("sm_90", Image("sm_100a", 3000, "zstd", 112), "compute_90"),

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fatbin import MAGIC, Image, fat_binary, section
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.gpu import fatbin_search
 from wheel_checks.formats.gpu.fatbin import FatbinScanner, GpuCode
 from wheel_checks.formats.gpu.fatbin_search import FatbinFinder
-from wheelproof.testing.fatbin import MAGIC, Image, fat_binary, section
 
 CODE = section(fat_binary("sm_90", "sm_100a", "compute_90"), fat_binary(Image("sm_80", 1000, "zstd")))
 HOST = b"host code" * 1000  # 9,000 bytes, a multiple of 8

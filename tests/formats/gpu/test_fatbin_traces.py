@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.gpu.test_fatbin import REAL
+from tests.support.fatbin import section
 from wheel_checks.formats.gpu.fatbin import GpuCode, find_declared, read_fatbins
-from wheelproof.testing.fatbin import section
 
 quick = settings(max_examples=150)
 

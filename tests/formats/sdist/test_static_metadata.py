@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.sdists import SourceBuilder
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.sdist.static_metadata import BuildSystem, read_build_system, read_static_metadata
-from wheelproof.testing.sdists import SourceBuilder
 
 PROJECT = """
 [project]

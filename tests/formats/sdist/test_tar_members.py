@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.sdists import tar
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.sdist.tar_members import BLOCK, TarMember, gunzip, read_tar
-from wheelproof.testing.sdists import tar
 
 FILES = {"demo-1.0/PKG-INFO": b"Name: demo\n", "demo-1.0/empty": b"", "demo-1.0/" + "deep/" * 60 + "name": b"x" * 600}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.wheels import record_row
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.wheel.record import EMPTY_LINE, MAX_SIZE, RecordRow, parse_record
-from wheelproof.testing.wheels import record_row
 
 SHA256 = "sha256=RPg1RJSlugO6F5Ko0-nFNMR6kYGYD956P0SwbvKufH8"
 DIGEST = SHA256.partition("=")[2]

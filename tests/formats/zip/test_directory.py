@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wheels import WheelBuilder, torch_like
+from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.zip.directory import EndRecord, overlaps, read_directory
-from wheelproof.testing.wheels import WheelBuilder, torch_like
-from wheelproof.testing.zips import ZipEntry, read_zip, write_zip
 
 
 def as_zipfile_sees(data: bytes) -> list[tuple[object, ...]]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.zips import ZipEntry, write_zip
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.zip.end_record import MAX_TAIL, EndRecordTruncatedError, find_end_record
-from wheelproof.testing.zips import ZipEntry, write_zip
 
 MEMBERS = (ZipEntry("a.txt", b"alpha"), ZipEntry("b.txt", b"beta"))
 

@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
+from tests.support.wheels import WheelBuilder, elf_stub
 from wheel_checks.formats.zip.file_signature import describe_head
-from wheelproof.testing.wheels import WheelBuilder, elf_stub
 
 
 @pytest.mark.parametrize(

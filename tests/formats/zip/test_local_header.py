@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.zip.local_header import disagreements, read_local_header
-from wheelproof.testing.zips import ZipEntry, read_zip, write_zip
 
 
 def compare(entry: ZipEntry) -> tuple[str, ...]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import MAX_CHUNK, inflate, inflate_stream, method_name
-from wheelproof.testing.zips import ZipEntry, read_zip, write_zip
 
 
 def member_and_data(data: bytes = b"alpha " * 100, **options: Any) -> tuple[Member, bytes]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wheels import WheelBuilder
 from wheelproof.pins.guard.inside import tripwire
 from wheelproof.pins.guard.inside.held import Held, installed
-from wheelproof.testing.wheels import WheelBuilder
 
 
 @pytest.fixture

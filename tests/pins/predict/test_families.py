@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import Wheelproof
 from tests.support.environments import Installed
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.wheels import WheelBuilder
 
 PASS, FAIL, UNDECIDED = 0, 1, 3
 CUDNN, NCCL = "nvidia-cudnn-cu12", "nvidia-nccl-cu12"

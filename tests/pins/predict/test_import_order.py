@@ -13,9 +13,9 @@ from uv import find_uv_bin
 from tests.conftest import Wheelproof
 from tests.support.base_python import copy_python
 from tests.support.fake_torch import torch
+from tests.support.wheels import WheelBuilder
 from wheel_checks.sources.environment import find_environment
 from wheelproof.pins.predict.import_order import read_interior
-from wheelproof.testing.wheels import WheelBuilder
 
 INSTALLED = "2.7.0+cu128"
 

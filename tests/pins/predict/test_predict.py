@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from tests.conftest import Wheelproof
 from tests.support.fake_torch import INSTALLED, World
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.errors import FormatError
 from wheelproof.pins.installers import parse_pip_report, parse_uv_changes
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 CPU_ON_AARCH64 = "torch 2.9.1+cu128 would be replaced by 2.10.0, CPU only (2.10.0+cpu) on aarch64"
 

@@ -9,12 +9,12 @@ from packaging.specifiers import SpecifierSet
 
 from tests.rules.case import NOTE, WARNING, Case
 from tests.rules.wheel.gpu_code_cases import gpus
+from tests.support.elf import WEAK, Symbol
 from tests.support.environments import MODULE, Installed, distribution_facts, installed_facts, library
+from tests.support.fatbin import fat_binary, section
+from tests.support.wheels import WheelBuilder, record_row
 from wheel_checks.facts.expectations import AcceleratorExpectation
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
-from wheelproof.testing.elf import WEAK, Symbol
-from wheelproof.testing.fatbin import fat_binary, section
-from wheelproof.testing.wheels import WheelBuilder, record_row
 
 Build = Callable[[Installed], object]
 NCCL = "nvidia/nccl/lib/libnccl.so.2"

@@ -8,10 +8,10 @@ from tests.rules.case import Case
 from tests.rules.installed import installed_cases, startup_cases
 from tests.rules.installed.installed_cases import env, nccl, user, wheel
 from tests.support.environments import installed_facts
+from tests.support.wheel_facts import findings
 from wheel_checks.catalogue import all_rules
 from wheel_checks.facts.installed.facts import InstalledEnvironment
 from wheel_checks.facts.installed.reinstall import reinstall
-from wheelproof.testing.facts import findings
 
 CASES = [*installed_cases.CASES, *startup_cases.CASES]
 

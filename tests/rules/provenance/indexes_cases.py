@@ -9,6 +9,8 @@ from typing import Any
 from packaging.requirements import Requirement
 
 from tests.rules.case import NOTE, WARNING, Case
+from tests.support.wheel_facts import AARCH64, facts_of, listed
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.provenance.indexes import IndexUse, find_offers, same_named
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.index_page import IndexFile
@@ -16,8 +18,6 @@ from wheel_checks.formats.remote_links import Refused
 from wheel_checks.sources.installer_config import FIRST_INDEX, MERGE
 from wheel_checks.sources.simple_index import Listing, Place
 from wheel_checks.targets.selection import choose
-from wheelproof.testing.facts import AARCH64, facts_of, listed
-from wheelproof.testing.wheels import WheelBuilder
 
 FIRST, EXTRA, THIRD = "https://first.example/simple", "https://extra.example/simple", "https://third.example/simple"
 NAME = "demo-1.0-py3-none-any.whl"

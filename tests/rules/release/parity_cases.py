@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.rules.case import WARNING, Case
 from tests.support.pairs import difference, library, wheel_for
+from tests.support.wheels import torch_like
 from wheel_checks.facts.difference.pairing import Pairing, pair_files
 from wheel_checks.facts.difference.wheels import Difference
-from wheelproof.testing.wheels import torch_like
 
 MEBIBYTE = bytes(1 << 20)
 

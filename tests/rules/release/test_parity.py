@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.support.pairs import difference, library, wheel_for
+from tests.support.wheel_facts import facts_of, judged
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.difference.libraries import LinkDifference
 from wheel_checks.facts.difference.wheels import Compared, Difference, compare_wheels
 from wheel_checks.model import Outcome
-from wheelproof.testing.facts import facts_of, judged
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 RULES = [rule.id for rule in select_rules("pair", ["REL"])]
 

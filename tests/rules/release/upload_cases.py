@@ -10,11 +10,11 @@ from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
 from tests.support.releases import first, release
+from tests.support.wheel_facts import facts_of, listed
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.release import ReleaseFile
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import facts_of, listed
-from wheelproof.testing.wheels import WheelBuilder
 
 LINUX = "cp312-cp312-linux_x86_64"
 RST_TABLE = "Title\n=====\n\n==  ==\na   b\n==  ==\ntoo wide for the column\n==  ==\n"

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
+from tests.support.elf import X86_64, Elf
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.security.startup import MOST_FILES
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.wheel.entry_points import MAX_ENTRIES
 from wheel_checks.formats.wheel.startup_file import MAX_SIZE
-from wheelproof.testing.elf import X86_64, Elf
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 DISTUTILS = (
     "import os; var = 'SETUPTOOLS_USE_DISTUTILS'; enabled = os.environ.get(var, 'local') == 'local'; "

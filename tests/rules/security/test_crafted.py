@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tests.rules.security.security_cases import DISTUTILS, LIBRARY, NAMESPACE
+from tests.support.elf import X86_64, Elf
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.model import Audience, Outcome, Severity, Subject
 from wheel_checks.runner import run_rules
-from wheelproof.testing.elf import X86_64, Elf
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 DATA = "demo-1.0.data/data/"
 SITE = f"{DATA}lib/python3.12/site-packages/"

@@ -9,10 +9,10 @@ from packaging.requirements import Requirement
 
 from tests.rules.case import ERROR, NOTE, WARNING, Case
 from tests.support.variants import document
+from tests.support.wheel_facts import AARCH64, X86_64, listed
 from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata
 from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machines
 from wheel_checks.targets.variant_machine import Machine
-from wheelproof.testing.facts import AARCH64, X86_64, listed
 
 H100 = Machine("x86_64", "x86-64-v3", "H100", 90, "580", "13.0")
 H100_OLD = Machine("x86_64", "x86-64-v3", "H100", 90, "535", "12.2")

@@ -17,11 +17,11 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from tests.support.variants import PROVIDERS, document
+from tests.support.wheel_facts import AARCH64, X86_64, judged, listed
 from wheel_checks.formats.wheel.variant_metadata import VariantMetadata, parse_variant_metadata
 from wheel_checks.model import CheckResult, Outcome, Unavailable
 from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machines
 from wheel_checks.targets.variant_machine import Machine
-from wheelproof.testing.facts import AARCH64, X86_64, judged, listed
 
 V3 = "x86-64-v3"
 H100 = Machine("x86_64", V3, "H100", 90, "580", "13.0")

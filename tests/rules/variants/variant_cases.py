@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
+from tests.support.elf import AARCH64, X86_64, Elf
+from tests.support.fatbin import fat_binary, section
 from tests.support.variants import VariantWheel, document, variant
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import torch_like
 from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.variant import VariantIndex
 from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata
 from wheel_checks.model import Unavailable
-from wheelproof.testing.elf import AARCH64, X86_64, Elf
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.fatbin import fat_binary, section
-from wheelproof.testing.wheels import torch_like
 
 MEMBER = "demo-1.0.dist-info/variant.json"
 INDEX = "https://index.example.org/simple"

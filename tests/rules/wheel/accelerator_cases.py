@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.rules.case import WARNING, Case
+from tests.support.wheel_facts import facts_of, listed
+from tests.support.wheels import WheelBuilder, gpu_library, torch_like
 from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.siblings import find_siblings
 from wheel_checks.model import Unavailable
-from wheelproof.testing.facts import facts_of, listed
-from wheelproof.testing.wheels import WheelBuilder, gpu_library, torch_like
 
 CPU_TORCH = torch_like("cpu", "2.10.0", "aarch64")
 X86_TORCH = torch_like("cuda", "2.10.0", "x86_64")

@@ -7,10 +7,10 @@ import zlib
 from typing import Any
 
 from tests.rules.case import WARNING, Case
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder
+from tests.support.zips import ZipEntry, described, write_zip
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder
-from wheelproof.testing.zips import ZipEntry, described, write_zip
 
 CODE = b"x = 1\n" * 9
 HIDDEN = write_zip([ZipEntry("demo/b.py", b"", method=0)])[: 30 + 9]

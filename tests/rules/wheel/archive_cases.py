@@ -6,10 +6,10 @@ import hashlib
 from typing import Any
 
 from tests.rules.case import WARNING, Case
+from tests.support.wheel_facts import facts_of, listed
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheelproof.testing.facts import facts_of, listed
-from wheelproof.testing.wheels import WheelBuilder
 
 MIB = 1024 * 1024
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tests.rules.case import Case
 from tests.rules.wheel.gpu_code_cases import library
+from tests.support.elf import X86_64, Elf
+from tests.support.fatbin import Image
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheelproof.testing.elf import X86_64, Elf
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.fatbin import Image
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 
 def on(driver: str, gpus: str = "") -> dict[str, object]:

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tests.rules.case import NOTE, WARNING, Case
+from tests.support.elf import AARCH64, I386, X86_64, Elf
+from tests.support.wheel_facts import AARCH64 as TARGET
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.links.linking import lay_out, link
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.elf.bytes import ByteRange
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.model import need
-from wheelproof.testing.elf import AARCH64, I386, X86_64, Elf
-from wheelproof.testing.facts import AARCH64 as TARGET
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 GRACE = Elf(machine=AARCH64, alignment=0x10000)
 INTEL = Elf(machine=X86_64)

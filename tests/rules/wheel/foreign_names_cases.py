@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.rules.case import NOTE, WARNING, Case
+from tests.support.elf import Elf, Symbol
+from tests.support.wheel_facts import AARCH64, facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.links.linking import lay_out, link
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import need
 from wheel_checks.targets.target import Target
-from wheelproof.testing.elf import Elf, Symbol
-from wheelproof.testing.facts import AARCH64, facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 MODULE = "demo/_C.abi3.so"
 CUFILE = "nvidia/cu13/lib/libcufile.so.0"

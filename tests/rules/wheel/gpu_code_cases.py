@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.rules.case import NOTE, WARNING, Case
+from tests.support.elf import AARCH64, X86_64, Elf
+from tests.support.fatbin import Image, fat_binary, section
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheelproof.testing.elf import AARCH64, X86_64, Elf
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.fatbin import Image, fat_binary, section
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 MAIN = "torch/lib/libtorch_cuda.so"
 

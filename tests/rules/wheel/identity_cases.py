@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.rules.case import NOTE, WARNING, Case
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder, elf_stub
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder, elf_stub
 
 LINUX = "cp312-cp312-manylinux_2_28_x86_64"
 

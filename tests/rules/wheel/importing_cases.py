@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.rules.case import Case
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 
 def package(source: str, *, other: str = "") -> WheelFacts:

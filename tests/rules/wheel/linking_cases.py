@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from tests.rules.case import NOTE, WARNING, Case
 from tests.support.environments import library
+from tests.support.wheel_facts import AARCH64, facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.links.linking import AbsentPackage, lay_out, link
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Unavailable, need
-from wheelproof.testing.facts import AARCH64, facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 LINUX = "manylinux_2_28_aarch64"
 MODULE = "torch/_C.cpython-312-aarch64-linux-gnu.so"

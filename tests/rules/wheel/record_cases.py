@@ -6,10 +6,10 @@ import hashlib
 from base64 import urlsafe_b64encode
 
 from tests.rules.case import WARNING, Case
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder, record_row
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder, record_row
 
 SHA512 = urlsafe_b64encode(hashlib.sha512(b"x = 1\n").digest()).decode().rstrip("=")
 RECORD = "demo-1.0.dist-info/RECORD"

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from tests.rules.case import WARNING, Case
 from tests.support.environments import library
+from tests.support.wheel_facts import AARCH64, facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.links.linking import lay_out, link
 from wheel_checks.facts.links.unresolved import SymbolFacts, UnresolvedFile
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import need
-from wheelproof.testing.facts import AARCH64, facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 MODULE = "demo/demo_cuda.cpython-312-aarch64-linux-gnu.so"
 ERROR_NAME = "_ZN3c105ErrorC2ENS_14SourceLocationESs"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.rules.case import WARNING, Case
 from tests.support.macho import mach_o, universal
 from tests.support.pe import ARM64, I386, Pe
+from tests.support.wheel_facts import facts_of, listed
+from tests.support.wheels import WheelBuilder, elf_stub
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheelproof.testing.facts import facts_of, listed
-from wheelproof.testing.wheels import WheelBuilder, elf_stub
 
 MACOS, UNIVERSAL = "cp312-cp312-macosx_11_0_arm64", "cp312-cp312-macosx_10_9_universal2"
 WINDOWS, LINUX = "cp312-cp312-win_amd64", "cp312-cp312-manylinux_2_28_x86_64"

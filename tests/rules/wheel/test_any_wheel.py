@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.wheel_facts import facts_of, listed
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations, parse_expectation
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.summary import headline, summarize
 from wheel_checks.model import Outcome
 from wheel_checks.runner import run_rules
-from wheelproof.testing.facts import facts_of, listed
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 TORCH = torch_like("cuda", "2.11.0", "aarch64", build="3")
 SOUND = TORCH.build()

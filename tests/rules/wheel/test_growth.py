@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.support.growth import assert_at_most_doubles
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.runner import run_rules
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 SIZE = 150
 MOST_TOLD = 400_000  # characters of all results together, of which some quote names of 100 characters

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.wheel_facts import facts_of
+from tests.support.wheels import WheelBuilder
 from wheel_checks.catalogue import get_rule
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.model import Audience
-from wheelproof.testing.facts import facts_of
-from wheelproof.testing.wheels import WheelBuilder
 
 
 @pytest.mark.parametrize(

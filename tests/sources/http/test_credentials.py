@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.sources.conftest import MakeClient
+from tests.support.range_server import RangeServer, Resource, basic_auth, redirect
 from wheel_checks.errors import AuthenticationError
 from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.http.credentials import Credentials, Login, split_login
-from wheelproof.testing.range_server import RangeServer, Resource, basic_auth, redirect
 
 BODY = b"wheel " * 1000
 

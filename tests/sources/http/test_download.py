@@ -17,9 +17,9 @@ import pytest
 
 from tests.sources.conftest import MakeClient
 from tests.support.patience import wait_until
+from tests.support.range_server import Answer, RangeServer, Request, Resource, endless, no_ranges
 from wheel_checks.errors import ChangedFileError, SourceError
 from wheel_checks.sources.http import download
-from wheelproof.testing.range_server import Answer, RangeServer, Request, Resource, endless, no_ranges
 
 MEGABYTE = 1_000_000
 BODY = bytes(range(256)) * 4096

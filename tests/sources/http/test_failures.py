@@ -18,10 +18,10 @@ import pytest
 
 from tests.sources.conftest import MakeClient
 from tests.support.patience import in_time
+from tests.support.range_server import RangeServer, Resource, drip, fail, garbage
 from wheel_checks.errors import DeadlineError, SourceError
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http.retry import Deadline, RetryPolicy, TransientError
-from wheelproof.testing.range_server import RangeServer, Resource, drip, fail, garbage
 
 OPENSSL = which("openssl")
 

@@ -11,19 +11,7 @@ import pytest
 
 from tests.sources.conftest import MakeClient
 from tests.support.patience import PATIENCE
-from wheel_checks.errors import (
-    AuthenticationError,
-    ChangedFileError,
-    NotFoundError,
-    OfflineError,
-    RangesUnsupportedError,
-    SourceError,
-)
-from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.http.cache import ByteCache
-from wheel_checks.sources.http.file import HttpFile
-from wheel_checks.sources.http.ranges import join_ranges, parse_content_range
-from wheelproof.testing.range_server import (
+from tests.support.range_server import (
     Answer,
     Behaviour,
     RangeServer,
@@ -39,6 +27,18 @@ from wheelproof.testing.range_server import (
     redirect,
     truncate,
 )
+from wheel_checks.errors import (
+    AuthenticationError,
+    ChangedFileError,
+    NotFoundError,
+    OfflineError,
+    RangesUnsupportedError,
+    SourceError,
+)
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.http.cache import ByteCache
+from wheel_checks.sources.http.file import HttpFile
+from wheel_checks.sources.http.ranges import join_ranges, parse_content_range
 
 BODY = bytes(range(251)) * 2000  # 502,000 bytes, no two near ranges alike
 SIZE = len(BODY)

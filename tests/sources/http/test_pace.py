@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 
 from tests.sources.conftest import MakeClient
 from tests.support.patience import PATIENCE
+from tests.support.range_server import RangeServer, Resource, redirect
 from wheel_checks.errors import DeadlineError, SourceError
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http.pace import LARGEST_HEAD
@@ -20,7 +21,6 @@ from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import Resolution
 from wheel_checks.targets.target import this_machine
-from wheelproof.testing.range_server import RangeServer, Resource, redirect
 from wheelproof.wheels import dependencies
 
 PAUSE = 0.01  # seconds before each byte of what drips

@@ -10,11 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.sources.conftest import MakeClient
-from wheel_checks.errors import AuthenticationError, NotFoundError, OfflineError, SourceError
-from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.http import transport
-from wheel_checks.sources.http.cache import ByteCache
-from wheelproof.testing.range_server import (
+from tests.support.range_server import (
     RangeServer,
     Request,
     Resource,
@@ -25,6 +21,10 @@ from wheelproof.testing.range_server import (
     fail,
     redirect,
 )
+from wheel_checks.errors import AuthenticationError, NotFoundError, OfflineError, SourceError
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.http import transport
+from wheel_checks.sources.http.cache import ByteCache
 
 PAGE = b"<a href=x-1-py3-none-any.whl>x</a>"
 HTML = {"Accept": "text/html"}

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.range_server import RangeServer
+from tests.support.simple_index import simple_index
+from tests.support.wheel_facts import AARCH64, X86_64
+from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import SourceError
 from wheel_checks.sources.http.cache import ByteCache
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.uv.explanation import Demand, Explanation
 from wheel_checks.sources.uv.keeping import REUSED, Keeping
 from wheel_checks.sources.uv.resolver import Resolution, Unusable, resolve
-from wheelproof.testing.facts import AARCH64, X86_64
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer
-from wheelproof.testing.wheels import WheelBuilder
 
 RESOLUTION = Resolution((), (Unusable("demo", Explanation(("no wheel",), (Demand("", "demo==1"),), ("demo",))),))
 PLACES = ("https://index.example.org/simple",)

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 from tests.support.patience import has_ended, in_time, wait_until
+from tests.support.range_server import RangeServer, Resource, basic_auth, fail
+from tests.support.simple_index import simple_index
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.errors import DeadlineError, OfflineError, SourceError, UsageError
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.sources import uv_binary
@@ -28,9 +31,6 @@ from wheel_checks.sources.uv.resolver import (
     resolve,
 )
 from wheel_checks.targets.target import Target
-from wheelproof.testing.index import simple_index
-from wheelproof.testing.range_server import RangeServer, Resource, basic_auth, fail
-from wheelproof.testing.wheels import WheelBuilder, torch_like
 
 AARCH64 = Target((3, 12), "aarch64", (2, 39))
 X86_64 = replace(AARCH64, machine="x86_64")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wheelproof.testing.wheels import record_row
-from wheelproof.testing.zips import STORED, ZipEntry, described, write_zip
+from tests.support.wheels import record_row
+from tests.support.zips import STORED, ZipEntry, described, write_zip
 
 INFO, DATA = "demo-1.0.dist-info", "demo-1.0.data"
 FILE_NAME = "demo-1.0-py3-none-any.whl"

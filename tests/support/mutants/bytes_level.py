@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.support.mutants.base import FILES, Mutant, entries, from_a_pipe
-from wheelproof.testing.zips import ZipEntry, write_zip
+from tests.support.zips import ZipEntry, write_zip
 
 LOCAL = {"version": 2, "flags": 2, "method": 2, "time": 2, "date": 2, "crc32": 4, "compressed size": 4, "size": 4}
 LOCAL |= {"name length": 2, "extra length": 2}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.mutants.base import CODE, FILES, INFO, STORED_MEMBER, Mutant, archive, changed, entries, from_a_pipe
-from wheelproof.testing.zips import DEFLATED, STORED, ZipEntry, described, write_zip
+from tests.support.zips import DEFLATED, STORED, ZipEntry, described, write_zip
 
 OTHER = ZipEntry(CODE, b"import os\n")
 INNER = write_zip([OTHER])

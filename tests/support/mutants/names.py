@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.support.mutants.base import DATA, FILES, INFO, Mutant, archive, entries, wheel, with_record
-from wheelproof.testing.zips import ZipEntry, described, write_zip
+from tests.support.zips import ZipEntry, described, write_zip
 
 MEMBERS = {
     "climb": ["../evil.py", "../../evil.py", "demo/../../evil.py", "demo/../other.py", "demo/../../demo/x.py", ".."],

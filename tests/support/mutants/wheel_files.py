@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator
 
 from tests.support.mutants.base import CODE, DATA, FILES, INFO, Mutant, archive, wheel, with_record
-from wheelproof.testing.zips import ZipEntry
+from tests.support.zips import ZipEntry
 
 METADATA, WHEEL, RECORD, POINTS = (f"{INFO}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt"))
 

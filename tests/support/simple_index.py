@@ -1,13 +1,13 @@
-"""A simple index (PEP 503) of wheels and source archives, for :class:`wheelproof.testing.range_server.RangeServer`."""
+"""A simple index (PEP 503) of wheels and source archives, for :class:`tests.support.range_server.RangeServer`."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 
-from wheelproof.testing.range_server import Resource
-from wheelproof.testing.sdists import SourceBuilder
-from wheelproof.testing.wheels import WheelBuilder
+from tests.support.range_server import Resource
+from tests.support.sdists import SourceBuilder
+from tests.support.wheels import WheelBuilder
 
 
 def simple_index(

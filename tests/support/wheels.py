@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from wheelproof.testing.elf import Elf
-from wheelproof.testing.zips import ZipEntry, write_zip
+from tests.support.elf import Elf
+from tests.support.zips import ZipEntry, write_zip
 
 ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
 

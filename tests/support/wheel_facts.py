@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tests.support.wheels import WheelBuilder
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import SourceError
 from wheel_checks.facts.archive.facts import Archive
@@ -21,7 +22,6 @@ from wheel_checks.model import CheckResult, Outcome
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import Cost
 from wheel_checks.targets.target import DEFAULT_GLIBC, Target
-from wheelproof.testing.wheels import WheelBuilder
 
 X86_64 = Target((3, 12), "x86_64", DEFAULT_GLIBC)
 AARCH64 = Target((3, 12), "aarch64", DEFAULT_GLIBC)

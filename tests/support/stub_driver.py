@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from wheelproof.testing.compiling import compile_once
+from tests.support.compiling import compile_once
 
 SOURCE = Path(__file__).with_suffix(".c")
 SONAMES = {"cuda": "libcuda.so.1", "nvml": "libnvidia-ml.so.1"}
