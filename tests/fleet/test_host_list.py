@@ -90,3 +90,14 @@ def test_what_is_shown_is_short() -> None:
     assert folded(["x", "y", "z", *RACKS], 2) == "x, y and 37 more"
     scattered = [f"node{number * number}" for number in range(400)]
     assert folded(scattered, 4) == "node0, node1, node4, node9 and 396 more"
+
+
+def test_what_is_not_shown_is_counted_by_names() -> None:
+    assert folded(["node1", "node3", "node4", "node5", "z7", "q8"], 1) == "node[1,3-5] and 2 more"
+    assert folded(["a b", "node1", "node2", "z7", "q8"], 2) == "a b, node[1-2] and 2 more"
+
+
+def test_numbers_are_combined_in_the_order_that_gives_fewer_parts() -> None:
+    pairs = {1: (1, 2, 3), 2: (1, 2, 3), 3: (4, 5), 4: (4, 5), 5: (1, 4)}
+    names = [f"r{first}n{second}" for first, seconds in pairs.items() for second in seconds]
+    assert fold(names) == "r[1-2]n[1-3],r[3-4]n[4-5],r5n[1,4]"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.rules.fleet_cases import hosts, timed
 from tests.support.wheel_facts import judged
 from wheel_checks.facts.fleet.hosts import FleetFacts
-from wheel_checks.facts.fleet.rates import Measured, judge, rates_in
-from wheel_checks.facts.fleet.topology import NOWHERE
+from wheel_checks.facts.fleet.rates import FAR, Measured, Usual, judge, rates_in
+from wheel_checks.facts.fleet.topology import NOWHERE, Topology
 from wheel_checks.model import Outcome, Severity
 from wheelproof.fleet.maps import rate_table
 
@@ -78,3 +78,26 @@ def test_the_rates_of_slow_hosts_are_a_table_with_a_mark_for_what_is_slow() -> N
     assert table.rows == (("n3", "! 92.1", "92.1"),), "products vary more than copies"
     assert table.states == {(0, 1): Severity.WARNING}
     assert not list(rate_table(timed(4.25, 4.26, 4.27, 4.26)))
+
+
+def test_a_rate_at_the_limit_is_not_low() -> None:
+    usual = Usual("copy", "NVIDIA H200", median=100.0, deviation=0.01, spread=0.005, hosts=20, values=20)
+    assert usual.far(94.0) == FAR
+    assert not usual.is_low(94.0)
+    assert usual.is_low(93.9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rate", "is_slow"),
+    [
+        ("bf16", 962.0, True),  # exactly half of the spread of healthy GPUs below the median
+        ("bf16", 962.1, False),
+        ("copy", 994.0, False),  # exactly three standard deviations below the others
+        ("copy", 993.9, True),
+    ],
+)
+def test_the_limits_of_a_slow_rack(kind: str, rate: float, *, is_slow: bool) -> None:
+    racks = {str(number): str(number // 4) for number in range(100)}
+    rates = [rate if number < 4 else 1000.0 for number in range(100)]
+    measured = (Measured(str(n), f"GPU 0 {kind}", kind, "NVIDIA H200", one) for n, one in enumerate(rates))
+    assert bool(judge(measured, Topology({"rack": racks})).groups) == is_slow
