@@ -168,25 +168,73 @@ def test_what_other_people_call_a_rule_does_not_get_into_the_style_sheet() -> No
     assert {line.get("class") for line in by_class(page, "li", "error")} == {f"error r{n}" for n in range(4)}
 
 
-def test_the_cells_of_a_matrix_are_a_map_that_leads_to_their_details() -> None:
-    def cell(platform: str, outcome: Outcome, severity: Severity = Severity.ERROR) -> Subject:
-        found = reports.result("MTX101", outcome, "why", severity=severity)
-        facts = {"platform": platform, "python": "3.12", "torch": "2.11.0"}
-        return Subject(f"{platform}-py3.12-torch2.11.0", "cell", "", facts, (found,))
+def cell(
+    cell_id: str,
+    outcome: Outcome = Outcome.PASS,
+    severity: Severity = Severity.ERROR,
+    torch: str = "2.11.0",
+) -> Subject:
+    """A cell of a matrix with an id such as ``x86_64-py3.12-torch2.11.0``; ``torch`` is the release in it."""
+    platform, python, *_ = cell_id.split("-")
+    facts = {"platform": platform, "python": python.removeprefix("py"), "torch": torch}
+    return Subject(cell_id, "cell", "", facts, (reports.result("MTX101", outcome, "why", severity=severity),))
 
-    cells = [cell("x86_64", Outcome.PASS), cell("aarch64", Outcome.FAIL), cell("armv7l", Outcome.FAIL, Severity.NOTE)]
-    page = page_of(reports.report(*cells))
+
+def cell_rows(page: ET.Element) -> list[list[str]]:
     [table] = by_class(page, "table", "map")
-    assert [text_of(row) for row in table.iter("tr")] == [
-        "platform torch2.11.0",
-        "x86_64, Python 3.12 ✓",
-        "aarch64, Python 3.12 ✗",
-        "armv7l, Python 3.12 i",
+    return [[text_of(field) for field in row] for row in table.iter("tr")]
+
+
+def test_the_cells_of_a_matrix_are_a_map_that_leads_to_their_details() -> None:
+    cells = [
+        cell("x86_64-py3.12-torch2.11.0"),
+        cell("aarch64-py3.12-torch2.11.0", Outcome.FAIL),
+        cell("armv7l-py3.12-torch2.11.0", Outcome.FAIL, Severity.NOTE),
     ]
+    page = page_of(reports.report(*cells))
+    assert cell_rows(page) == [
+        ["platform", "torch2.11.0"],
+        ["x86_64, Python 3.12", "✓"],
+        ["aarch64, Python 3.12", "✗"],
+        ["armv7l, Python 3.12", "i"],
+    ]
+    [table] = by_class(page, "table", "map")
     links = {text_of(link): str(link.get("href")).removeprefix("#") for link in table.iter("a")}
     details = {str(element.get("id")): text_of(element.find("summary")) for element in page.iter("details")}
     assert details[links["✗"]].startswith("fail aarch64-py3.12")
     assert details[links["i"]].startswith("pass armv7l-py3.12")
+
+
+def test_the_rows_of_the_cells_are_in_the_order_of_the_pythons_and_may_have_holes() -> None:
+    cells = [
+        cell("x86_64-py3.13-torch2.11.0"),
+        cell("x86_64-py3.9-torch2.11.0"),
+        cell("x86_64-py3.13-torch2.11.0-h100"),
+        cell("aarch64-py3.13-torch2.11.0", Outcome.ERROR),
+    ]
+    page = page_of(reports.report(*cells))
+    assert cell_rows(page) == [
+        ["platform", "torch2.11.0", "torch2.11.0-h100"],
+        ["x86_64, Python 3.9", "✓", ""],
+        ["x86_64, Python 3.13", "✓", "✓"],
+        ["aarch64, Python 3.13", "?", ""],
+    ]
+    legend = [text_of(sign) for each in by_class(page, "ul", "legend") for sign in each]
+    assert {"? undecided", "✓ passes"} <= set(legend)
+
+
+def test_torch_that_is_a_range_is_one_column_whatever_was_resolved() -> None:
+    cells = [cell("x86_64-py3.12-torch-ge2.10"), cell("x86_64-py3.9-torch-ge2.10", torch="2.10.0")]
+    assert cell_rows(page_of(reports.report(*cells))) == [
+        ["platform", "torch-ge2.10"],
+        ["x86_64, Python 3.9", "✓"],
+        ["x86_64, Python 3.12", "✓"],
+    ]
+
+
+def test_cells_of_other_peoples_making_do_not_fill_the_map_without_end() -> None:
+    text = rendered(reports.report(*(cell(f"machine{n}-py{n}-n{n}") for n in range(2000))), "html")
+    assert "Cells by platform, Python and torch; 1,928 more are left out" in text
 
 
 def test_every_header_has_a_scope_and_every_symbol_a_name() -> None:

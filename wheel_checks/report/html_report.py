@@ -67,10 +67,10 @@ def render(report: Report, stream: TextIO) -> None:
         "</main>",
         f"<footer>wheelproof {text_of(report.version)}, report of {text_of(report.started)}</footer>",
     ]
-    write_page(title, body, stream, pictures=bool(overview.pictures), style=_style_of(choices))
+    _write_page(title, body, stream, pictures=bool(overview.pictures), style=_style_of(choices))
 
 
-def write_page(title: str, body: Iterable[str], stream: TextIO, *, pictures: bool = False, style: str = "") -> None:
+def _write_page(title: str, body: Iterable[str], stream: TextIO, *, pictures: bool, style: str) -> None:
     """Write a page with this ``body``, whose parts are HTML.
 
     The text is ASCII with character references, so that no encoding of ``stream`` can spoil it. The content security
@@ -297,14 +297,14 @@ def _subject(report: Report, subject: Subject, number: int, choices: Mapping[str
         f'<summary><span class="badge {verdict}">{verdict}</span> <span class="file">{text_of(subject.id)}</span> '
         f'<span class="counts">{text_of(subject.headline)}{": " if subject.headline else ""}'
         f'{text_of(wording.counts_phrase(subject.results))}</span></summary>\n<div class="body">\n'
-        + "".join(problem_section(result, f"s{number}-{index}") for index, result in enumerate(problems))
+        + "".join(_problem_section(result, f"s{number}-{index}") for index, result in enumerate(problems))
         + _others(subject)
         + _facts(subject)
         + "</div>\n</details>"
     )
 
 
-def problem_section(result: CheckResult, anchor: str) -> str:
+def _problem_section(result: CheckResult, anchor: str) -> str:
     """A finding, or a check that could not be made, with its evidence and fix."""
     label = wording.label_of(result)
     css, symbol, _ = _CELLS[label]

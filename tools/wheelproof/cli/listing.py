@@ -37,8 +37,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "matrix merge": ("matrix merge records/",),
     "report": ("report merge reports/",),
     "report merge": ("report merge reports/ --expect-hosts 'node[01-18]'",),
-    "report badge": ("report badge report.json --output badge.svg",),
-    "report page": ("report page reports/*.json --output status.html",),
     "rules": ("rules WHL2", "rules WHL201"),
     "schema": ("schema report",),
     "new": ("new rules acme-rules",),

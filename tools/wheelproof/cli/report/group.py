@@ -12,8 +12,6 @@ SUBCOMMANDS = {
         "wheelproof.cli.report.merge",
         "merge the reports of many hosts, or of the cells of a matrix",
     ),
-    "badge": ("wheelproof.cli.report.badge", "render the verdict of a report as an SVG badge, for a README"),
-    "page": ("wheelproof.cli.report.page", "render reports as one static page: verdicts, cells and findings"),
 }
 
 
