@@ -79,17 +79,13 @@ def check_schemas() -> bool:
 READY = {
     "github-workflows": ROOT / "docs/adopting/github.yml",
     "gitlab-ci": ROOT / "docs/adopting/gitlab.yml",
-    "buildkite": ROOT / "docs/adopting/buildkite.yml",
-    "azure-pipelines": ROOT / "docs/adopting/azure.yml",
 }
-_OF_HOOKS = {  # what check-jsonschema's own hooks add for these
-    "gitlab-ci": ("--data-transform", "gitlab-ci", "--regex-variant", "nonunicode"),
-    "azure-pipelines": ("--data-transform", "azure-pipelines", "--regex-variant", "nonunicode"),
-}
+# What check-jsonschema's own hooks add
+_OF_HOOKS = {"gitlab-ci": ("--data-transform", "gitlab-ci", "--regex-variant", "nonunicode")}
 
 
 def check_ready_files() -> bool:
-    """Hold the ready files for other engines to their schemas; a Jenkinsfile and a script have none."""
+    """Hold the ready files for other engines to their schemas; a script has none."""
     check = ("check-jsonschema", "--quiet", "--builtin-schema")
     return all(tool(*check, f"vendor.{name}", *_OF_HOOKS.get(name, ()), str(path)) for name, path in READY.items())
 

@@ -14,8 +14,6 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "adopting"
 FILES = {
     "github.yml": ("--to", "github"),
     "gitlab.yml": ("--to", "gitlab"),
-    "buildkite.yml": ("--to", "buildkite", "--runner", "x86_64=linux-x86_64,aarch64=linux-aarch64,gpu=gpu"),
-    "azure.yml": ("--to", "azure", "--runner", "aarch64=linux-aarch64,gpu=linux-gpu"),
     "slurm.sh": ("--to", "slurm", "--runner", "gpu=partition=gpu"),
     "kubernetes.yaml": ("--to", "kubernetes"),
     "cells.sh": ("--to", "shell"),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import re
-import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,10 +12,7 @@ import yaml
 
 from ci import lanes, update_plans
 from tests.support.patience import PATIENCE
-from wheelproof.cli.matrix.group import SUBCOMMANDS
-from wheelproof.cli.options import make_parser
 from wheelproof.matrix.reading import read_matrix
-from wheelproof.version import __version__
 
 FOLDER = Path(__file__).parents[2] / "docs" / "adopting"
 
@@ -32,7 +26,7 @@ def test_every_file_is_checked() -> None:
     by_schema = {path.name for path in lanes.READY.values()}
     assert {path.name for path in FOLDER.iterdir()} == {
         *by_schema,
-        *("kubernetes.yaml", "slurm.sh", "cells.sh", "Jenkinsfile", "matrix.toml"),
+        *("kubernetes.yaml", "slurm.sh", "cells.sh", "matrix.toml"),
     }
 
 
@@ -51,19 +45,6 @@ def test_a_shell_reads_the_scripts(name: str) -> None:
     for shell in shells:
         command = [shell, *(["sh"] if shell == "busybox" else []), "-n", str(FOLDER / name)]
         subprocess.run(command, check=True, timeout=PATIENCE)
-
-
-def test_jenkins_calls_what_exists() -> None:
-    """No schema describes a Jenkinsfile, and only a Jenkins compiles one."""
-    text = (FOLDER / "Jenkinsfile").read_text()
-    commands = re.findall(r"\$\{wheelproof\} matrix ([^\"]+)\"", text)
-    assert [command.split()[0] for command in commands] == ["list", "run", "merge"]
-    for command in commands:
-        name, *arguments = shlex.split(command.replace("${cell.id}", "ID"))
-        module, summary = SUBCOMMANDS[name]
-        make_parser(f"matrix {name}", summary, importlib.import_module(module)).parse(arguments)
-    assert f"wheelproof=={__version__}" in text
-    assert all(text.count(left) == text.count(right) for left, right in ("()", "[]", "{}"))
 
 
 def test_the_matrix_has_a_cell_of_each_kind() -> None:

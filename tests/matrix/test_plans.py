@@ -29,8 +29,6 @@ TOOLS = Path(sys.executable).parent
 SCHEMAS = {  # with the options of check-jsonschema's own hooks
     "github": "vendor.github-workflows",
     "gitlab": "vendor.gitlab-ci --data-transform gitlab-ci --regex-variant nonunicode",
-    "buildkite": "vendor.buildkite",
-    "azure": "vendor.azure-pipelines --data-transform azure-pipelines --regex-variant nonunicode",
 }
 MATRIX = """
 [axes]
@@ -61,8 +59,6 @@ IDS = [
     "x86_64-py3.13-torch2.11.0-h100",
 ]
 RUNNERS = {
-    "azure": ("--runner", "aarch64=arm,gpu=gpus,gpu=h100"),
-    "buildkite": ("--runner", "x86_64=default,aarch64=arm,gpu=queue=gpu,gpu=gpu=h100"),
     "kubernetes": ("--runner", "gpu=nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3"),
     "slurm": ("--runner", "gpu=partition=gpu,gpu=h100"),
 }
@@ -295,8 +291,6 @@ def test_every_command_of_ours_exists(wheelproof: Wheelproof, project: Path, eng
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--to", "azure"), f"no runner of azure is known for {IDS[2]}"),
-        (("--to", "buildkite"), f"no runner of buildkite is known for {IDS[0]}"),
         (("--to", "github", "--runner", "arm=me"), "--runner arm=me is not a KEY=LABEL"),
         (("--to", "github", "--runner", "gpu="), "--runner gpu= is not a KEY=LABEL"),
         (("--to", "github", "--matrix", "{project}/ci/matrix.toml"), "is not a path below the project"),
@@ -310,6 +304,15 @@ def test_a_plan_that_cannot_be_made(
 
     assert (run.status, run.out) == (2, "")
     assert says in run.err
+
+
+def test_a_cell_without_a_runner_is_named(wheelproof: Wheelproof, project: Path) -> None:
+    (project / "ci/matrix.toml").write_text(MATRIX.partition("[runners]")[0])
+    run = wheelproof("matrix", "plan", "--to", "github")
+
+    assert (run.status, run.out) == (2, "")
+    assert f"no runner of github is known for {IDS[4]}" in run.err
+    assert "expected: --runner gpu=LABEL, or gpu = [...] in [runners] of ci/matrix.toml" in run.err
 
 
 @pytest.mark.parametrize("python", ["3.10", "3.13t"])

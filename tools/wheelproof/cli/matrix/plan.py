@@ -14,8 +14,8 @@ from wheelproof.cli.options import add_list, check_output, open_output
 from wheelproof.version import __version__
 
 CONFIGURABLE = False
-CHECKED_OUT = ("github", "gitlab", "buildkite", "azure")  # the path of the matrix is part of their expressions
-ENGINES = ("github", "gitlab", "buildkite", "azure", "slurm", "kubernetes", "shell")
+CHECKED_OUT = ("github", "gitlab")  # the path of the matrix is part of their expressions
+ENGINES = ("github", "gitlab", "slurm", "kubernetes", "shell")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from wheelproof.matrix.plans import azure, buildkite, github, gitlab, kubernetes, shell, slurm
+from wheelproof.matrix.plans import github, gitlab, kubernetes, shell, slurm
 from wheelproof.matrix.plans.model import Plan
 
 ENGINES: Mapping[str, Callable[[Plan], str]] = {
     "github": github.write,
     "gitlab": gitlab.write,
-    "buildkite": buildkite.write,
-    "azure": azure.write,
     "slurm": slurm.write,
     "kubernetes": kubernetes.write,
     "shell": shell.write,
