@@ -14,6 +14,7 @@ from tests.support.pairs import library
 from tests.support.range_server import RangeServer, Resource, basic_auth, fail
 from tests.support.simple_index import simple_index
 from tests.support.wheels import WheelBuilder, torch_like
+from wheel_checks.report import FORMATS
 
 # The machine that decides: torch 2.10.0 is CUDA on x86_64 and CPU on aarch64, 2.11.0 is CUDA on both.
 
@@ -261,7 +262,7 @@ def test_a_yanked_file_is_told(wheelproof: Wheelproof) -> None:
     assert "WHL301" in failures(report_of(run), "WHL")
 
 
-@pytest.mark.parametrize("form", ["text", "json", "junit", "sarif", "markdown", "github", "gitlab", "azure", "html"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_every_format_tells_the_reason(wheelproof: Wheelproof, form: str) -> None:
     with RangeServer(FILES) as server:
         run = stack(server, wheelproof, "vllm==0.19.0", "--platform", "aarch64", "--gpu", "GB200", "--format", form)

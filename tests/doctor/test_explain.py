@@ -18,6 +18,7 @@ from wheel_checks.commands import Pipe
 from wheel_checks.data import load
 from wheel_checks.facts.host.log.facts import LARGEST, LONGEST_LINE, parse_log
 from wheel_checks.model import Outcome, Severity
+from wheel_checks.report import FORMATS
 from wheel_checks.rules.host.cause import Layer, rule_id
 from wheel_checks.rules.host.log_texts import UNRECOGNISED, recognise, rule_of, steps_of
 from wheelproof.cli.main import main
@@ -277,7 +278,7 @@ def test_the_command_reads_standard_input_and_files(tmp_path: Path, monkeypatch:
     assert '"recognised": false' in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("format_", ["text", "json", "junit", "sarif", "markdown", "github", "gitlab", "azure", "html"])
+@pytest.mark.parametrize("format_", FORMATS)
 def test_every_format_has_it(format_: str, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "a.log").write_text("CUDA driver is a stub library\n")
     assert main(["explain", str(tmp_path / "a.log"), "--format", format_]) == 1

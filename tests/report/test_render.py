@@ -3,21 +3,27 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import wheel_checks.report
 from tests.support import reports
 from tests.support.rendering import rendered
 from wheel_checks.errors import UsageError
+from wheel_checks.model import Location
 from wheel_checks.report import FORMATS, render
 
 
-def test_the_formats_are_those_of_the_command_line() -> None:
-    assert FORMATS == ("text", "json", "junit", "sarif", "markdown", "github", "gitlab", "azure", "html")
+def test_every_module_that_renders_is_a_format() -> None:
+    modules = Path(wheel_checks.report.__file__).parent.glob("[!_]*.py")
+    renderers = [path.name for path in modules if "\ndef render(" in path.read_text(encoding="utf-8")]
+    assert len(renderers) == len(FORMATS), renderers
 
 
 def test_an_unknown_format_is_wrong_usage() -> None:
-    with pytest.raises(UsageError, match="'pdf'; expected one of text, json"):
+    with pytest.raises(UsageError, match=f"'pdf'; expected one of {', '.join(FORMATS)}"):
         render(reports.passing(), io.StringIO(), "pdf")
 
 
@@ -44,6 +50,16 @@ def test_no_format_lets_a_character_of_a_hostile_wheel_act(name: str) -> None:
     forbidden = set("\x1b\x00\x08\r\ud800\udc80\ufffe\u202e\u2028")
     assert forbidden.isdisjoint(text)
     assert not any(line.lstrip().startswith("::warning") for line in text.splitlines())
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("command", ["##vso[task.setvariable variable=PATH]x", "##VSO[task.complete]", "##[error]x"])
+def test_no_format_lets_a_wheel_give_a_command_to_a_runner(format_: str, command: str) -> None:
+    result = replace(reports.BAD_MEMBER, message=command, location=Location(member=f"a {command} b"))
+    wheel = replace(reports.wheel(results=(result,)), id=f"{command}.whl", headline=command)
+    text = rendered(reports.report(wheel), format_)
+    assert command not in text
+    assert command.lower() not in text.lower()
 
 
 @pytest.mark.parametrize("name", FORMATS)

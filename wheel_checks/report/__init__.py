@@ -17,7 +17,6 @@ _MODULES = {
     "markdown": "markdown",
     "github": "github",
     "gitlab": "gitlab",
-    "azure": "azure",
     "html": "html_report",
 }
 
