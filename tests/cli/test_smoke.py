@@ -16,6 +16,7 @@ import pytest
 
 from tests.conftest import Run, Wheelproof
 from tests.support.patience import in_time
+from tests.support.rendering import formats_for_people
 from tests.support.smoke import (
     CALIBRATION,
     ENVIRONMENT,
@@ -30,7 +31,7 @@ from tests.support.smoke import (
     probe,
     speed,
 )
-from wheel_checks.report import schema
+from wheel_checks.report import FORMATS, schema
 
 REAL = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read before the test's own environment is cleaned
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><text>4.27 TB/s</text></svg>'
@@ -283,7 +284,7 @@ def test_the_json_report_has_every_figure_and_fits_its_schema(smoke: Any) -> Non
     assert failed == {"KRN108", "KRN201", "KRN202", "KRN301"}
 
 
-@pytest.mark.parametrize("format", ["junit", "sarif", "markdown", "github", "html"])
+@pytest.mark.parametrize("format", FORMATS)
 def test_every_format_names_what_is_wrong(smoke: Any, format: str) -> None:  # noqa: A002  # the option's own name
     run = smoke(prints(SICK), "--format", format)
 
@@ -388,7 +389,7 @@ def test_mutants_are_spread_over_gpus_of_which_none_is_judged(smoke: Any) -> Non
 PARTIAL = HEALTHY | {"partial": "the suite has not ended", "verdict": "undecided"}
 
 
-@pytest.mark.parametrize("format", ["text", "json", "junit", "sarif", "markdown", "github", "html"])
+@pytest.mark.parametrize("format", FORMATS)
 def test_a_suite_that_dies_leaves_a_partial_report_in_every_format(smoke: Any, format: str) -> None:  # noqa: A002  # the option's own name
     script = prints(PARTIAL).replace("sys.exit(0)", "os.kill(os.getpid(), signal.SIGKILL)")
     run = smoke(script, "--level", "full", "--format", format, "--select", "KRN2")
@@ -421,7 +422,7 @@ def test_what_the_level_leaves_out_is_in_the_report(smoke: Any) -> None:
         "omitted at level quick, run by --level full: all cases of muon_step; 2 cases of 1 other kernel",
         "omitted at level quick, run by --level deep: 1 case of 1 kernel",
     ]
-    for format in ("text", "markdown", "html"):  # noqa: A001  # the option's own name
+    for format in set(formats_for_people()) - {"github"}:  # noqa: A001  # its annotations are findings alone
         assert [said for said in sentences if said not in smoke(script, "--format", format).out] == []
     installation = json.loads(smoke(script, "--format", "json").out)["subjects"][0]
     assert installation["facts"]["left_out"][1] == {"kernel": "scaled_mm", "level": "full", "cases": ["one", "two"]}

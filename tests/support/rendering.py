@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import json
 from typing import Any
+from xml.etree import ElementTree as ET
 
+from tests.support import reports
 from wheel_checks.model import Report
-from wheel_checks.report import render
+from wheel_checks.report import FORMATS, render
 
 
 def rendered(report: Report, format: str, **options: Any) -> str:  # noqa: A002  # the option's own name
     stream = io.StringIO()
     render(report, stream, format, **options)
     return stream.getvalue()
+
+
+def formats_for_people() -> list[str]:
+    """The formats that are neither JSON nor XML."""
+    return [name for name in FORMATS if not _is_document(rendered(reports.passing(), name))]
+
+
+def _is_document(text: str) -> bool:
+    for parse, fault in ((json.loads, ValueError), (ET.fromstring, ET.ParseError)):
+        with contextlib.suppress(fault):
+            parse(text)
+            return True
+    return False
 
 
 def workflow_commands(text: str) -> list[tuple[str, dict[str, str], str]]:

@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.conftest import Run, Wheelproof
+from tests.support.rendering import formats_for_people
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.catalogue import all_rules
 from wheel_checks.errors import UsageError
@@ -106,7 +107,7 @@ def test_a_prefix_of_a_tree_that_means_nothing_is_an_error(judge: Judge) -> None
     assert "no rule starts with 'XYZ'" in run.err
 
 
-@pytest.mark.parametrize("format", ["text", "markdown", "html", "github"])
+@pytest.mark.parametrize("format", formats_for_people())
 def test_every_format_for_people_says_it(judge: Judge, format: str) -> None:  # noqa: A002  # the option's own name
     out = judge('ignore = ["WHL105"]', "--format", format).out
     assert "1 rule silenced by pyproject.toml" in out
