@@ -68,6 +68,10 @@ class TestSelection:
         with pytest.raises(ValueError, match="rule id TST101 is already used by 'title of TST101'"):
             register("TST101")
 
+    def test_the_id_of_a_rule_that_is_gone_is_not_used_again(self) -> None:
+        with pytest.raises(ValueError, match="rule id REL313 is retired: SBOM documents"):
+            register("REL313")
+
 
 def test_every_rule_that_ships_has_an_id_of_its_family() -> None:
     assert all(re.fullmatch(r"(WHL|STK|REL|PIN|PLG|DOC|KRN|MTX|SEC)\d{3}", rule.id) for rule in all_rules())

@@ -10,6 +10,9 @@ from wheel_checks.model import Audience, Finding, Rule, Severity
 
 Check = TypeVar("Check", bound=Callable[[Any, Any], Iterable[Finding]])
 
+RETIRED = {"REL313": "SBOM documents match the files that they describe: no index checks it at upload"}
+"""The ids of removed rules, which are never reused, with the title of each rule and why it was removed."""
+
 _RULES: dict[str, Rule] = {}
 _FOREIGN: dict[str, Rule] = {}
 
@@ -34,6 +37,8 @@ def rule(
     """
 
     def register(check: Check) -> Check:
+        if rule_id in RETIRED:
+            raise ValueError(f"rule id {rule_id} is retired: {RETIRED[rule_id]}")
         if rule_id in _RULES:
             raise ValueError(f"rule id {rule_id} is already used by {_RULES[rule_id].title!r}")
         _RULES[rule_id] = Rule(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ci.reference.log_messages import messages_of
 from wheel_checks.model import Rule
+from wheel_checks.registry import RETIRED
 from wheelproof.cli.rules import markdown_list, markdown_page
 
 MOST_RELATED = 6
@@ -80,7 +81,8 @@ def _index(by_subject: dict[Subject, list[Rule]]) -> str:
             reported = f"Reported by {_commands(subject)}. [Guide](../{subject.guide})."
             parts.append(f"## {area}\n\n{reported}\n")
         parts.append(f"### {subject.heading}\n\n{markdown_list(rules, link='{}.md')}")
-    return "\n".join(parts)
+    parts.append("## Retired\n\nThe id of a removed rule is never reused.\n")
+    return "\n".join([*parts, *(f"- {rule_id}: {said}" for rule_id, said in RETIRED.items()), ""])
 
 
 def _context(rule: Rule, subject_rules: Sequence[Rule], subject: Subject, rules: Sequence[Rule]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -20,20 +19,6 @@ def stating(*fields: str, **metadata: str) -> WheelBuilder:
     return WheelBuilder().metadata(*fields, **metadata)
 
 
-def sbom(document: str) -> WheelBuilder:
-    library = WheelBuilder(tags=LINUX).add("demo.libs/libz.so.1", elf_stub())
-    return library.add("demo-1.0.dist-info/sboms/demo.cdx.json", document)
-
-
-WRONG_HASH = json.dumps(
-    {
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.6",
-        "components": [
-            {"type": "file", "name": "demo.libs/libz.so.1", "hashes": [{"alg": "SHA-256", "content": "0" * 64}]}
-        ],
-    }
-)
 REFUSED = {
     "a linux tag": (
         WheelBuilder(tags="cp312-cp312-linux_x86_64"),
@@ -77,12 +62,6 @@ REFUSED = {
         WheelBuilder().dist_info_file("entry_points.txt", "[console_scripts]\n../demo = demo:main\n"),
         "REL312",
         "the index rejects the script name '../demo'",
-    ),
-    "an SBOM that is no JSON": (sbom("<bom/>"), "REL313", "demo.cdx.json: the document is not valid JSON"),
-    "an SBOM of another build": (
-        sbom(WRONG_HASH),
-        "REL313",
-        "and RECORD state different sha256 hashes of demo.libs/libz.so.1",
     ),
     "ELF for macOS": (WheelBuilder(tags=MACOS).add("demo/core.so", elf_stub()), "WHL540", "1 file for Linux (ELF)"),
     "ELF for Windows": (WheelBuilder(tags=WINDOWS).add("demo/c.so", elf_stub()), "WHL540", "1 file for Linux (ELF)"),

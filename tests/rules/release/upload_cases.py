@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.rules.case import NOTE, WARNING, Case
+from tests.rules.case import WARNING, Case
 from tests.support.releases import first, release
 from tests.support.wheel_facts import facts_of, listed
 from tests.support.wheels import WheelBuilder
@@ -18,8 +15,6 @@ from wheel_checks.model import Unavailable
 
 LINUX = "cp312-cp312-linux_x86_64"
 RST_TABLE = "Title\n=====\n\n==  ==\na   b\n==  ==\ntoo wide for the column\n==  ==\n"
-LIBRARY = b"the library"
-SHA256 = hashlib.sha256(LIBRARY).hexdigest()
 
 
 def upload(wheel: WheelBuilder, **request: Any) -> WheelFacts:
@@ -56,29 +51,6 @@ def without_lists(facts: WheelFacts, **missing: str) -> WheelFacts:
     assert not isinstance(facts.upload, Unavailable)
     gone = {name: Unavailable(f"{library} is not installed") for name, library in missing.items()}
     return replace(facts, upload=replace(facts.upload, **gone))  # type: ignore[arg-type]  # each is a fact that may be missing
-
-
-def with_sboms(*documents: object, library: str = "demo.libs/libz-1a2b3c4d.so.1") -> WheelFacts:
-    """A wheel with a bundled library, and documents that describe it; a text is taken as it is."""
-    wheel = WheelBuilder(tags="cp312-cp312-manylinux_2_28_x86_64").add(library, LIBRARY)
-    for number, document in enumerate(documents):
-        text = document if isinstance(document, str) else json.dumps(document)
-        wheel.add(f"demo-1.0.dist-info/sboms/{number}.json", text)
-    return upload(wheel)
-
-
-def cyclonedx(*components: object, tools: Sequence[str] = ()) -> dict[str, object]:
-    named = {"components": [{"type": "application", "name": name} for name in tools]}
-    return {"bomFormat": "CycloneDX", "specVersion": "1.6", "metadata": {"tools": named}, "components": components}
-
-
-def of_file(sha256: str, path: str = "demo.libs/libz-1a2b3c4d.so.1") -> dict[str, object]:
-    return {"type": "file", "name": path, "hashes": [{"alg": "SHA-256", "content": sha256}]}
-
-
-def spdx(sha256: str) -> dict[str, object]:
-    sums = [{"algorithm": "SHA256", "checksumValue": sha256}]
-    return {"spdxVersion": "SPDX-2.3", "files": [{"fileName": "./demo.libs/libz-1a2b3c4d.so.1", "checksums": sums}]}
 
 
 LICENCE = WheelBuilder().metadata("License-Expression: MIT", "License-File: LICENSE")
@@ -338,36 +310,6 @@ CASES = [
         ("entry_points.txt contains a of demo.plugins 2 times",),
     ),
     Case("REL312", "names with a space in another group", lambda: entry_points("[demo.plugins]\na b = demo:a\n")),
-    Case(
-        "REL313",
-        "no JSON, and an unknown form",
-        lambda: with_sboms("<bom/>", {"sbom": 1}, cyclonedx(of_file(SHA256))),
-        (
-            "0.json: the document is not valid JSON: Expecting value: line 1 column 1 (char 0)",
-            "1.json: it is neither CycloneDX nor SPDX",
-        ),
-    ),
-    Case(
-        "REL313",
-        "the hash of another build",
-        lambda: with_sboms(cyclonedx(of_file("0" * 64)), spdx("1" * 64)),
-        (
-            "0.json and RECORD state different sha256 hashes of demo.libs/libz-1a2b3c4d.so.1",
-            "1.json and RECORD state different sha256 hashes of demo.libs/libz-1a2b3c4d.so.1",
-        ),
-        evidence=(SHA256,),
-    ),
-    Case(
-        "REL313",
-        "a library that no document names",
-        lambda: with_sboms(cyclonedx({"type": "library", "name": "libpng"})),
-        ("no SBOM document lists 1 bundled library",),
-        NOTE,
-        evidence=("libz-1a2b3c4d.so.1",),
-    ),
-    Case("REL313", "named by a package URL", lambda: with_sboms(cyclonedx({"purl": "pkg:deb/debian/libz@1.3"}))),
-    Case("REL313", "a document of auditwheel", lambda: with_sboms(cyclonedx(tools=["auditwheel"]))),
-    Case("REL313", "hashes that fit", lambda: with_sboms(cyclonedx(of_file(SHA256)), spdx(SHA256.upper()))),
     Case(
         "REL314",
         "capitals and a zip file",

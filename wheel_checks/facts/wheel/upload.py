@@ -10,17 +10,10 @@ from typing import TypeVar
 
 from wheel_checks.errors import FormatError
 from wheel_checks.extras import how_to_install
-from wheel_checks.facts.archive.facts import Archive
-from wheel_checks.facts.archive.kept import AsJson, FileFacts
-from wheel_checks.facts.archive.members import MemberContents, read_members
 from wheel_checks.facts.wheel.contents import WheelContents
 from wheel_checks.facts.wheel.description import render_fault
 from wheel_checks.formats.wheel.metadata_fields import MetadataFields, parse_metadata_fields
-from wheel_checks.formats.wheel.sbom import MAX_SIZE, SbomDocument, parse_sbom
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.byte_source import ByteSource
-
-MOST_SBOMS = 32  # documents of one wheel; auditwheel, maturin and the project write one each
 
 T = TypeVar("T")
 
@@ -36,32 +29,24 @@ class ClassifierFacts:
 
 @dataclass(frozen=True, slots=True)
 class UploadFacts:
-    """All fields of METADATA, the classifiers that an index does not take, why the description does not render ("" when
-    it does), and the SBOM documents by member (PEP 770). ``dist_info`` is the folder that they were read from.
+    """All fields of METADATA, the classifiers that an index does not take, and why the description does not render (""
+    when it does).
     """
 
-    dist_info: str
     fields: MetadataFields | Unavailable
     classifiers: ClassifierFacts | Unavailable
     render_fault: str | Unavailable
-    sboms: tuple[tuple[str, SbomDocument | Unavailable], ...] = ()
 
 
-def read_upload(source: ByteSource, contents: WheelContents, kept: FileFacts) -> UploadFacts | Unavailable:
-    """These facts; of the file the SBOM documents are read. Raises SourceError when bytes cannot be had."""
-    archive = contents.archive
-    if isinstance(archive, Unavailable):
-        return archive
-    dist_info = contents.variant_member.rpartition("/")[0]
+def read_upload(contents: WheelContents) -> UploadFacts | Unavailable:
+    """These facts, of METADATA that was read already."""
     fields = _parsed(contents.metadata_bytes, parse_metadata_fields)
     if isinstance(fields, Unavailable):
-        return UploadFacts(dist_info, fields, fields, fields, _sboms(source, archive, dist_info, kept))
+        return fields
     return UploadFacts(
-        dist_info,
         fields,
         known_classifiers(fields.of("classifier")),
         render_fault(fields.description, fields.first("description-content-type")),
-        _sboms(source, archive, dist_info, kept),
     )
 
 
@@ -80,21 +65,6 @@ def known_classifiers(classifiers: Sequence[str]) -> ClassifierFacts | Unavailab
         tuple(c for c in classifiers if c not in table.classifiers and c not in table.deprecated_classifiers),
         tuple((c, tuple(table.deprecated_classifiers[c])) for c in classifiers if c in table.deprecated_classifiers),
     )
-
-
-def _sboms(
-    source: ByteSource, archive: Archive, dist_info: str, kept: FileFacts
-) -> tuple[tuple[str, SbomDocument | Unavailable], ...]:
-    names = [m.name for m in archive.members if m.name.startswith(f"{dist_info}/sboms/") and not m.is_directory]
-    if not names:
-        return ()
-    read = kept.remember(
-        "sboms",
-        AsJson(MemberContents),
-        lambda: read_members(source, archive, dict.fromkeys(names[:MOST_SBOMS], MAX_SIZE)),
-    )
-    unread = Unavailable(f"at most {MOST_SBOMS} documents are read")
-    return tuple((name, _parsed(read.contents.get(name, unread), parse_sbom)) for name in names)
 
 
 def _parsed(content: bytes | Unavailable, parse: Callable[[bytes], T]) -> T | Unavailable:

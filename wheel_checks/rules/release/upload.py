@@ -1,4 +1,4 @@
-"""Would the public index take the file? Its name, tags, version, size, entry points and SBOM documents.
+"""Would the public index take the file? Its name, tags, version, size and entry points.
 
 An index does not take back what it has: of a file that was uploaded before a rule began, a finding is a warning.
 """

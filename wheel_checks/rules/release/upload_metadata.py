@@ -1,4 +1,4 @@
-"""Would the public index take the METADATA of the wheel, and do its SBOM documents fit?
+"""Would the public index take the METADATA of the wheel?
 
 What packaging itself finds wrong is WHL106: required fields, the version of the metadata that introduced a field, the
 licence expression, the type of the description, Requires-Python. These rules hold what the index adds.
@@ -7,7 +7,6 @@ licence expression, the type of the description, Requires-Python. These rules ho
 from __future__ import annotations
 
 import re
-from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Iterator
 from email.utils import parseaddr
 
@@ -18,8 +17,7 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.wheel.core_metadata import METADATA_VERSIONS
 from wheel_checks.formats.wheel.metadata_fields import SINGLE_USE, MetadataFields
-from wheel_checks.formats.wheel.sbom import SbomDocument
-from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.phrases import abbreviated, joined, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.release.upload import KIND, refused, unproven
@@ -28,12 +26,8 @@ rule = rules_of(KIND, Audience.PUBLISHER)
 _CORRECT = Fix("Correct the project's metadata (pyproject.toml), and rebuild the wheel.")
 _ADDRESS = re.compile(r"https?:", re.IGNORECASE)  # the index looks at the scheme, not at the characters that follow
 _PLACEHOLDER = "UNKNOWN"  # setuptools wrote it up to 2021, and twine left it out up to version 5
-_LIBRARY = re.compile(r"(?:^|/)[^/]+\.(?:so(?:\.[\w.]+)?|dll|dylib)$")
-_BUNDLED = re.compile(r"(?:^|/)(?:[^/]+\.libs|\.dylibs)/")
-_MANGLED = re.compile(r"[-.][0-9a-f]{8,32}(?=\.)")
 _SHOWN = 5
 _LONGEST = 160  # characters of a classifier that a message shows
-_MOST_BUNDLED, _MOST_TEXT = 1_000, 2_000_000  # libraries that are looked for, in so many characters of names
 
 
 def _fields(wheel: WheelFacts) -> MetadataFields:
@@ -227,66 +221,3 @@ def summary(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if len(text) > longest:
         message = f"the summary has {len(text)} characters; the limit is {longest}"
         yield refused(wheel, "summary", message, fix=_CORRECT)
-
-
-@rule(
-    "REL313",
-    "SBOM documents can be read and match the files that they describe",
-    why="PEP 770: scanners read `.dist-info/sboms` to report which bundled libraries have known vulnerabilities. A "
-    "document that is not JSON, or describes another build, makes them report on the wrong files.",
-    example="`demo-1.0.dist-info/sboms/demo.cdx.json` whose sha256 of `demo.libs/libz.so.1` differs from RECORD",
-    fix="Write the documents after the libraries have been repaired; auditwheel writes one itself.",
-)
-def sboms(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Each is CycloneDX or SPDX as JSON, its hashes are those of RECORD; libraries that none names are a note."""
-    found = need(wheel.upload).sboms
-    documents = [(member, document) for member, document in found if isinstance(document, SbomDocument)]
-    faults = [(member, document.reason) for member, document in found if isinstance(document, Unavailable)]
-    faults += [(member, "it is neither CycloneDX nor SPDX") for member, document in documents if not document.form]
-    fix = Fix("Rewrite the SBOM document after the last change to the files.")
-    for member, fault in faults:
-        yield refused(wheel, "sbom", f"{member.rpartition('/')[2]}: {fault}", fix=fix, member=member)
-    yield from _unfit(wheel, documents, fix)
-    yield from _unnamed(wheel, [document for _, document in documents])
-
-
-def _unfit(wheel: WheelFacts, documents: list[tuple[str, SbomDocument]], fix: Fix) -> Iterator[Finding]:
-    """Files whose hashes differ between a document and RECORD."""
-    stated = [(member, file) for member, document in documents for file in document.files if file.digests]
-    if not stated:
-        return
-    if isinstance(wheel.record, Unavailable):
-        reason = f"the hashes in an SBOM document were not compared: {wheel.record.reason}"
-        yield Finding(reason, fix=Fix("Run with --depth full."), undecided=True)
-        return
-    record = {(row.path, row.algorithm): row.digest for row in wheel.record.rows}
-    for member, file in stated:
-        for algorithm, digest in file.digests:
-            listed = record.get((file.path, algorithm))
-            if listed and digest != _hex(listed):
-                evidence = (Evidence(algorithm, digest, member), Evidence(algorithm, _hex(listed), "RECORD"))
-                message = f"{member.rpartition('/')[2]} and RECORD state different {algorithm} hashes of {file.path}"
-                yield refused(wheel, "sbom", message, fix=fix, evidence=evidence, member=member)
-
-
-def _hex(digest: str) -> str:
-    return urlsafe_b64decode(digest + "=" * (-len(digest) % 4)).hex()
-
-
-def _unnamed(wheel: WheelFacts, documents: list[SbomDocument]) -> Iterator[Finding]:
-    """Bundled libraries that no document names; the one that auditwheel writes names the packages of all it grafts."""
-    if any("auditwheel" in tool for document in documents for tool in document.tools):
-        return
-    names = "\n".join(name for document in documents for name in document.names)[:_MOST_TEXT].lower()
-    bundled = [m.name for m in need(wheel.archive).members if _BUNDLED.search(m.name) and _LIBRARY.search(m.name)]
-    missing = [library for library in bundled[:_MOST_BUNDLED] if _stem(library) not in names]
-    if missing:
-        evidence = (Evidence("libraries", summarised([name.rpartition("/")[2] for name in missing], _SHOWN)),)
-        message = f"no SBOM document lists {len(missing)} bundled {'library' if len(missing) == 1 else 'libraries'}"
-        fix = Fix("Repair the wheel with an auditwheel that writes SBOM documents.")
-        yield Finding(message, evidence, fix, Location(missing[0]), Severity.NOTE)
-
-
-def _stem(library: str) -> str:
-    """``libz`` of ``demo.libs/libz-1a2b3c4d.so.1.2``."""
-    return _MANGLED.sub("", library.rpartition("/")[2]).lower().partition(".")[0]
