@@ -42,7 +42,8 @@ REFUSED = {
         "WHL106",
         "License-Expression introduced in metadata version 2.4",
     ),
-    "a field twice": (stating("Summary: a", "Summary: b"), "REL306", "METADATA has Summary 2 times"),
+    "a field twice": (stating("Summary: a", "Summary: b"), "REL306", "packaging cannot read Summary"),
+    "an unknown field": (stating("Home-Url: https://example.org"), "REL306", "packaging cannot read Home-Url"),
     "a description": (stating("", "A\n=\n\n==  ==\na   b\n==  ==\ntoo wide\n==  ==\n"), "REL307", "does not render"),
     "a type of description": (stating("Description-Content-Type: text/html"), "WHL106", "Description-Content-Type"),
     "a direct reference": (

@@ -13,7 +13,7 @@ from wheel_checks.facts.installed import symbols as installed_symbols
 from wheel_checks.facts.pe import reading
 from wheel_checks.facts.provenance import attestations
 from wheel_checks.facts.security import startup
-from wheel_checks.facts.wheel import description, module_sources, native_heads, neighbours
+from wheel_checks.facts.wheel import module_sources, native_heads, neighbours, upload
 from wheel_checks.formats import cxx_names, documents, index_page
 from wheel_checks.formats.cxx import names as cxx_names
 from wheel_checks.formats.lock import tables, yaml_values
@@ -63,7 +63,7 @@ STATED = {
     ],
     "attestations of one file": [f"{attestations.LARGEST // MIB} MiB, {attestations.MOST}"],
     "entry_points.txt": [f"{entry_points.MAX_SIZE // MIB} MiB, {entry_points.MAX_ENTRIES:,} entry points"],
-    "a description": [f"{description.LONGEST:,} characters, {description.DEADLINE:g} s"],
+    "a description": [f"{upload.LONGEST:,} characters, {upload.DEADLINE:g} s"],
     "native members of which": [f"{native_heads.MOST}"],
     "one requirement, all": [f"{core_metadata._MAX_REQUIREMENT:,}; {core_metadata.MAX_REQUIREMENTS:,} characters"],
     "head and tail of one library of Windows": [

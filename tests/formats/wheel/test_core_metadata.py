@@ -5,10 +5,17 @@ from __future__ import annotations
 import contextlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.growth import assert_at_most_doubles
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.wheel.core_metadata import MAX_REQUIREMENTS, METADATA_VERSIONS, parse_core_metadata
+from wheel_checks.formats.wheel.core_metadata import (
+    MAX_REQUIREMENTS,
+    METADATA_VERSIONS,
+    parse_core_metadata,
+    read_fields,
+)
 
 MINIMAL = "Metadata-Version: 2.4\nName: demo\nVersion: 1.0\n"
 
@@ -124,6 +131,19 @@ def test_unknown_fields_are_nobodys_business() -> None:
 def test_a_description_of_any_kind_is_not_parsed() -> None:
     body = "Content-Type: multipart/mixed; boundary=a\n\n" + "--a\nContent-Type: multipart/mixed; boundary=a\n\n" * 9999
     assert parse_core_metadata(MINIMAL + body).name == "demo"
+
+
+def test_what_packaging_reads_what_it_does_not_and_the_description() -> None:
+    text = f"{MINIMAL}Classifier: A\nclassifier: B\nSummary: x\nSummary: y\nFoo: z\n\n\nTitle\n=====\n"
+    raw, unread, description = read_fields(text.replace("\n", "\r\n").encode(), [])
+    assert raw == {"metadata_version": "2.4", "name": "demo", "version": "1.0", "classifiers": ["A", "B"]}
+    assert (unread, description) == ({"summary": ["x", "y"], "foo": ["z"]}, "Title\n=====")
+
+
+@given(st.binary(max_size=400))
+def test_no_bytes_make_it_crash(data: bytes) -> None:
+    with contextlib.suppress(FormatError):
+        read_fields(data, [])
 
 
 def test_absurd_sizes_are_refused() -> None:

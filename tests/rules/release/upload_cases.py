@@ -138,7 +138,7 @@ CASES = [
     Case(
         "REL304",
         "no list to compare with",
-        lambda: without_lists(stating("Classifier: Typing :: Typed"), classifiers="trove-classifiers"),
+        lambda: without_lists(stating("Classifier: Typing :: Typed"), classifier_faults="trove-classifiers"),
         ("not proven that the index accepts the file: trove-classifiers is not installed",),
         undecided=True,
     ),
@@ -187,10 +187,41 @@ CASES = [
         "REL306",
         "two summaries",
         lambda: stating("Summary: one", "Summary: two"),
-        ("METADATA has Summary 2 times; the index accepts it once",),
+        ("packaging cannot read Summary, which METADATA has 2 times",),
         evidence=("one, two",),
     ),
+    Case(
+        "REL306",
+        "a field of no specification, and two links with one label",
+        lambda: stating(
+            "Home-Url: https://example.org",
+            "Project-URL: Docs, https://example.org/1",
+            "Project-URL: Docs, https://example.org/2",
+        ),
+        (
+            "packaging cannot read Home-Url, which METADATA has once",
+            "packaging cannot read Project-Url, which METADATA has 2 times",
+        ),
+    ),
+    Case(
+        "REL306",
+        "a description as a field and as a body",
+        lambda: stating("Description: one", "", "two"),
+        ("packaging cannot read Description, which METADATA has 2 times",),
+    ),
+    Case(
+        "REL306",
+        "two summaries in a file that the index has",
+        lambda: uploaded(WheelBuilder().metadata("Summary: one", "Summary: two"), "2026-01-20"),
+        ("packaging cannot read Summary, which METADATA has 2 times",),
+        WARNING,
+    ),
     Case("REL306", "two classifiers", lambda: stating("Classifier: Typing :: Typed", OSI)),
+    Case(
+        "REL306",
+        "License-File as setuptools wrote it before 2.4",
+        lambda: stating("License-File: LICENSE", metadata_version="2.1"),
+    ),
     Case(
         "REL307",
         "a table that is too narrow, in the default format",
@@ -198,6 +229,13 @@ CASES = [
         ("the description does not render as reStructuredText, the default: line 7: (ERROR/3) Malformed table.",),
     ),
     Case("REL307", "the same as Markdown", lambda: described(RST_TABLE, "text/markdown")),
+    Case(
+        "REL307",
+        "the default format in a field of several lines",
+        lambda: stating(
+            "Description: A", "        ==", "        =", "Description-Content-Type: text/x-rst;", " charset=UTF-8"
+        ),
+    ),
     Case("REL307", "a sound one", lambda: described("Title\n=====\n\nText.\n", "text/x-rst; charset=UTF-8")),
     Case(
         "REL307",
@@ -239,6 +277,7 @@ CASES = [
             "Project-URL: Mail, mailto:jane@example.org",
             "Home-Page: www.example.org",
             "Author-Email: Jane <jane at example.org>",
+            "Maintainer-Email: john@example.org.",
         ),
         (
             "Project-URL 'https://example.org' is not `label, address`",
@@ -247,6 +286,7 @@ CASES = [
             "the address 'mailto:jane@example.org' of a Project-URL is not an http or https URL",
             "Home-Page 'www.example.org' is not an http or https URL",
             "Author-Email: 'jane at example.org' is not an e-mail address",
+            "Maintainer-Email: 'john@example.org.' is not an e-mail address",
         ),
     ),
     Case(
@@ -261,10 +301,8 @@ CASES = [
     ),
     Case(
         "REL309",
-        "setuptools' placeholder, from when it was left out",
-        lambda: uploaded(WheelBuilder().metadata("Home-Page: UNKNOWN", "Author-Email: UNKNOWN"), "2021-10-14"),
-        ("Home-Page 'UNKNOWN' is not an http or https URL", "Author-Email: 'UNKNOWN' is not an e-mail address"),
-        WARNING,
+        "setuptools' placeholder, which the index ignores",
+        lambda: stating("Home-Page: UNKNOWN", "Author-Email: UNKNOWN"),
     ),
     Case(
         "REL310",

@@ -81,7 +81,7 @@ def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_K
     if request.upload:
         from wheel_checks.facts.wheel.upload import read_upload
 
-        facts = replace(facts, upload=read_upload(contents))
+        facts = replace(facts, upload=read_upload(contents.metadata_bytes))
     facts = _of_project(facts)
     cost = source.cost
     return replace(

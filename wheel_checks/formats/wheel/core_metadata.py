@@ -62,15 +62,8 @@ def parse_core_metadata(data: bytes | str) -> CoreMetadata:
     ``MAX_REQUIREMENTS`` characters of requirements, or when the email parser, which the specification makes the
     authority, gives up on it.
     """
-    if len(data) > MAX_SIZE:
-        raise FormatError(f"METADATA has {len(data)} bytes", expected=f"at most {MAX_SIZE}")
     faults: list[str] = []
-    text = data if isinstance(data, str) else _decode(data, faults)
-    header = header_block(text, faults)
-    try:
-        raw, unparsed = parse_email(header)
-    except Exception as error:  # noqa: BLE001  # the email package raises errors of many types on malformed headers
-        raise FormatError(f"METADATA cannot be parsed ({type(error).__name__}: {error})") from None
+    raw, unparsed, _ = read_fields(data, faults)
     faults += _take_first_of_repeated(raw, unparsed)
     faults += _shorten(raw)
     requirements, bad_requirements, refused = _read_requirements(raw.get("requires_dist", []))
@@ -91,6 +84,22 @@ def parse_core_metadata(data: bytes | str) -> CoreMetadata:
     )
 
 
+def read_fields(data: bytes | str, faults: list[str]) -> tuple[RawMetadata, dict[str, list[str]], str]:
+    """The fields that packaging reads, the values of those that it cannot read, and the text after the fields.
+
+    Adds to ``faults``. Raises FormatError as :func:`parse_core_metadata` does.
+    """
+    if len(data) > MAX_SIZE:
+        raise FormatError(f"METADATA has {len(data)} bytes", expected=f"at most {MAX_SIZE}")
+    text = data if isinstance(data, str) else _decode(data, faults)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    header = _header_block(text, faults)
+    try:
+        return *parse_email(header), text[len(header) :].strip("\n")
+    except Exception as error:  # noqa: BLE001  # the email package raises errors of many types on malformed headers
+        raise FormatError(f"METADATA cannot be parsed ({type(error).__name__}: {error})") from None
+
+
 def _decode(data: bytes, faults: list[str]) -> str:
     try:
         return data.decode("utf-8")
@@ -99,14 +108,14 @@ def _decode(data: bytes, faults: list[str]) -> str:
         return data.decode("utf-8", "replace")
 
 
-def header_block(text: str, faults: list[str]) -> str:
+def _header_block(text: str, faults: list[str]) -> str:
     """The lines before the description, as far as the email parser would take them for fields.
 
     The description is not needed, and parsing it, or too many fields, could be made to take minutes.
     """
     lines: list[str] = []
     names: set[str] = set()
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    for line in text.split("\n"):
         if not line:
             break
         if not _FIELD_LINE.match(line):

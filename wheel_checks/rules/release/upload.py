@@ -21,15 +21,15 @@ from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Sever
 from wheel_checks.registry import rules_of
 
 KIND = "upload"
-TABLE = "wheel_checks/data/upload_rules.toml"
 rule = rules_of(KIND, Audience.PUBLISHER)
 _ENTRY_POINT = re.compile(r"[\w.-]+")  # entry points specification, data model
 _SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
 _REBUILD = Fix("Rebuild the wheel with a current build backend instead of renaming it.")
+CORRECT = Fix("Correct the project's metadata (pyproject.toml), and rebuild the wheel.")
 
 
 def refused(
-    wheel: WheelFacts, key: str, message: str, *, fix: Fix, evidence: tuple[Evidence, ...] = (), member: str = ""
+    wheel: WheelFacts, key: str, message: str, fix: Fix = CORRECT, *evidence: Evidence, member: str = ""
 ) -> Finding:
     """What the index refuses by the row ``key`` of its table; a warning where the file was uploaded before."""
     row = load("upload_rules")["since"][key]
@@ -73,9 +73,8 @@ def platform_tags(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if any(re.fullmatch(row["pattern"], platform) for row in table["later"]):
             yield from unproven(wheel, f"{platform} is newer than the table of {table['collected']}", fix)
         else:
-            evidence = (Evidence("file name", wheel.file_name),)
             message = f"the index rejects the platform tag {platform}"
-            yield refused(wheel, "platform-tag", message, fix=fix, evidence=evidence)
+            yield refused(wheel, "platform-tag", message, fix, Evidence("file name", wheel.file_name))
 
 
 @rule(
@@ -94,11 +93,11 @@ def normalised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     evidence = (Evidence("file name", wheel.file_name),)
     if name.distribution != wanted:
         message = f"the file name starts with {name.distribution}; the index expects {wanted}"
-        yield refused(wheel, "file-name", message, fix=_REBUILD, evidence=evidence)
+        yield refused(wheel, "file-name", message, _REBUILD, *evidence)
     folder = f"{name.distribution}-{name.version}.dist-info"
     if wheel.dist_infos and folder not in wheel.dist_infos:
-        found = (Evidence("dist-info", ", ".join(wheel.dist_infos[:3])),)
-        yield refused(wheel, "dist-info", f"the wheel has no folder {folder}", fix=_REBUILD, evidence=found)
+        found = Evidence("dist-info", ", ".join(wheel.dist_infos[:3]))
+        yield refused(wheel, "dist-info", f"the wheel has no folder {folder}", _REBUILD, found)
     if name.version != str(name.parsed_version):
         message = f"the version {name.version} in the file name is not normalized; expected {name.parsed_version}"
         yield Finding(message, evidence, _REBUILD, severity=Severity.WARNING)
@@ -123,9 +122,8 @@ def local_version(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         fix = Fix(
             'Publish the public version, or set `upload-rules = "none"` for an index that accepts local versions.'
         )
-        evidence = (Evidence("file name", wheel.file_name),)
         message = f"the index rejects the local version {stated or name.parsed_version}"
-        yield refused(wheel, "local-version", message, fix=fix, evidence=evidence)
+        yield refused(wheel, "local-version", message, fix, Evidence("file name", wheel.file_name))
 
 
 @rule(
@@ -139,20 +137,20 @@ def local_version(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def size(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """At most the granted size, which `max-size` states above the default; no absurd compression ratio."""
     limits = load("upload_rules")["limits"]
-    usual, granted, unpacked = limits["file"], limits["granted"]["bytes"], limits["unpacked"]
-    evidence = (Evidence("size", f"{wheel.size:,} bytes"),)
-    fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to separate packages.")
+    usual, granted, unpacked = limits["file"]["bytes"], limits["granted"]["bytes"], limits["unpacked"]
+    has = Evidence("size", f"{wheel.size:,} bytes")
     if wheel.size > granted:
         message = f"the file is larger than {granted:,} bytes, the highest limit that the index grants a project"
-        yield refused(wheel, "size", message, fix=fix, evidence=evidence)
-    elif wheel.size > usual["bytes"] and expectations.max_size is None:
-        reason = f"it has {wheel.size:,} bytes; the usual limit is {usual['bytes']:,}, and max-size is not set"
+        fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to separate packages.")
+        yield refused(wheel, "size", message, fix, has)
+    elif wheel.size > usual and expectations.max_size is None:
+        reason = f"it has {wheel.size:,} bytes; the usual limit is {usual:,}, and max-size is not set"
         yield from unproven(wheel, reason, Fix("Set max-size to the limit that the project was granted."))
     total = sum(member.size for member in need(wheel.archive).members)
     if total > unpacked["bytes"] and total > unpacked["ratio"] * wheel.size:
         message = f"the unpacked contents are more than {unpacked['ratio']} times as large as the file"
-        found = (*evidence, Evidence("content", f"{total:,} bytes"))
-        yield refused(wheel, "compression", message, fix=Fix("Remove empty or repeated contents."), evidence=found)
+        fix = Fix("Remove empty or repeated contents.")
+        yield refused(wheel, "compression", message, fix, has, Evidence("content", f"{total:,} bytes"))
 
 
 @rule(

@@ -1,37 +1,37 @@
 """Would the public index take the METADATA of the wheel?
 
-What packaging itself finds wrong is WHL106: required fields, the version of the metadata that introduced a field, the
-licence expression, the type of the description, Requires-Python. These rules hold what the index adds.
+packaging decides whether fields can be read (REL306) and are valid (WHL106), readme_renderer whether the description
+renders (REL307). The other rules are what the index adds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from email.utils import parseaddr
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.data import load
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.facts.wheel.upload import PRIVATE
 from wheel_checks.formats.wheel.core_metadata import METADATA_VERSIONS
-from wheel_checks.formats.wheel.metadata_fields import SINGLE_USE, MetadataFields
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Unavailable, need
-from wheel_checks.phrases import abbreviated, joined, summarised
+from wheel_checks.phrases import abbreviated, summarised
 from wheel_checks.registry import rules_of
-from wheel_checks.rules.release.upload import KIND, refused, unproven
+from wheel_checks.rules.release.upload import CORRECT, KIND, refused, unproven
 
 rule = rules_of(KIND, Audience.PUBLISHER)
-_CORRECT = Fix("Correct the project's metadata (pyproject.toml), and rebuild the wheel.")
 _ADDRESS = re.compile(r"https?:", re.IGNORECASE)  # the index looks at the scheme, not at the characters that follow
-_PLACEHOLDER = "UNKNOWN"  # setuptools wrote it up to 2021, and twine left it out up to version 5
+_MAILBOX = re.compile(r"[^\s<>]+@[^\s<>@.]+(?:\.[^\s<>@.]+)+")
 _SHOWN = 5
-_LONGEST = 160  # characters of a classifier that a message shows
+_LONGEST = 160  # characters of a value that a message shows
 
 
-def _fields(wheel: WheelFacts) -> MetadataFields:
-    return need(need(wheel.upload).fields)
+def _fields(wheel: WheelFacts) -> Mapping[str, Any]:
+    return need(wheel.upload).fields
 
 
 @rule(
@@ -43,24 +43,17 @@ def _fields(wheel: WheelFacts) -> MetadataFields:
 )
 def classifiers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """None is private, unknown or deprecated."""
-    stated = [abbreviated(text, _LONGEST) for text in _fields(wheel).of("classifier")]
-    private = [text for text in stated if text.lower().startswith("private ::")]
+    stated, faults = _fields(wheel).get("classifiers", ()), need(wheel.upload).classifier_faults
+    private = [text for text in stated if text.lower().startswith(PRIVATE)]
     for text in private:
+        message = f"the classifier {abbreviated(text, _LONGEST)!r} keeps the wheel off the index"
         fix = Fix("Do not upload it to the index, or remove the classifier.")
-        yield refused(wheel, "classifier", f"the classifier {text!r} keeps the wheel off the index", fix=fix)
-    found = need(wheel.upload).classifiers
-    if isinstance(found, Unavailable):
-        if len(private) < len(stated):
-            yield from unproven(wheel, found.reason, Fix(found.hint))
-        return
-    listed = (Evidence("list", f"trove-classifiers {found.version}"),)
-    for text in (abbreviated(text, _LONGEST) for text in found.unknown):
-        if text not in private:
-            fix = Fix("Use a classifier of the list; a newer trove-classifiers may include it.")
-            yield refused(wheel, "classifier", f"the index has no classifier {text!r}", fix=fix, evidence=listed)
-    for text, instead in found.deprecated:
-        message = f"the classifier {text!r} is deprecated" + (f": use {joined(list(instead))}" if instead else "")
-        yield refused(wheel, "deprecated-classifier", message, fix=_CORRECT, evidence=listed)
+        yield refused(wheel, "classifier", message, fix)
+    if not isinstance(faults, Unavailable):
+        fix = Fix("Use a classifier of the list; a newer trove-classifiers may include it.")
+        yield from (refused(wheel, "classifier", fault, fix) for fault in faults)
+    elif len(private) < len(stated):
+        yield from unproven(wheel, faults.reason, Fix(faults.hint))
 
 
 @rule(
@@ -74,48 +67,41 @@ def classifiers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def licence(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """License and licence classifiers are not given with License-Expression; from 2.4 on each License-File exists."""
     fields, name = _fields(wheel), need(wheel.name)
-    expression = fields.first("license-expression")
-    if expression and fields.first("license"):
-        message = "METADATA has License and License-Expression; the index accepts only one of them"
-        yield refused(
-            wheel, "license", message, fix=_CORRECT, evidence=(Evidence("License-Expression", abbreviated(expression)),)
-        )
-    stated = [text for text in fields.of("classifier") if text.startswith("License ::")]
-    if expression and stated:
-        message = (
-            f"METADATA has the classifier {abbreviated(stated[0], _LONGEST)!r} as well as License-Expression (PEP 639)"
-        )
-        evidence = (Evidence("License-Expression", abbreviated(expression)),)
-        yield refused(
-            wheel, "license-classifier", message, fix=Fix("Remove the licence classifiers."), evidence=evidence
-        )
+    if expression := fields.get("license_expression"):
+        shown = Evidence("License-Expression", abbreviated(expression))
+        if fields.get("license"):
+            message = "METADATA has License and License-Expression; the index accepts only one of them"
+            yield refused(wheel, "license", message, CORRECT, shown)
+        if stated := [text for text in fields.get("classifiers", ()) if text.startswith("License ::")]:
+            classifier = abbreviated(stated[0], _LONGEST)
+            message = f"METADATA has the classifier {classifier!r} as well as License-Expression (PEP 639)"
+            yield refused(wheel, "license-classifier", message, Fix("Remove the licence classifiers."), shown)
+    if fields.get("metadata_version") in METADATA_VERSIONS[: METADATA_VERSIONS.index("2.4")]:
+        return
     members = {member.name for member in need(wheel.archive).members}
     folder = f"{name.distribution}-{name.version}.dist-info/licenses"
-    if fields.first("metadata-version") not in METADATA_VERSIONS[: METADATA_VERSIONS.index("2.4")]:
-        for file in fields.of("license-file"):
-            if f"{folder}/{file}" not in members:
-                fix, shown = (
-                    Fix("Build with a backend that supports PEP 639, which puts the files there."),
-                    abbreviated(file),
-                )
-                yield refused(wheel, "license", f"License-File {shown} is not in the wheel, in {folder}/", fix=fix)
+    for file in fields.get("license_files", ()):
+        if f"{folder}/{file}" not in members:
+            fix = Fix("Build with a backend that supports PEP 639, which puts the files there.")
+            message = f"License-File {abbreviated(file)} is not in the wheel, in {folder}/"
+            yield refused(wheel, "license", message, fix)
 
 
 @rule(
     "REL306",
-    "METADATA contains single-use fields only once",
-    why="Installers use the first of two values; the index rejects the upload.",
+    "packaging can read every field of METADATA",
+    why="Installers use the first of two values and ignore unknown fields. twine reads METADATA by packaging, and "
+    "uploads neither such a file nor one with two links of one label.",
     example="two `Summary:` lines",
     fix="Build with a current build backend.",
 )
-def repeated(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No single-use field of the specification stands twice."""
-    for field, values in sorted(_fields(wheel).values.items()):
-        if field in SINGLE_USE and len(values) > 1:
-            shown = [abbreviated(value) for value in values[: _SHOWN + 1]]
-            evidence = (Evidence(field.title(), summarised(shown, _SHOWN), "METADATA"),)
-            message = f"METADATA has {field.title()} {len(values)} times; the index accepts it once"
-            yield refused(wheel, "repeated-field", message, fix=_CORRECT, evidence=evidence)
+def unread(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No field is repeated, unknown or malformed for packaging."""
+    for field, values in sorted(need(wheel.upload).unread.items()):
+        name, times = abbreviated(field.title()), "once" if len(values) == 1 else f"{len(values)} times"
+        found = Evidence(name, summarised([*map(abbreviated, values)], _SHOWN), "METADATA")
+        message = f"packaging cannot read {name}, which METADATA has {times}"
+        yield refused(wheel, "unread-field", message, CORRECT, found)
 
 
 @rule(
@@ -128,18 +114,18 @@ def repeated(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 )
 def description(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """readme_renderer renders it; Metadata-Version is one that the index takes."""
-    fields, table = _fields(wheel), load("upload_rules")["metadata"]
-    version = fields.first("metadata-version")
-    if version in METADATA_VERSIONS and version not in table["versions"]:
-        reason = f"it accepted Metadata-Version up to {table['versions'][-1]} in {load('upload_rules')['collected']}"
-        yield from unproven(wheel, f"{reason}, but this is {version}", Fix("Build with an older metadata version."))
+    table, version = load("upload_rules"), _fields(wheel).get("metadata_version")
+    accepted = table["metadata"]["versions"]
+    if version in METADATA_VERSIONS and version not in accepted:
+        reason = f"it accepted Metadata-Version up to {accepted[-1]} in {table['collected']}, but this is {version}"
+        yield from unproven(wheel, reason, Fix("Build with an older metadata version."))
     fault = need(wheel.upload).render_fault
     if isinstance(fault, Unavailable):
         yield from unproven(wheel, fault.reason, Fix(fault.hint or "Run `twine check` on the wheel."))
     elif fault:
-        kind = fields.first("description-content-type") or "reStructuredText, the default"
+        kind = _fields(wheel).get("description_content_type") or "reStructuredText, the default"
         message = f"the description does not render as {kind}: {fault}"
-        yield refused(wheel, "description", message, fix=_CORRECT)
+        yield refused(wheel, "description", message)
 
 
 @rule(
@@ -153,17 +139,17 @@ def direct_references(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Neither in Requires-Dist nor in Provides-Dist and Obsoletes-Dist, which must parse, too."""
     for requirement in need(wheel.metadata).requirements:
         if requirement.url:
-            evidence = (Evidence("Requires-Dist", str(requirement), "METADATA"),)
             message = f"the index rejects the direct reference to {requirement.name}"
-            yield refused(wheel, "requirement-url", message, fix=_CORRECT, evidence=evidence)
+            stated = Evidence("Requires-Dist", str(requirement), "METADATA")
+            yield refused(wheel, "requirement-url", message, CORRECT, stated)
     for field in ("Provides-Dist", "Obsoletes-Dist"):
-        for text in _fields(wheel).of(field):
+        for text in _fields(wheel).get(field.lower().replace("-", "_"), ()):
             try:
                 fault = "is a direct reference" if Requirement(text).url else ""
             except InvalidRequirement:
                 fault = "does not parse"
             if fault:
-                yield refused(wheel, "requirement-url", f"{field} {abbreviated(text)!r} {fault}", fix=_CORRECT)
+                yield refused(wheel, "requirement-url", f"{field} {abbreviated(text)!r} {fault}")
 
 
 @rule(
@@ -175,36 +161,27 @@ def direct_references(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 )
 def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Project-URL, Home-Page, Download-URL, and the e-mail addresses of author and maintainer."""
-    fields = _fields(wheel)
-    for message in _link_faults(fields):
-        key = "placeholder" if f" {_PLACEHOLDER!r} " in message else "links"
-        yield refused(wheel, key, message, fix=_CORRECT)
-    for field in ("Author-Email", "Maintainer-Email"):
-        address = parseaddr(fields.first(field))[1]
-        local, sign, domain = address.rpartition("@")
-        if address and not (local and sign and "." in domain.strip(".") and not re.search(r"[\s<>]", address)):
-            key = "placeholder" if address == _PLACEHOLDER else "email"
-            yield refused(wheel, key, f"{field}: {abbreviated(address)!r} is not an e-mail address", fix=_CORRECT)
-
-
-def _link_faults(fields: MetadataFields) -> Iterator[str]:
-    longest = load("upload_rules")["limits"]["label"]["characters"]
-    labels: set[str] = set()
-    for value in fields.of("project-url"):
-        label, _, address = (part.strip() for part in value.partition(","))
+    fields, longest = _fields(wheel), load("upload_rules")["limits"]["label"]["characters"]
+    faults = []
+    for label, address in fields.get("project_urls", {}).items():
+        shown = abbreviated(address, _LONGEST)
         if not label or not address:
-            yield f"Project-URL {value[:200]!r} is not `label, address`"
+            faults.append(f"Project-URL {abbreviated(label, _LONGEST) or shown!r} is not `label, address`")
         elif len(label) > longest:
-            yield f"the label {label[:80]!r} of a Project-URL has {len(label)} characters; the limit is {longest}"
-        elif label in labels:
-            yield f"two Project-URLs have the label {label!r}"
+            length = f"has {len(label)} characters; the limit is {longest}"
+            faults.append(f"the label {abbreviated(label)!r} of a Project-URL {length}")
         elif not _ADDRESS.match(address):
-            yield f"the address {address[:200]!r} of a Project-URL is not an http or https URL"
-        labels.add(label)
+            faults.append(f"the address {shown!r} of a Project-URL is not an http or https URL")
     for field in ("Home-Page", "Download-URL"):
-        address = fields.first(field)
+        address = fields.get(field.lower().replace("-", "_"))
         if address and not _ADDRESS.match(address):
-            yield f"{field} {address[:200]!r} is not an http or https URL"
+            faults.append(f"{field} {abbreviated(address, _LONGEST)!r} is not an http or https URL")
+    yield from (refused(wheel, "links", fault) for fault in faults)
+    for field in ("Author-Email", "Maintainer-Email"):
+        address = parseaddr(fields.get(field.lower().replace("-", "_"), ""))[1]
+        if address and not _MAILBOX.fullmatch(address):
+            message = f"{field}: {abbreviated(address)!r} is not an e-mail address"
+            yield refused(wheel, "email", message)
 
 
 @rule(
@@ -217,7 +194,6 @@ def _link_faults(fields: MetadataFields) -> Iterator[str]:
 def summary(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """At most 512 characters; that it is one line is WHL106."""
     longest = load("upload_rules")["limits"]["summary"]["characters"]
-    text = _fields(wheel).first("summary")
-    if len(text) > longest:
-        message = f"the summary has {len(text)} characters; the limit is {longest}"
-        yield refused(wheel, "summary", message, fix=_CORRECT)
+    if (length := len(_fields(wheel).get("summary", ""))) > longest:
+        message = f"the summary has {length} characters; the limit is {longest}"
+        yield refused(wheel, "summary", message)
