@@ -341,12 +341,6 @@ CASES = [
         lambda: entry_points("[console_scripts]\n../demo = demo:main\n"),
         ("the index rejects the script name '../demo'",),
     ),
-    Case(
-        "REL312",
-        "a name twice",
-        lambda: entry_points("[demo.plugins]\na = demo:a\na = demo:b\n"),
-        ("entry_points.txt contains a of demo.plugins 2 times",),
-    ),
     Case("REL312", "names with a space in another group", lambda: entry_points("[demo.plugins]\na b = demo:a\n")),
     Case(
         "REL314",

@@ -260,6 +260,12 @@ CASES = [
     ),
     Case(
         "WHL125",
+        "a name twice in one group",
+        lambda: points("[demo.plugins]\na = demo:a\na = demo:b\n"),
+        ("entry_points.txt, line 3: 'a' occurs twice in its group",),
+    ),
+    Case(
+        "WHL125",
         "names that uv keeps for interpreters",
         lambda: facts_of(
             WheelBuilder()
