@@ -129,14 +129,14 @@ def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN106",
     "every requirement can be read",
     Severity.WARNING,
-    why="Requirements computed by a setup.py or a script are unknown without running it: one of them may be a pin of "
-    "torch, so nothing is proven.",
+    why="Requirements computed by a setup.py or a script are unknown without running it, and install commands in a "
+    "Makefile, justfile, noxfile.py or tox.ini are not read: one of them may be a pin of torch, so nothing is proven.",
     example="`install_requires=read_requirements()` in setup.py",
     fix="Write the requirements as literals, or in pyproject.toml.",
 )
 def dynamic(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
-    """Undecided where anything is computed, included from afar, or missing; what was read in place of it is a note."""
-    for notice in file.noticed("dynamic", "remote-include", "include-missing", "install-file"):
+    """Undecided where anything is computed, included from afar, missing or not read; notes on what was read instead."""
+    for notice in file.noticed("dynamic", "remote-include", "include-missing", "install-file", "not-read"):
         yield Finding(notice.message, location=notice.location, undecided=True)
     for notice in file.noticed("outside-tree", "reads-file"):
         yield Finding(notice.message, location=notice.location, severity=Severity.NOTE)

@@ -50,6 +50,5 @@ def test_words_stand_where_they_say() -> None:
 def test_dialects() -> None:
     assert words("a b ^\r\n c %X%\r\n", Dialect.CMD) == [["a", "b", "c", UNKNOWN]]
     assert words("a b `\n c\n", Dialect.POWERSHELL) == [["a", "b", "c"]]
-    assert words("a $(X) $$y\n", Dialect.MAKE) == [["a", UNKNOWN, UNKNOWN]]
     assert words("a torch >= 2 <name>\n", Dialect.SHOWN) == [["a", "torch", ">=", "2", UNKNOWN]]
     assert words("a b>=2 && c\n", Dialect.WORDS) == [["a", "b>=2", "&&", "c"]]

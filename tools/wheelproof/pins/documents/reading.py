@@ -31,7 +31,7 @@ READERS = {
     "pipeline": ("commands.workflow", False),
     "notebook": ("commands.notebook", False),
     "markdown": ("commands.markdown", False),
-    "nox": ("commands.nox", True),
+    "unread": ("commands.unread", False),
 }
 # The first that matches a file's name. A prefix is allowed: cpu.pyproject.toml, dev-requirements.txt.
 _NAMES = tuple(
@@ -52,11 +52,11 @@ _NAMES = tuple(
             "commands",
             r"(.*\.)?(docker|container)file([._-](?!.*\.(md|rst|svg|png|txt|json|ya?ml|py)$).*)?|.*\.(sh|bash)",
         ),
+        ("commands", r".*\.(bat|cmd|ps1|zsh|ksh)"),
         (
-            "commands",
-            r"(gnu)?makefile([._-](?!.*\.(am|in|cmake|txt|md)$).*)?|.*\.(mk|just|bat|cmd|ps1|zsh|ksh)|\.?justfile",
+            "unread",
+            r"(gnu)?makefile([._-](?!.*\.(am|in|cmake|txt|md)$).*)?|.*\.(mk|just)|\.?justfile|noxfile\.py",
         ),
-        ("nox", r"noxfile\.py"),
         ("notebook", r".*\.ipynb"),
         (
             "markdown",

@@ -10,9 +10,9 @@ from pathlib import Path
 from wheel_checks.phrases import abbreviated
 from wheel_checks.sources.repository import repository_of
 from wheelproof.pins.documents.commands.installs import Install, installs
-from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect
+from wheelproof.pins.documents.commands.lexer import UNKNOWN
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.commands.shell import Command, Word, commands
+from wheelproof.pins.documents.commands.shell import Word, commands
 from wheelproof.pins.documents.names import normalized, project_of
 from wheelproof.pins.documents.notices import of_requirement
 from wheelproof.pins.documents.source import Source
@@ -28,31 +28,20 @@ _MOST_UP = 12  # folders above a file, in which what it names is searched for
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An installation, and where it and its words stand."""
+    """An installation, and the piece of the file that it is in."""
 
     install: Install
-    at: int
-    shift: Piece | None = None
-    documentation: bool = False
-
-    def place(self, word: Word) -> int:
-        """Where a word is in the file."""
-        return self.shift.place(word.at) if self.shift else word.at
+    piece: Piece
 
 
 def of_scripts(scripts: Iterable[Piece]) -> list[Found]:
     """The installations of pieces."""
     return [
-        Found(install, piece.place(install.at), piece, piece.documentation)
+        Found(install, piece)
         for piece in scripts
         for command in commands(piece.text, piece.variables, piece.dialect)
         for install in installs(command, piece.dialect, piece.variables)
     ]
-
-
-def of_command(command: Command) -> list[Found]:
-    """The installations of a command that is in no script; its words stand where they say."""
-    return [Found(install, install.at) for install in installs(command, Dialect.WORDS)]
 
 
 def document(source: Source, kind: str, found: Iterable[Found], more: Iterable[Notice] = ()) -> Document:
@@ -60,7 +49,8 @@ def document(source: Source, kind: str, found: Iterable[Found], more: Iterable[N
     gathered = _Gathered(source, notices=list(more))
     named: dict[tuple[int, str], dict[str, None]] = {}
     for one in found:
-        names = named.setdefault((min(one.at, len(source.text)), one.install.tool), {})
+        at = min(one.piece.place(one.install.at), len(source.text))
+        names = named.setdefault((at, one.install.tool), {})
         for word in one.install.requirements:
             name = gathered.requirement(one, word)
             names.update({name: None} if name else {})
@@ -95,7 +85,7 @@ class _Gathered:
         """Add what a word requires, or that it is unknown; once for each text at each place. The name, if known."""
         requirement, notice = _requirement(self.source, one, word)
         self.notices += [notice] if notice else []
-        key = (requirement.name, one.place(word), requirement.text) if requirement else None
+        key = (requirement.name, one.piece.place(word.at), requirement.text) if requirement else None
         if requirement and key and key not in self.seen:
             self.seen.add(key)
             self.requirements.append(requirement)
@@ -109,17 +99,17 @@ class _Gathered:
         named = _file(self.source.path, word.text)
         if named is not None:
             self.files[constraint].append(named)
-        elif not one.documentation and "://" not in word.text and word.text not in ("/dev/stdin", "-"):
+        elif not one.piece.documentation and "://" not in word.text and word.text not in ("/dev/stdin", "-"):
             shown = abbreviated(word.raw.strip("\"'"))
             message = f"{one.install.tool} reads {shown}, which is not in the tree: its requirements are unknown"
-            place = Place(self.source.path, *self.source.position(min(one.place(word), len(self.source.text))))
+            place = Place(self.source.path, *self.source.position(min(one.piece.place(word.at), len(self.source.text))))
             self.notices.append(Notice("install-file", message, place))
 
 
 def _requirement(source: Source, one: Found, word: Word) -> tuple[FoundRequirement | None, Notice | None]:
     """The requirement that a word is; else what cannot be said of it; neither for a project by its path."""
     install, text = one.install, word.text.strip().rstrip(",")
-    offset = min(one.place(word), len(source.text))
+    offset = min(one.piece.place(word.at), len(source.text))
     place = Place(source.path, *source.position(offset), install.tool)
     known = UNKNOWN not in text
     name = _name(text, install.form)
@@ -141,7 +131,7 @@ def _requirement(source: Source, one: Found, word: Word) -> tuple[FoundRequireme
             None,
         )
     address = "://" in text and (not text.startswith("git+") or bool(_TORCH.search(text)))
-    if one.documentation or not text or (known and "*" not in text and not address):
+    if one.piece.documentation or not text or (known and "*" not in text and not address):
         return None, None
     if "/" in text and "://" not in text and not re.search(r"\.whl$|\*$|\0$|^\0$", text):
         return None, None  # a folder: a project of the tree, whose own files say what it requires

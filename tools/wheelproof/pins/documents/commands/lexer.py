@@ -14,11 +14,10 @@ class Dialect(Enum):
     """Whose text it is: the escape, and what a dollar means."""
 
     SH = auto()
-    MAKE = auto()  # $(NAME) is a variable of make, $$ is the shell's dollar
     CMD = auto()  # ^ continues a line, a backslash is a backslash
     POWERSHELL = auto()  # so does a backtick
     SHOWN = auto()  # what a page shows: >= is not a redirection, <name> is put in by the reader
-    WORDS = auto()  # no shell: tox, the exec form of a Dockerfile
+    WORDS = auto()  # no shell: the exec form of a Dockerfile
 
 
 _ESCAPES = {Dialect.CMD: "^", Dialect.POWERSHELL: "`"}
@@ -46,7 +45,6 @@ class Raw:
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_MAKE = re.compile(r"\$([({])([\w.-]+)[)}]", re.ASCII)
 _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9@*])(\[[@*]\])?(?:(:?[-=+])([^{}]*))?\}", re.ASCII)
 _EXPRESSION = re.compile(r"\$\{\{(.{0,2000}?)\}\}", re.DOTALL)
 _SHOWN = re.compile(r"[<>]=|<[A-Za-z][\w .-]*>")
@@ -154,7 +152,7 @@ class Lexer:
             parts.append(Part(UNKNOWN, quoted))
             self.at = self.closed
             return True
-        if text[at] == "`" and self.dialect in (Dialect.SH, Dialect.SHOWN, Dialect.MAKE):
+        if text[at] == "`" and self.dialect in (Dialect.SH, Dialect.SHOWN):
             end = text.find("`", at + 1)
             end = len(text) if end < 0 else end
             self.within(at + 1, end)
@@ -176,12 +174,6 @@ class Lexer:
         if match := _EXPRESSION.match(text, at):
             parts.append(Part("", quoted, variable="{{" + match[1].strip()))
             self.at = match.end()
-        elif self.dialect is Dialect.MAKE and (match := _MAKE.match(text, at)):
-            parts.append(Part("", quoted, variable=match[2]))
-            self.at = match.end()
-        elif self.dialect is Dialect.MAKE and text.startswith("$$", at):
-            self.at += 1
-            return self.dollar(parts, quoted=quoted) if text[at + 2 : at + 3] not in ("$", "") else False
         elif text.startswith("$(", at):
             end = _closing(text, at + 1)
             self.within(at + 2, end)
