@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -137,8 +138,17 @@ def test_the_line_is_that_of_the_key_in_its_own_table() -> None:
         (b"x = 1\na" + b".a" * 50_000 + b" = 1", "file.toml is not valid TOML: a key has more than 32 parts (line 2)"),
         (b"[a" + b' . "b"' * 40 + b"]", "file.toml is not valid TOML: a key has more than 32 parts (line 1)"),
         (b"a.a.a.a.a.a.a.a.a.a.b\n" * 10_001, "file.toml is not valid TOML: a key has too many parts"),
+        (b'"\\"".' * 40 + b"a = 1", "file.toml is not valid TOML: a key has more than 32 parts (line 1)"),
+        (b"x = {'\"'" + b".'\"'" * 40 + b" = 1}", "file.toml is not valid TOML: a key has more than 32 parts (line 1)"),
+        (
+            b"x = ''' # \"\"\"\n'''\ny = 'a.a.a.a.a.a.a.a.a.a.a.\"'\n[a" + b'.""' * 40 + b"]",
+            "file.toml is not valid TOML: a key has more than 32 parts (line 4)",
+        ),
     ],
-    ids=["no value", "deep", "latin", "large", "long key", "long header", "many long keys"],
+    ids=[
+        *("no value", "deep", "latin", "large", "long key", "long header", "many long keys"),
+        *("escaped quotes", "other quotes", "after strings"),
+    ],
 )
 def test_what_is_no_document(data: bytes, said: str) -> None:
     with pytest.raises(FormatError) as caught:
@@ -151,6 +161,24 @@ def test_keys_and_texts_with_some_dots_are_read() -> None:
     key, text = ".".join("abcdefghij" * 3), "1." * 30 + "whl"
 
     assert parse_toml(f"{key} = '{text}'".encode(), "file.toml", LARGEST).keys() == {"a"}
+
+
+def test_dots_in_strings_and_comments_are_in_no_key() -> None:
+    dots = "a." * 100
+    text = f'# {dots}\na = \'{dots}\'\nb = "\\"{dots}"\nc = """\n{dots}""""\nd = \'\'\'\n{dots}\'\n\'\'\'\n'
+
+    assert parse_toml(text, "file.toml", LARGEST) == {"a": dots, "b": f'"{dots}', "c": f'{dots}"', "d": f"{dots}'\n"}
+
+
+@given(st.text(alphabet="ab.[]{}=,\"'# \n\\\t1", max_size=60))
+def test_any_text_is_read_as_tomllib_reads_it(text: str) -> None:
+    try:
+        expected = tomllib.loads(text)
+    except ValueError:
+        with pytest.raises(FormatError):
+            parse_toml(text, "file.toml", LARGEST)
+    else:
+        assert parse_toml(text, "file.toml", LARGEST) == expected
 
 
 @pytest.mark.parametrize(

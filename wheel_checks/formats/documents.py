@@ -24,7 +24,8 @@ _HEADER = re.compile(r"\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(?:#.*)?")
 MOST_KEY_PARTS = 32
 MOST_LONG_KEYS = 10_000
 """Parts of a dotted key, and keys of ten parts and more: tomllib takes the square of their number."""
-_PARTS = re.compile(r"""(?<![\w.-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){10,}""", re.ASCII)
+_PARTS = re.compile(rf"(?<![\w.-])(?:[\w-]+[ \t]*\.[ \t]*){{10,{MOST_KEY_PARTS}}}", re.ASCII)
+_STRING_OR_COMMENT = re.compile(r"[\"']|#[^\n]*")
 _KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*(?:=|\.)""")
 
 
@@ -33,29 +34,65 @@ def parse_json(data: bytes, source: str, largest: int, expected: str = "") -> An
     return _parse(json.loads, data, "JSON", source, largest, expected)
 
 
-def parse_toml(data: bytes, source: str, largest: int, expected: str = "") -> dict[str, Any]:
-    """The table of a TOML document. Raises FormatError when it is invalid, or has more than ``largest`` bytes."""
+def parse_toml(data: bytes | str, source: str, largest: int, expected: str = "") -> dict[str, Any]:
+    """The table of a TOML document, decoded or not. Raises FormatError when it is invalid or larger than ``largest``.
+
+    All TOML of others is parsed here: tomllib alone takes gigabytes for a key of 10,000 parts.
+    """
     table: dict[str, Any] = _parse(_load_toml, data, "TOML", source, largest, expected)
     return table
 
 
-def _load_toml(data: bytes) -> dict[str, Any]:
-    text = data.decode("utf-8-sig")
-    for number, found in enumerate(_PARTS.finditer(text)):
+def _load_toml(data: bytes | str) -> dict[str, Any]:
+    text = data if isinstance(data, str) else data.decode("utf-8-sig")
+    outline = _outline(text)
+    for number, found in enumerate(_PARTS.finditer(outline)):
         if found[0].count(".") >= MOST_KEY_PARTS or number >= MOST_LONG_KEYS:
-            line = text.count("\n", 0, found.start()) + 1
+            line = outline.count("\n", 0, found.start()) + 1
             limit = f"more than {MOST_KEY_PARTS} parts" if number < MOST_LONG_KEYS else "too many parts"
             raise ValueError(f"a key has {limit} (line {line})")
     return tomllib.loads(text)
 
 
-def _parse(load: Callable[[bytes], Any], data: bytes, form: str, source: str, largest: int, expected: str) -> Any:
+def _outline(text: str) -> str:
+    """The document with one letter for each string, and without comments: the same keys in the same lines."""
+    kept: list[str] = []
+    at = 0
+    while found := _STRING_OR_COMMENT.search(text, at):
+        kept.append(text[at : found.start()])
+        at = found.end()
+        if found[0] in ("'", '"'):
+            at = string_end(text, found.start())
+            kept.append("s" + "\n" * text.count("\n", found.start(), at))
+    return "".join([*kept, text[at:]])
+
+
+def string_end(text: str, start: int) -> int:
+    """The position after the TOML string that begins at ``start``: the end of the text if nothing closes it."""
+    quote = text[start]
+    many = text.startswith(3 * quote, start)
+    closing = 3 * quote if many else quote
+    position = start + len(closing)
+    end = text.find(closing, position)
+    while quote == '"' and (escape := text.find("\\", position, max(end, position))) >= 0:
+        position = escape + 2
+        if position > end:
+            end = text.find(closing, position)
+    if end < 0:
+        return len(text)
+    end += len(closing)
+    while many and end < len(text) and text[end] == quote:  # at most two, which belong to the text
+        end += 1
+    return end
+
+
+def _parse(load: Callable[[Any], Any], data: bytes | str, form: str, source: str, largest: int, expected: str) -> Any:
     if len(data) > largest:
         raise FormatError(f"{source} has more than {largest:,} bytes", expected=expected)
     try:
         return load(data)
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = error.object.count(b"\n", 0, error.start) + 1
         raise FormatError(f"{source} is not valid {form}: it is not UTF-8 (line {line})", expected=expected) from None
     except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
         raise FormatError(f"{source} is not valid {form}: {str(error)[:300]}", expected=expected) from None

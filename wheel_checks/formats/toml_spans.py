@@ -6,12 +6,12 @@ The text must have passed tomllib: this reads what is valid, and checks nothing 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from wheel_checks.errors import FormatError
+from wheel_checks.formats.documents import parse_toml, string_end
 
 Span = tuple[int, int]
 """Where something begins, and the position after it, in characters."""
@@ -168,29 +168,11 @@ class _Scanner:
 
     def string(self) -> str:
         start = self.at
-        self.at = self.string_end()
+        self.at = string_end(self.text, start)
         raw = self.text[start : self.at]
         if raw[0] == raw[1:2] == raw[2:3] or "\\" in raw:
-            return str(tomllib.loads(f"x = {raw}")["x"])
+            return str(parse_toml(f"x = {raw}", "the string", len(self.text) + 4)["x"])
         return raw[1:-1]
-
-    def string_end(self) -> int:
-        """The position after the string that begins here."""
-        quote = self.text[self.at]
-        many = self.text.startswith(3 * quote, self.at)
-        closing = 3 * quote if many else quote
-        position = self.at + len(closing)
-        end = self.text.find(closing, position)
-        while quote == '"' and (escape := self.text.find("\\", position, max(end, position))) >= 0:
-            position = escape + 2
-            if position > end:
-                end = self.text.find(closing, position)
-        if end < 0:
-            raise self.unreadable()
-        end += len(closing)
-        while many and end < len(self.text) and self.text[end] == quote:  # at most two, which belong to the text
-            end += 1
-        return end
 
     def value(self) -> Value:
         start, first = self.at, self.text[self.at]

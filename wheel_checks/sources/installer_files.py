@@ -7,12 +7,12 @@ import functools
 import logging
 import os
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from wheel_checks.errors import UsageError
+from wheel_checks.errors import FormatError, UsageError
+from wheel_checks.formats.documents import parse_toml
 from wheel_checks.sources.regular_file import home_folder, read_start
 from wheel_checks.sources.trust import tree_of
 
@@ -110,9 +110,9 @@ def _warn_once(path: Path, reason: str) -> None:
 def _read_toml(path: Path) -> dict[str, Any] | None:
     text = _read(path)
     try:
-        return None if text is None else tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is not valid TOML: {error}", hint="uv rejects it, too; fix or remove it") from error
+        return None if text is None else parse_toml(text, str(path), _LARGEST_FILE)
+    except FormatError as error:
+        raise UsageError(error.what, hint="uv rejects it, too; fix or remove it") from error
 
 
 def _read_ini(path: Path) -> Iterator[tuple[str, dict[str, tuple[str, str]]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,9 +13,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from wheel_checks.errors import UsageError
+from wheel_checks.errors import FormatError, UsageError
+from wheel_checks.formats.documents import parse_toml
 from wheel_checks.formats.toml_spans import Lines
 from wheel_checks.phrases import summarised
+from wheel_checks.sources.requirement_files import LARGEST
 from wheel_checks.sources.trust import REPOSITORY, Address
 from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
 from wheelproof.wheels.declared_model import Line, UvSource
@@ -47,9 +48,9 @@ def read_project(path: Path, text: str, chosen: ExtrasAndGroups, *, strict: bool
     """
     found = ProjectRequirements()
     try:
-        document: Any = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found.faults.append(f"{path.name} is not valid TOML: {error}")
+        document = parse_toml(text, path.name, LARGEST)
+    except FormatError as error:
+        found.faults.append(error.what)
         return found
     project = document.get("project")
     if not isinstance(project, dict) or not isinstance(project.get("name"), str):
@@ -97,9 +98,9 @@ def read_groups(path: Path, text: str, groups: Sequence[str]) -> ProjectRequirem
     """The requirements of dependency groups alone. Raises UsageError for a group that the file does not have."""
     found = ProjectRequirements()
     try:
-        document: Any = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found.faults.append(f"{path.name} is not valid TOML: {error}")
+        document = parse_toml(text, path.name, LARGEST)
+    except FormatError as error:
+        found.faults.append(error.what)
         return found
     _take(found, path, text, _of_groups(path, document, groups), _uv_sources(document, path, (), groups))
     return found

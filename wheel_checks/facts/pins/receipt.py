@@ -13,7 +13,6 @@ import json
 import posixpath
 import re
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +21,8 @@ from typing import Any
 
 from wheel_checks.data import load
 from wheel_checks.decode import DecodeError, Policy, decode
-from wheel_checks.errors import SourceError
+from wheel_checks.errors import FormatError, SourceError
+from wheel_checks.formats.documents import parse_toml
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.file_tree import FileTree
 
@@ -207,8 +207,8 @@ class _Judge:
 
     def _is_user_file(self, entry: _Entry, data: bytes) -> bool:
         try:
-            pins = tomllib.loads(data.decode("utf-8"))["constraint-dependencies"]
-        except (ValueError, KeyError, RecursionError):
+            pins = parse_toml(data, entry.path, _LARGEST)["constraint-dependencies"]
+        except (FormatError, KeyError):
             return False
         listed = isinstance(pins, list) and all(isinstance(pin, str) and _PIN.fullmatch(pin) for pin in pins)
         return listed and entry.path.endswith("/uv/uv.toml")

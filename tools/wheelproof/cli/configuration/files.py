@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wheel_checks.errors import UsageError
+from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.sources.regular_file import descriptor_of, open_regular, read_start
 from wheel_checks.sources.repository import repository_of
 from wheelproof.cli.configuration.ownership import dubious, is_shared
@@ -155,12 +155,12 @@ def _unreadable(path: Path, error: OSError) -> UsageError:
 
 
 def _table_of(path: Path, content: bytes) -> Mapping[str, Any] | None:
-    import tomllib  # most runs have no configuration file
+    from wheel_checks.formats.documents import parse_toml  # most runs have no configuration file
 
     try:
-        document = tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:  # malformed TOML and malformed UTF-8 are both ValueErrors
-        raise UsageError(f"the configuration file {path} is not valid TOML: {error}") from error
+        document = parse_toml(content, f"the configuration file {path}", LARGEST_FILE)
+    except FormatError as error:
+        raise UsageError(error.what) from error
     if path.name != "pyproject.toml":
         return document
     tool = document.get("tool", {})

@@ -6,13 +6,14 @@ import json
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from wheel_checks.errors import FormatError
 from wheel_checks.facts.host.machine import CdiSpecification, Container
+from wheel_checks.formats.documents import parse_toml
 from wheelproof.doctor.children import Budget, run_child
-from wheelproof.doctor.probes.files import found_in, text_of
+from wheelproof.doctor.probes.files import LARGEST, found_in, text_of
 
 _CDI_FOLDERS = ("etc/cdi", "var/run/cdi", "run/cdi")
 _RUNTIME = "etc/nvidia-container-runtime/config.toml"
@@ -174,9 +175,9 @@ def _runtime_options(top: Path) -> dict[str, str]:
     """Settings of the NVIDIA container runtime that keep devices out, with their line."""
     text = text_of(top / _RUNTIME)
     try:
-        section = tomllib.loads(text).get("nvidia-container-cli", {})
-    except tomllib.TOMLDecodeError as error:
-        return {"config": f"it is not valid TOML ({error}) (/{_RUNTIME})"}
+        section = parse_toml(text, "it", LARGEST).get("nvidia-container-cli", {})
+    except FormatError as error:
+        return {"config": f"{error.what} (/{_RUNTIME})"}
     if not isinstance(section, dict) or section.get("no-cgroups") is not True:
         return {}
     line = next((n for n, row in enumerate(text.splitlines(), 1) if row.strip().startswith("no-cgroups")), 0)

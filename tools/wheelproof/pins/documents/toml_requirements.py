@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from wheel_checks.errors import FormatError
+from wheel_checks.formats import documents
 from wheel_checks.formats.toml_spans import Header, Kind, Statement, Value, scan
 from wheelproof.pins.documents.names import normalized, project_of
 from wheelproof.pins.documents.notices import of_requirement
-from wheelproof.pins.documents.source import Source
+from wheelproof.pins.documents.source import LARGEST, Source
 from wheelproof.pins.model import (
     Addition,
     Change,
@@ -70,10 +69,7 @@ def read_toml(source: Source, places: Sequence[Where], kind: str, text: str | No
 
 def parse_toml(source: Source, text: str) -> dict[str, Any]:
     """The values. Raises FormatError, with the line, when it is not valid TOML."""
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{source.path} is not valid TOML: {str(error)[:200]}") from None
+    return documents.parse_toml(text, str(source.path), LARGEST)
 
 
 def verify(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError, UsageError
 from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
+from wheel_checks.formats.documents import parse_toml
 from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.regular_file import read_whole
@@ -223,6 +223,6 @@ def _list(value: object) -> list[Any]:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(read_whole(path, _LARGEST).decode("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # malformed TOML and malformed UTF-8 are ValueErrors
+        return parse_toml(read_whole(path, _LARGEST), "it", _LARGEST)
+    except (OSError, FormatError) as error:
         raise UsageError(f"the configuration {path} cannot be read: {error}") from None

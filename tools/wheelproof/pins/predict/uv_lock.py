@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
@@ -14,8 +13,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from wheel_checks.errors import UsageError, WheelproofError
-from wheel_checks.sources.requirement_files import read_requirements_file
+from wheel_checks.errors import FormatError, UsageError, WheelproofError
+from wheel_checks.formats.documents import parse_toml
+from wheel_checks.sources.requirement_files import LARGEST, read_requirements_file
 
 _LOCAL = ("editable", "directory", "virtual")  # kinds of sources: folders of the tree
 _BUILT = ("dependencies", "optional-dependencies", "requires-python", "name")
@@ -32,9 +32,9 @@ class Dynamic(IntEnum):
 def read_toml(path: Path) -> dict[str, Any]:
     """The document at ``path``. Raises UsageError when it cannot be read."""
     try:
-        return tomllib.loads(read_requirements_file(path).decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is not valid TOML: {error}") from error
+        return parse_toml(read_requirements_file(path), str(path), LARGEST)
+    except FormatError as error:
+        raise UsageError(error.what) from error
 
 
 def table(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import SourceError, UsageError
@@ -189,12 +188,11 @@ def _copied(project: Path, folder: Path) -> Path:
         if entry.name not in _NOT_LINKED:
             (copy / entry.name).symlink_to(entry)
     if dynamic_of(copy) is Dynamic.VERSION:
-        document = tomlkit.parse(read_requirements_file(copy / "pyproject.toml").decode("utf-8-sig"))
-        table_ = document["project"]
-        if isinstance(table_, dict):
-            table_["version"] = "0"
-            table_["dynamic"] = [name for name in table_.get("dynamic", []) if name != "version"]
-        (copy / "pyproject.toml").write_text(tomlkit.dumps(document), encoding="utf-8")
+        document = read_toml(copy / "pyproject.toml")
+        declared = document["project"]
+        declared["version"] = "0"
+        declared["dynamic"] = [name for name in declared.get("dynamic", []) if name != "version"]
+        (copy / "pyproject.toml").write_text(toml_text(document), encoding="utf-8")
     return copy
 
 
