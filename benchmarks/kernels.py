@@ -21,6 +21,7 @@ import importlib.metadata
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -41,7 +42,6 @@ from benchmarks.gpu_lock import Gpu  # likewise
 from benchmarks.merging import merged, runs_table  # likewise
 from kernels_smoke.suite import registry  # likewise
 from kernels_smoke.suite.registry import Entry  # likewise
-from kernels_smoke.suite.scratch_folder import scratch_folder  # likewise
 from kernels_smoke.suite.speed.roofline import picture  # likewise
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def compared(
     )
     results = Measurements(environment=environment(calibration), calibration=calibration)
     control = () if tiny or CONTROL in {entry.name for entry in entries} else (registry.entry(CONTROL),)
-    with scratch_folder() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         jobs: list[Job] = []
         for kernel in map(registry.load, (*control, *entries)):
             rows = rows_of(kernel, plan)
@@ -134,7 +134,7 @@ def compared(
             together = len(rows) if kernel.name in PEERS else SHAPES  # what tunes itself does so in each child
             for first in range(0, len(rows), together or 1):
                 numbers = range(first, min(first + together, len(rows)))
-                jobs.append(Job(kernel.name, compare, (kernel.name, numbers, plan, Gpu(str(folder)))))
+                jobs.append(Job(kernel.name, compare, (kernel.name, numbers, plan, Gpu(folder))))
         jobs.sort(key=lambda job: -len(job.arguments[1]))  # the longest first
         if device == "cuda":
             jobs[:0] = [Job(job.name, compile_ours, job.arguments[:3]) for job in jobs]

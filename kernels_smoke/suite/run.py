@@ -7,6 +7,7 @@ import os
 import platform
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,6 @@ from kernels_smoke.suite.probes.answer import Answer
 from kernels_smoke.suite.probes.answer import record as probe_record
 from kernels_smoke.suite.probes.installation import not_importable
 from kernels_smoke.suite.registry import Entry
-from kernels_smoke.suite.scratch_folder import scratch_folder
 from kernels_smoke.suite.units import work_units
 from kernels_smoke.suite.verdict import verdict
 
@@ -172,8 +172,8 @@ def _cache_for(options: Options) -> Iterator[dict[str, str]]:
     if not options.compile_only:
         yield environment
         return
-    with scratch_folder() as folder:
-        yield environment | {"TRITON_CACHE_DIR": str(folder), "TRITON_DISABLE_LINE_INFO": "1"}
+    with tempfile.TemporaryDirectory(prefix="kernels-smoke-", ignore_cleanup_errors=True) as folder:
+        yield environment | {"TRITON_CACHE_DIR": folder, "TRITON_DISABLE_LINE_INFO": "1"}
 
 
 # The kinds of runs

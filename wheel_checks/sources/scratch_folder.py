@@ -2,7 +2,6 @@
 
 Who uses a folder holds a lock on it (flock), which the operating system frees however the process ends. So a folder of
 ours without a lock belongs to a process that is gone; its number, which another process may have by now, is not asked.
-kernels_smoke, which imports none of our other packages, has the same in ``suite/scratch_folder.py``.
 """
 
 from __future__ import annotations

@@ -19,12 +19,11 @@ import importlib.util
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-
-from kernels_smoke.suite.scratch_folder import scratch_folder
 
 PATIENCE = 60.0  # seconds for one of the tools
 FRAME_ALIGNMENT = 8  # bytes; a local array of 28 takes 32
@@ -75,8 +74,8 @@ def _read_nvidia(cubin: bytes, ptx: str, shared: int) -> MachineCode:
     registers = stack = spills = None
     unread = from_ptx = ""
     instructions = ptx_instructions(ptx)
-    with scratch_folder() as folder:
-        path = folder / "kernel.cubin"
+    with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
+        path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
         try:
             registers, stack = resource_usage(_tool("cuobjdump", "--dump-resource-usage", str(path)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -16,7 +18,6 @@ from kernels_smoke.suite.correctness.mutants import broken, launched
 from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU, AuthorError
 from kernels_smoke.suite.model import LEVELS, Case, Emit, Kernel, Level, Mutant, Speed, Where, runs
 from kernels_smoke.suite.probes.answer import first_line
-from kernels_smoke.suite.scratch_folder import scratch_folder
 
 NO_MEMORY = "the GPU's memory does not suffice"
 TRIES, PAUSE = 60, 1.0  # seconds: how often, and how long, one waits for the memory that others have
@@ -94,7 +95,7 @@ def mutants(
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
     items = [(kernel, mutant) for kernel in subjects for mutant in kernel.mutants if not only or mutant.name in only]
-    with scratch_folder() as folder:
+    with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
         for kernel, mutant in planned(emit, items, skip):
             start = time.monotonic()
             record = {"kind": "mutant", "kernel": kernel.name, "mutant": mutant.name, "caught_by": ""}
@@ -104,7 +105,7 @@ def mutants(
             if fault:
                 emit(record | {"outcome": "error", "message": fault, "seconds": 0.0})
                 continue
-            found, crashed = caught(emit, kernel, broken(kernel, mutant, folder), device, seed)
+            found, crashed = caught(emit, kernel, broken(kernel, mutant, Path(folder)), device, seed)
             emit(record | found | {"seconds": time.monotonic() - start})
             if crashed:
                 return

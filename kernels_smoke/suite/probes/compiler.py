@@ -15,11 +15,11 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 
 from kernels_smoke.suite.advice import Advice, command, unset
 from kernels_smoke.suite.probes.answer import Answer, first_line
-from kernels_smoke.suite.scratch_folder import scratch_folder
 
 NAME = "kernels_smoke_probe"
 SOURCE = f"""\
@@ -49,7 +49,7 @@ def c_compiler() -> Answer:
     if compiler is None:
         message = "there is no C compiler (neither CC, nor gcc, nor clang); Triton builds its launcher with one"
         return Answer("fail", message, evidence, _packages())
-    with scratch_folder() as folder:
+    with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
         source, module = Path(folder, f"{NAME}.c"), Path(folder, NAME + sysconfig.get_config_var("EXT_SUFFIX"))
         source.write_text(SOURCE, encoding="utf-8")
         build = [compiler, str(source), "-O3", "-shared", "-fPIC", "-Wno-psabi", "-o", str(module), f"-I{headers}"]

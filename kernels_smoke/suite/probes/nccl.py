@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +21,6 @@ import torch
 from kernels_smoke.suite import start
 from kernels_smoke.suite.advice import command, docker_run
 from kernels_smoke.suite.probes.answer import Answer
-from kernels_smoke.suite.scratch_folder import scratch_folder
 
 DEADLINE = 45.0  # seconds for all ranks together: importing torch, connecting, reducing
 SMALL, LARGE = 1000, 16 << 20  # float32 numbers: NCCL takes other algorithms for 64 MiB than for 4 KB
@@ -50,7 +50,8 @@ def all_reduce(world: int, *, backend: str, device: str, what: str, deadline: fl
     """The answer of ``world`` processes that reduce together over ``backend`` of torch.distributed."""
     environment = {"NCCL_DEBUG": "WARN", **os.environ}  # so that a rank's last words name the cause
     settings = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
-    with scratch_folder() as folder:
+    with tempfile.TemporaryDirectory(prefix="kernels-smoke-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
         ranks = []
         for rank in range(world):
             program = start.command(
