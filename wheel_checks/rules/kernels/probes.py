@@ -60,185 +60,149 @@ def complete(installation: InstallationFacts, _: Expectations) -> Iterator[Findi
         yield Finding(f"the suite could not decide: {told}", undecided=True)
 
 
-@rule(
+def _probed(
+    rule_id: str,
+    title: str,
+    names: tuple[str, ...],
+    severity: Severity = Severity.ERROR,
+    *,
+    why: str,
+    example: str,
+    fix: str,
+) -> None:
+    """Add the rule that the probes with these names pass."""
+
+    @rule(rule_id, title, severity, why=why, example=example, fix=fix)
+    def probed(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+        """The probes pass, or were skipped."""
+        return _judge(installation, names)
+
+
+_probed(
     "KRN101",
     "torch is installed, and built for the GPU",
+    TORCH,
     why="A CPU build of torch installs and imports like any other, but finds no GPU. A CUDA build without code for "
     "this GPU fails at its first kernel.",
     example="`pip install torch==2.10.0` on a Grace machine: 2.10.0+cpu next to a GH200",
     fix="Install the build named in the finding, into this interpreter.",
 )
-def torch(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probe of torch passes."""
-    return _judge(installation, TORCH)
-
-
-@rule(
+_probed(
     "KRN102",
     "Triton is installed in the release that torch requires",
+    TRITON,
     why="Triton compiles kernels when they are first used. torch.compile works with the release that its torch "
     "requires, and fails unpredictably with another.",
     example="torch 2.11.0, which requires triton 3.6.0, next to triton 3.3.0 of an older install",
     fix="Install the release of Triton that torch requires, which the finding names.",
 )
-def triton(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probe of Triton passes."""
-    return _judge(installation, TRITON)
-
-
-@rule(
+_probed(
     "KRN103",
     "the driver responds, and CUDA initializes",
+    DRIVER,
     why="A missing driver, a driver that is too old, a container without a GPU, the stub library of a toolkit and a "
     "GPU that is lost all look the same from Python: `torch.cuda.is_available()` returns False.",
     example="CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803) after a driver update without a reboot",
     fix="Follow the finding, which names the cause: it is identified by the driver's own error code.",
 )
-def driver(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probes of the driver and of torch's start of CUDA pass."""
-    return _judge(installation, DRIVER)
-
-
-@rule(
+_probed(
     "KRN104",
     "memory can be allocated, and copied in both directions",
+    MEMORY,
     why="All other checks depend on this. A checksum that differs after a copy means faulty hardware or a broken IOMMU "
     "setup, and makes results silently wrong.",
     example="pinned memory arrives at the GPU with different bytes",
     fix="If memory is insufficient, check which process holds it (`nvidia-smi`). If bytes differ, test the host's "
     "hardware.",
 )
-def memory(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probes of allocation, of copies with checksums, and of patterns in a part of the memory pass."""
-    return _judge(installation, MEMORY)
-
-
-@rule(
+_probed(
     "KRN105",
     "streams, events and CUDA graphs work",
+    STREAMS,
     why="Inference engines overlap work on streams and replay CUDA graphs. If events do not order streams, the result "
     "is a race that no other test shows.",
     example="a captured graph replays the inputs of its capture",
     fix="Update the driver to one that supports this CUDA.",
 )
-def streams(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probes of streams, events and CUDA graphs pass."""
-    return _judge(installation, STREAMS)
-
-
-@rule(
+_probed(
     "KRN106",
     "cuBLAS works, with correct results",
+    CUBLAS,
     why="A model spends nearly all its time in matrix products. A cuBLAS for another CUDA than torch's, found through "
     "LD_LIBRARY_PATH, fails to initialize or computes wrong results.",
     example="CUBLAS_STATUS_NOT_INITIALIZED because a cuBLAS of CUDA 12 precedes that of CUDA 13",
     fix="Remove other CUDA folders from LD_LIBRARY_PATH; `wheelproof verify --installed` shows what is loaded.",
 )
-def cublas(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probe of matrix products passes."""
-    return _judge(installation, CUBLAS)
-
-
-@rule(
+_probed(
     "KRN107",
     "cuDNN works, with correct results",
+    CUDNN,
     why="torch loads cuDNN when it is first needed, so that a missing or mismatched one fails in the middle of a run.",
     example="CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH, because LD_LIBRARY_PATH has another cuDNN",
     fix="Install the nvidia-cudnn package that torch requires, and keep other copies out of LD_LIBRARY_PATH.",
 )
-def cudnn(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probe of a convolution passes."""
-    return _judge(installation, CUDNN)
-
-
-@rule(
+_probed(
     "KRN108",
     "Triton can compile its launcher",
+    COMPILER,
     why="Some releases of Triton compile a small C module at the first launch: without a C compiler and Python.h every "
     "kernel fails, which in slim images shows only then.",
     example="a python:3.12-slim image, which has no gcc",
     fix="Install a C compiler and the headers of this Python.",
 )
-def compiler(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probes of the C compiler, of Python's headers and of a first launch pass."""
-    return _judge(installation, COMPILER)
-
-
-@rule(
+_probed(
     "KRN109",
     "the cache of compiled kernels is writable",
+    CACHE,
     why="Without a writable cache every process compiles every kernel again, or fails, for example in containers with "
     "a read-only home folder, or without one.",
     example="HOME=/nonexistent in a service's unit",
     fix="Set TRITON_CACHE_DIR to a writable folder.",
 )
-def cache(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probe of Triton's cache passes."""
-    return _judge(installation, CACHE)
-
-
-@rule(
+_probed(
     "KRN110",
     "ptxas runs, and supports the GPU",
+    PTXAS,
     why="Triton passes its code to the ptxas that it includes. A ptxas older than the GPU rejects all of it.",
     example="triton 3.6.0 on a GPU of compute capability 12.1",
     fix="Install a newer Triton, or set TRITON_PTXAS_PATH to a newer ptxas.",
 )
-def ptxas(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probe of ptxas passes."""
-    return _judge(installation, PTXAS)
-
-
-@rule(
+_probed(
     "KRN111",
     "GPUs can communicate through NCCL",
+    NCCL,
     why="Training and tensor parallelism start with an all-reduce; if that hangs, the job hangs without a message.",
     example="a container with 64 MB of /dev/shm",
     fix="Run with NCCL_DEBUG=INFO; give containers --ipc=host or a larger /dev/shm.",
 )
-def nccl(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probes of an all-reduce over all GPUs, and of copies between every two, pass."""
-    return _judge(installation, NCCL)
-
-
-@rule(
+_probed(
     "KRN112",
     "torch.compile works",
+    TORCH_COMPILE,
     Severity.WARNING,
     why="Many programs run without torch.compile, so this is a warning. In addition to Triton it needs a C++ compiler, "
     "and the Triton that torch requires.",
     example="InvalidCxxCompiler in an image without g++",
     fix="Install g++ and the headers of this Python, and the Triton that torch requires.",
 )
-def torch_compile(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probe of torch.compile passes."""
-    return _judge(installation, TORCH_COMPILE)
-
-
-@rule(
+_probed(
     "KRN113",
     "Triton's interpreter works",
+    INTERPRETER,
     why="The interpreter runs kernels on the CPU, through NumPy. With a NumPy that is too new for this Triton it fails "
     "or computes wrong results, and then proves nothing about the kernels.",
     example="triton 3.6.0 with NumPy 2.4",
     fix="Install the NumPy version that the finding names.",
 )
-def interpreter(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probe of Triton's interpreter passes."""
-    return _judge(installation, INTERPRETER)
-
-
-@rule(
+_probed(
     "KRN114",
     "every GPU can be tested",
+    GPUS,
     why="A GPU that is lost, or in a mode that admits no process, is missing from the node's work. A run that passes "
     "on the others has not tested it.",
     example="`--gpus 0,7` on a node where CUDA lists seven GPUs; a GPU that NVML lists but CUDA does not",
     fix="Check what `nvidia-smi -L` lists and what the kernel log says about the GPU (Xid); reset the compute mode.",
 )
-def gpus(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """Every GPU that was asked for, or that the node has, is there and takes work."""
-    return _judge(installation, GPUS)
 
 
 @rule(
