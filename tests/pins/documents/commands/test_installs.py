@@ -248,6 +248,8 @@ def test_a_readme() -> None:
         ("GNUmakefile", "deps: ; uv pip \\\n  install torch\n", 1),
         ("x.mk", "install: build # with pip install\n\tcp a b\nclean:\n\trm pip.log\n", None),
         ("justfile", "setup:\n    uv sync\n", 2),
+        ("justfile", "test:\n    uv run pytest\n", None),
+        ("justfile", "test:\n    uv run --with torch pytest\n", 2),
         ("noxfile.py", "@nox.session\ndef a(session):\n    session.install('torch')\n", 3),
         ("noxfile.py", "def a(session):\n    session.run(\n        'pip',\n        'install',\n", 4),
         ("noxfile.py", "def a(session):\n    session.conda_install(*DEV)\n", 2),

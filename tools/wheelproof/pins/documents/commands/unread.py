@@ -8,7 +8,7 @@ from wheelproof.pins.documents.source import Source
 from wheelproof.pins.model import Document, Notice, Place
 
 _TOOL = re.compile(r"\b(?:pip[\d.]*|uv|conda|mamba|micromamba|poetry|pdm|pixi|rye|pipenv)\b", re.IGNORECASE)
-_VERB = re.compile(r"\b(?:install|add|create|sync|run|update)\b")
+_VERB = re.compile(r"\b(?:install|add|create|sync|update)\b|\s--with\b")
 _SESSION = re.compile(r"\.\w*install\(|[\"']install[\"']")  # nox
 
 
