@@ -34,8 +34,8 @@ EXTRA = {
     "mkdocs.yml": ("tests/docs/test_site.py",),
     "action.yml": ("tests/adopters/*",),
     ".github/*": ("tests/adopters/*",),
-    "wheel_checks/rules/*": ("tests/docs/test_reference.py", "tests/cli/test_rules.py"),
-    "wheel_checks/data/*.toml": ("tests/docs/test_reference.py",),
+    "wheel_checks/rules/*": ("tests/docs/test_reference.py", "tests/cli/test_rules.py", "tests/manual/*"),
+    "wheel_checks/data/*.toml": ("tests/docs/test_reference.py", "tests/manual/*"),
     "tools/wheelproof/cli/*": ("tests/docs/test_commands.py", "tests/docs/test_reference.py", "tests/manual/*"),
     "ci/reference/*": ("tests/docs/*",),
     "pyproject.toml": ("tests/ci/*", "tests/adopters/*"),
@@ -52,7 +52,6 @@ FOREIGN = {
     "wheel_checks/facts/provenance/attestations.py": "pypi-attestations and sigstore, of the extra provenance",
     "tools/wheelproof/matrix/inside/import_modules.py": "modules of the wheel that is tested, in its cell",
     "tools/wheelproof/plugins/child.py": "a plug-in of another package",
-    "tools/wheelproof/cli/manual.py": "the commands, from the table of the command line",
 }
 OWN = {
     "ci/reach.py",

@@ -12,9 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
 
-from ci.reference import commands, kernels, schemas, settings, tables  # noqa: E402  # found by the line above
+from ci.command_line import read_commands  # noqa: E402  # found by the line above
+from ci.reference import commands, kernels, schemas, settings, tables  # noqa: E402  # as above
 from ci.reference.markdown import page  # noqa: E402  # as above
-from wheelproof.cli.manual import read_manual  # noqa: E402  # as above
 
 FOLDER = ROOT / "docs" / "reference"
 INDEX = """\
@@ -32,12 +32,12 @@ Made from the parsers, the schemas, the rules and the tables themselves by `ci/u
 
 def files() -> dict[str, str]:
     """The text of every file by its path below ``docs/reference``."""
-    manual = read_manual()
+    command_line = read_commands()
     return {
         "index.md": page("Reference", INDEX),
         "exit-codes.md": settings.exit_codes(),
-        "configuration.md": settings.configuration(manual),
-        **commands.pages(manual),
+        "configuration.md": settings.configuration(command_line),
+        **commands.pages(command_line),
         **schemas.pages(),
         **tables.pages(),
         **kernels.pages(),

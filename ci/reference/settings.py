@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from ci.command_line import SHARED, Command, value_name
 from ci.reference.markdown import code, page, table, text
 from wheel_checks import errors
 from wheelproof.cli.configuration.parsing import FLAGS_ONLY, PREFIX
-from wheelproof.manual.man import SHARED
-from wheelproof.manual.model import Manual, Option
-from wheelproof.manual.wording import value_name
+from wheelproof.cli.rights import Effect, right_of
 
 EXIT_CODES = {
     0: "nothing at or above `--fail-on`, which is an error unless you say `warning` or `never`",
@@ -116,12 +116,12 @@ def exit_codes() -> str:
     )
 
 
-def configuration(manual: Manual) -> str:
+def configuration(commands: list[Command]) -> str:
     """The page of the configuration: every key, its variable, and who has it."""
-    shared, own = _keys(manual)
+    shared, own = _keys(commands)
     rows = [(*_cells(key, value), "all", tree) for key, value, tree in shared]
     rows += [(*_cells(key, value), ", ".join(commands), tree) for (key, value, tree), commands in sorted(own.items())]
-    left_out = ", ".join(code(command.name) for command in manual.commands if not command.configurable)
+    left_out = ", ".join(code(command.name) for command in commands if not command.parser.configurable)
     keys = table(("key", "variable", "value", "commands", "in a tree"), rows)
     return page("Configuration", ABOUT_CONFIGURATION, "## Every key", keys, NOT_CONFIGURED.format(left_out))
 
@@ -133,25 +133,31 @@ def _cells(key: str, value: str) -> tuple[str, str, str]:
 _Key = tuple[str, str, str]
 
 
-def _keys(manual: Manual) -> tuple[list[_Key], dict[_Key, list[str]]]:
+def _keys(commands: list[Command]) -> tuple[list[_Key], dict[_Key, list[str]]]:
     """The keys of options that all commands share, and the others with the commands that have them."""
     shared: dict[_Key, None] = {}
     own: dict[_Key, list[str]] = {}
-    for command in filter(lambda command: command.configurable, manual.commands):
+    for command in filter(lambda command: command.parser.configurable, commands):
         for title, options in command.groups.items():
             for key, option in _named(options):
                 if title in SHARED[:2]:
-                    shared[key, value_name(option), option.tree] = None
+                    shared[key, value_name(option), _tree(option)] = None
                 else:
-                    own.setdefault((key, value_name(option), option.tree), []).append(command.name)
+                    own.setdefault((key, value_name(option), _tree(option)), []).append(command.name)
     return list(shared), own
 
 
-def _named(options: tuple[Option, ...]) -> Iterator[tuple[str, Option]]:
+def _named(options: Iterable[argparse.Action]) -> Iterator[tuple[str, argparse.Action]]:
     for option in options:
-        long = next((flag[2:] for flag in option.flags if flag.startswith("--")), "")
+        long = next((flag[2:] for flag in option.option_strings if flag.startswith("--")), "")
         if long and long not in FLAGS_ONLY | {"help"}:
             yield long, option
+
+
+def _tree(option: argparse.Action) -> str:
+    """What the configuration file of a tree may do to an option; "" for nothing."""
+    effect = right_of(option).effect
+    return "" if effect is Effect.REFUSED else str(effect)
 
 
 def _variable(key: str) -> str:

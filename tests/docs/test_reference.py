@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from ci.command_line import below, read_commands
 from ci.reference import commands, settings, tables
 from ci.reference.markdown import code, text
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.facts import HostFacts
-from wheelproof.cli.manual import read_manual
 
 ROOT = Path(__file__).parents[2]
 DATA = sorted(tables.FOLDER.glob("*.toml"))
@@ -55,23 +55,23 @@ def test_text_is_shown_as_it_is_written() -> None:
 
 
 def test_every_option_is_on_the_page_of_its_command() -> None:
-    manual = read_manual()
-    pages = commands.pages(manual)
+    command_line = read_commands()
+    pages = commands.pages(command_line)
     common = html.unescape(pages["commands/common_options.md"])
-    for command in manual.commands:
+    for command in command_line:
         page = html.unescape(pages[f"commands/{command.name.partition(' ')[0]}.md"])
         for option in command.options:
-            flags = set(option.flags) - {"-h", "--help"}
+            flags = set(option.option_strings) - {"-h", "--help"}
             assert all(f"`{flag}`" in page or f"`{flag}`" in common for flag in flags)
 
 
 def test_every_command_says_where_to_read_more() -> None:
     told = {name.partition(" ")[0] for name in commands.READ_MORE}
-    assert {command.name for command in read_manual().below("")} - told <= {"verify", "rules"}
+    assert {command.name for command in below(read_commands())} - told <= {"verify", "rules"}
 
 
 def test_the_keys_of_the_configuration_are_those_of_the_commands() -> None:
-    page = settings.configuration(read_manual())
+    page = settings.configuration(read_commands())
     assert "| `fail-on` | `WHEELPROOF_FAIL_ON` | <code>error&#124;warning&#124;never</code> | all |" in page
     assert "| `max-size` | `WHEELPROOF_MAX_SIZE` | `SIZE` | verify |" in page
     assert "`pins rewrite`" in page.rpartition("Not configured: ")[2]

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from ci.command_line import below, read_commands
 from ci.reference import screens
 from ci.reference.screens import Screen, as_html
 from ci.site_consoles import on_page_content
 from tests.support.patience import PATIENCE
-from wheelproof.cli.manual import read_manual
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_each_command_shows_what_its_page_opens_with() -> None:
-    assert sorted(screens.screens()) == sorted(command.name for command in read_manual().below(""))
+    assert sorted(screens.screens()) == sorted(command.name for command in below(read_commands()))
     for script in ("ci/update_screens.py", "ci/update_picture.py"):
         check = [sys.executable, str(ROOT / script), "--check"]
         done = subprocess.run(check, capture_output=True, text=True, check=False, timeout=PATIENCE)

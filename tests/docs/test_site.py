@@ -11,10 +11,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from ci.command_line import read_commands
 from tests.docs.conftest import build
 from tests.support.patience import PATIENCE
 from wheel_checks.catalogue import all_rules
-from wheelproof.cli.manual import read_manual
 
 ROOT = Path(__file__).parents[2]
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}  # what a browser fetches
@@ -77,7 +77,7 @@ def test_a_browser_fetches_nothing_from_elsewhere(site: Path, pages: dict[Path, 
 
 
 def test_every_command_and_every_rule_has_its_place(pages: dict[Path, Page], site: Path) -> None:
-    for command in read_manual().commands:
+    for command in read_commands():
         page = pages[site / f"reference/commands/{command.name.partition(' ')[0]}.html"]
         assert f"wheelproof-{command.name.replace(' ', '-')}" in page.ids
     assert all(site / f"rules/{rule.id}.html" in pages for rule in all_rules())

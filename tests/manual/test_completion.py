@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from ci import update_completions
+from ci.command_line import below, read_commands, value_name
 from tests.conftest import Wheelproof
 from tests.support.patience import PATIENCE
 from tests.support.shells import fish_offers, line_after_tab
 from wheel_checks.catalogue import all_rules
 from wheel_checks.facts.gpu.targets import parse_gpu
 from wheelproof.cli.main import COMMANDS
-from wheelproof.cli.manual import METAVARS, read_manual
-from wheelproof.manual.model import Kind
+
+ROOT = Path(__file__).parents[2]
 
 COMPLETED = [
     ("wheelproof ver", "wheelproof verify"),
@@ -25,7 +27,9 @@ COMPLETED = [
     ("wheelproof verify --dep", "wheelproof verify --depth"),
     ("wheelproof verify --depth li", "wheelproof verify --depth links"),
     ("wheelproof verify --depth=li", "wheelproof verify --depth=links"),
+    ("wheelproof verify --depth=links --fail-on=nev", "wheelproof verify --depth=links --fail-on=never"),
     ("wheelproof verify a.whl --platform x86_64,aa", "wheelproof verify a.whl --platform x86_64,aarch64"),
+    ("wheelproof verify --platform=x86_64,aa", "wheelproof verify --platform=x86_64,aarch64"),
     ("wheelproof stack --gpu GH200,GB3", "wheelproof stack --gpu GH200,GB300"),
     ("wheelproof pins check --fail-on nev", "wheelproof pins check --fail-on never"),
     ("wheelproof verify --select WHL20", "wheelproof verify --select WHL20"),  # several: none is chosen
@@ -34,9 +38,12 @@ COMPLETED = [
     ("wheelproof rules KR", "wheelproof rules KRN"),
     ("wheelproof completion fi", "wheelproof completion fish"),
     ("wheelproof verify req", "wheelproof verify requirements.txt"),
+    ("wheelproof verify -q a.whl req", "wheelproof verify -q a.whl requirements.txt"),
+    ("wheelproof verify --select WHL101 --sel", "wheelproof verify --select WHL101 --select"),
     ("wheelproof pins check --fail-on never req", "wheelproof pins check --fail-on never requirements.txt"),
     ("wheelproof stack -r req", "wheelproof stack -r requirements.txt"),
     ("wheelproof verify --output req", "wheelproof verify --output requirements.txt"),
+    ("wheelproof verify --output=req", "wheelproof verify --output=requirements.txt"),
     ("wheelproof verify --cache-dir r", "wheelproof verify --cache-dir results/"),
     ("wheelproof verify --also js", "wheelproof verify --also json="),
     ("wheelproof verify --also json=req", "wheelproof verify --also json=requirements.txt"),
@@ -78,25 +85,31 @@ def test_what_fish_offers(scripts: Path, typed: str, completed: str) -> None:
         assert wanted in offers
 
 
-def test_the_commands_of_the_manual_are_those_of_the_command_line() -> None:
-    manual = read_manual()
-    assert [command.name for command in manual.below("")] == list(COMMANDS)
-    assert "check" in {command.name.rpartition(" ")[2] for command in manual.below("pins")}
+def test_the_scripts_are_what_the_parsers_say() -> None:
+    check = [sys.executable, str(ROOT / "ci/update_completions.py"), "--check"]
+    done = subprocess.run(check, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_commands_are_those_of_the_command_line() -> None:
+    commands = read_commands()
+    assert [command.name for command in below(commands)] == list(COMMANDS)
+    assert "pins check" in {command.name for command in below(commands, "pins")}
 
 
 def test_every_name_of_a_value_is_known() -> None:
-    unknown = {
-        name for name, values in read_manual().every_value() if name not in METAVARS and values.kind is not Kind.WORD
-    }
-    assert not unknown, "say in wheelproof.cli.manual.METAVARS what a shell may offer for them"
+    known = {*update_completions.WORDS, *update_completions.FILES, *update_completions.FOLDERS}
+    actions = [action for command in read_commands() for action in (*command.arguments, *command.options)]
+    unknown = {value_name(action) for action in actions if action.nargs != 0 and action.choices is None}
+    assert unknown <= known | update_completions.NOTHING, "say in ci/update_completions.py what a shell may offer"
 
 
 def test_what_is_offered_is_understood() -> None:
-    lists = read_manual().lists
     ids = [rule.id for rule in all_rules()]
-    assert set(ids) < set(lists["rules"])
-    assert all(any(rule.startswith(word) for rule in ids) for word in lists["rules"])
-    for word in lists["gpus"]:
+    offered = update_completions.WORDS["PREFIX"]()
+    assert set(ids) < set(offered)
+    assert all(any(rule.startswith(word) for rule in ids) for word in offered)
+    for word in update_completions.WORDS["GPU"]():
         parse_gpu(word)
 
 

@@ -19,7 +19,8 @@ _SHOW = "\x18d"  # the keys on which the shell prints its line
 _SET_UP = {
     "bash": "source {script}; bind 'set bell-style none'; bind 'set show-all-if-ambiguous on'; "
     'bind -x \'"\\C-xd": printf "LINE[%s]LINE" "$READLINE_LINE"\'',
-    "zsh": "autoload -Uz compinit; compinit -u -D; source {script}; setopt no_beep no_auto_remove_slash; "
+    "zsh": 'autoload -Uz compinit; compinit -u -D; eval "$(<{script})"; '
+    "setopt no_beep no_auto_remove_slash; "
     "show() {{ print -rn -- \"LINE[$BUFFER]LINE\" }}; zle -N show; bindkey '^Xd' show",
 }
 _START = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", "-i"]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import importlib
+from importlib.resources import files
 
 from wheelproof.cli.options import open_output
 
@@ -16,16 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "shell",
         choices=("bash", "zsh", "fish"),
         metavar="SHELL",
-        help="bash: source <(wheelproof completion bash) in ~/.bashrc; zsh: the same in ~/.zshrc, after compinit; "
-        "fish: wheelproof completion fish | source in ~/.config/fish/config.fish",
+        help='bash: eval "$(wheelproof completion bash)" in ~/.bashrc; zsh: the same for zsh in ~/.zshrc, after '
+        "compinit; fish: wheelproof completion fish | source in ~/.config/fish/config.fish",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script. Raises WheelproofError when it cannot be written."""
-    from wheelproof.cli.manual import read_manual  # imports every command and every rule
-
-    renderer = importlib.import_module(f"wheelproof.manual.{arguments.shell}")
+    script = files("wheelproof.cli").joinpath("completions", f"wheelproof.{arguments.shell}")
     with open_output("-") as stream:
-        stream.write(renderer.render(read_manual()))
+        stream.write(script.read_text(encoding="utf-8"))
     return 0
