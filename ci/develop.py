@@ -3,10 +3,15 @@
     python3 ci/develop.py verify torch==2.11.0 --platform aarch64   # wheelproof verify, in its own environment
     python3 ci/develop.py check                                     # half a minute: what your change can reach
     python3 ci/develop.py test                                      # lint, types, layers, wheel, tests: all of CI
+    python3 ci/develop.py test --install-system --strict            # with what it needs of the system, all of it
     python3 ci/develop.py lint | unit | wheel | sdist | setup       # a part of it, as a normal user
     python3 ci/develop.py heavy [browser kernels matrix online shells slurm]
     python3 ci/develop.py coverage | mutation                       # what the tests run, and what they notice
     python3 ci/develop.py loaded                                    # what waits for something, on a busy machine
+
+A lane that lacks a program of the system is NOT RUN, with the line of apt-get that installs it; what ran decides. With
+``--install-system``, as root, it is installed first, and with ``--strict`` a lane that did not run has failed: both are
+given by ``.ci/run``, and where the variable CI is true.
 
 The environment is ``.venv``. What goes into it is pinned by version and hash (``ci/constraints.txt``), so that no
 ``extra-index-url`` or ``find-links`` in someone's pip.conf can change it. It is set up once, and again when the pins
@@ -23,6 +28,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,15 +37,19 @@ sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
 from ci.engine import docker_engine  # noqa: E402  # found by the line above
 from ci.lanes import (  # noqa: E402  # as above
     BIN,
+    FAULTY_VENV,
     HEAVY,
     KERNELS_VENV,
     VENV,
     Lane,
     coverage_lanes,
+    faulty_python,
     heavy_lanes,
     lint_lanes,
     loaded_lanes,
     mutation_lanes,
+    plan,
+    reader_lanes,
     red,
     run_lanes,
     say,
@@ -49,6 +59,7 @@ from ci.lanes import (  # noqa: E402  # as above
     wheel_lanes,
 )
 from ci.progress import run_pip  # noqa: E402  # as above
+from ci.system import install  # noqa: E402  # as above
 
 LANES: dict[str, Callable[[], list[Lane]]] = {
     "setup": list,
@@ -60,8 +71,7 @@ LANES: dict[str, Callable[[], list[Lane]]] = {
     "mutation": mutation_lanes,
     "loaded": loaded_lanes,
 }
-TAKE_ARGUMENTS = ("check", "heavy", "verify")
-WITH_MORE = ("test", "loaded", "heavy")  # .venv-kernels is set up, and an engine started where none answers
+TAKE_ARGUMENTS = ("check", "test", "heavy", "verify")
 EVERYTHING, RUN_ONLY, KERNELS = "constraints.txt", "constraints-run.txt", "kernels-requirements.txt"
 MUTATION = "constraints-mutation.txt"
 
@@ -74,25 +84,23 @@ class SetUpError(Exception):
     """The environment could not be made; the message says what to do."""
 
 
-def set_up(constraints: str) -> None:
-    """Make ``.venv`` hold what ``constraints`` pins, and wheelproof itself, editable. Quick when it does already."""
+def set_up(constraints: str, venv: Path = VENV, python: str = sys.executable) -> None:
+    """Make ``venv`` hold what ``constraints`` pins, and wheelproof itself, editable. Quick when it does already."""
     pins = ROOT / "ci" / constraints
-    digest = hashlib.sha256(f"{ROOT} {sys.version}".encode())
+    digest = hashlib.sha256(f"{ROOT} {python} {sys.version}".encode())
     for path in (pins, ROOT / "pyproject.toml", ROOT / "tools/wheelproof/version.py"):  # the last has the version
         digest.update(path.read_bytes())
-    stamp = VENV / f"{constraints}.installed"
-    if stamp.exists() and stamp.read_text() == digest.hexdigest() and _works():
+    stamp = venv / f"{constraints}.installed"
+    if stamp.exists() and stamp.read_text() == digest.hexdigest() and _works(venv):
         _compile()
         return
     packages = sum("==" in line for line in pins.read_text().splitlines() if line[:1].isalnum())
-    say(f"set-up of .venv: {packages} packages, about a minute the first time")
-    if not _works():
-        _call(
-            [sys.executable, "-m", "venv", "--clear", str(VENV)], "on Debian and Ubuntu: apt-get install python3-venv"
-        )
-    _pip_install(VENV, "--no-user", "--require-hashes", "-r", str(pins), packages=packages)
+    say(f"set-up of {venv.name}: {packages} packages, about a minute the first time")
+    if not _works(venv):
+        _call([python, "-m", "venv", "--clear", str(venv)], "on Debian and Ubuntu: apt-get install python3-venv")
+    _pip_install(venv, "--no-user", "--require-hashes", "-r", str(pins), packages=packages)
     _pip_install(
-        VENV,
+        venv,
         "--no-user",
         "--no-index",
         "--no-deps",
@@ -113,7 +121,7 @@ def _compile() -> None:
 
 
 def set_up_kernels() -> None:
-    """Make ``.venv-kernels`` hold torch, triton and pytest: some 200 MB with a CPU torch build, else gigabytes.
+    """Make ``.venv-kernels`` hold torch, triton and pytest.
 
     Nothing is made where WHEELPROOF_KERNELS_PYTHON names a Python that has them.
     """
@@ -124,7 +132,7 @@ def set_up_kernels() -> None:
     digest = hashlib.sha256(f"{ROOT} {sys.version}".encode() + pins.read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest and _works(KERNELS_VENV):
         return
-    say("set-up of .venv-kernels: torch and triton, which takes minutes the first time")
+    say("set-up of .venv-kernels: torch and triton, 200 MB with a CPU build of torch, else gigabytes")
     if not _works(KERNELS_VENV):
         _call([sys.executable, "-m", "venv", "--clear", str(KERNELS_VENV)], "see above")
     _pip_install(KERNELS_VENV, "-r", str(pins), foreign=FOREIGN_IMPORTS)
@@ -163,7 +171,8 @@ def _pip_install(
 ) -> None:
     options = ["--progress-bar=off", "--disable-pip-version-check", "--no-input"]
     command = [str(venv / "bin/python"), "-m", "pip", "install", *options, *arguments]
-    if run_pip(command, _without(foreign), ROOT, packages=packages):
+    environment = _without(foreign) | {"TMPDIR": str(venv)}  # what it unpacks there counts in the size that is shown
+    if run_pip(command, environment, ROOT, packages=packages, into=venv):
         raise SetUpError(f"`{' '.join(command)}` failed ({hint})")
 
 
@@ -187,39 +196,68 @@ def main() -> int:
         return 3
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=("check", "test", "heavy", "verify", *LANES))
-    parser.add_argument(
-        "arguments", nargs=argparse.REMAINDER, help="of `check` and `wheelproof verify`; lanes of heavy"
-    )
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of check, test, heavy, and wheelproof verify")
     options = parser.parse_args()
     command, arguments = options.command, options.arguments
     if arguments and command not in TAKE_ARGUMENTS:
         parser.error(f"{command} takes no arguments")
-    if command == "heavy" and not set(arguments) <= set(HEAVY):
-        parser.error(f"the heavy lanes are {', '.join(HEAVY)}")
+    if command in ("test", "heavy"):
+        return run_everything(command, arguments)
     try:
         if command == "verify":
             return verify(arguments)
         if command == "check":
             return check(arguments)
-        return run(command, arguments)
+        return run(command)
     except SetUpError as error:
-        print(red(f"the set-up failed: {error}"), file=sys.stderr)
-        return 3
+        return _not_set_up(error)
 
 
-def run(command: str, arguments: Sequence[str]) -> int:
+def _not_set_up(error: SetUpError) -> int:
+    print(red(f"the set-up failed: {error}"), file=sys.stderr)
+    return 3
+
+
+def run(command: str) -> int:
     """Set up what the lanes of a command need, and run them. Raises SetUpError."""
     set_up(EVERYTHING)
     if command == "mutation":
         set_up(MUTATION)  # the same versions, and what it takes besides
-    if command not in WITH_MORE:
-        return run_lanes(LANES[command]()) if command != "setup" else 0
-    if not arguments or "kernels" in arguments:
+    if command == "loaded":
         set_up_kernels()
+        with docker_engine():
+            return run_lanes(loaded_lanes())
+    return run_lanes(LANES[command]()) if command != "setup" else 0
+
+
+def run_everything(command: str, arguments: Sequence[str]) -> int:
+    """Run all lanes (``test``), or heavy ones, with what they need of the system."""
+    in_ci = os.environ.get("CI", "").lower() in {"1", "true"}
+    parser = argparse.ArgumentParser(prog=f"ci/develop.py {command}")
+    if command == "heavy":
+        parser.add_argument("lanes", nargs="*", metavar="LANE", help=f"by default all: {', '.join(HEAVY)}")
+    parser.add_argument("--install-system", action="store_true", default=in_ci, help="as root: apt-get install")
+    parser.add_argument("--strict", action="store_true", default=in_ci, help="a lane that does not run has failed")
+    options = parser.parse_args(arguments)
+    names = getattr(options, "lanes", None) or list(HEAVY)
+    if unknown := set(names) - set(HEAVY):
+        parser.error(f"there is no lane {', '.join(sorted(unknown))}; the heavy lanes are {', '.join(HEAVY)}")
+    if options.install_system:
+        install(["compiler", *names] if command == "test" else names)
+    print(plan(command, names, strict=options.strict), flush=True)
+    try:
+        set_up(EVERYTHING)
+        if "kernels" in names:
+            set_up_kernels()
+        faulty = faulty_python() if command == "test" and options.strict else ""
+        if faulty:
+            set_up(EVERYTHING, FAULTY_VENV, faulty)
+    except SetUpError as error:
+        return _not_set_up(error)
+    lanes_of = test_lanes if command == "test" else partial(heavy_lanes, names)
     with docker_engine() as obstacle:
-        if command == "heavy":
-            return run_lanes(heavy_lanes(arguments, obstacle))
-        return run_lanes(test_lanes(obstacle) if command == "test" else loaded_lanes())
+        lanes = lanes_of(obstacle, strict=options.strict)
+        return run_lanes([*reader_lanes(faulty), *lanes], strict=options.strict)
 
 
 if __name__ == "__main__":

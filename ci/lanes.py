@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 from ci.engine import register_emulation
+from ci.system import reason
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 BIN = VENV / "bin"
 KERNELS_VENV = ROOT / ".venv-kernels"
+FAULTY_VENV = ROOT / ".venv-faulty"
 DIST = ROOT / "dist"
 # The lanes that need more than Python, and the tests of each, in the words of pytest's -m. All others are unit tests.
 HEAVY = {
@@ -31,9 +38,13 @@ HEAVY = {
     "slurm": "slurm",
 }
 UNIT = f"not ({' or '.join(HEAVY.values())})"
-# One process more than CI has cores, since online tests wait for the index; long tests at the end are shared out again.
-AT_ONCE = ("-n", "3", "--dist", "worksteal")
+READERS = ("tests/formats", "tests/pins/documents", "tests/facts/host", "tests/doctor/test_explain.py")
+# Two processes more than CI has cores, since many tests wait; long tests at the end are shared out again.
+AT_ONCE = ("-n", "4", "--dist", "worksteal")
 SLOWEST = ("--durations", "20", "--durations-min", "10")
+# Seconds on two quiet processors (29 November 2026), from which the length of a run is estimated by its counts.
+PER_TEST, PER_MUTATED, KERNELS, MATRIX, LINT = 0.1, 9.0, 130.0, 200.0, 45.0
+_TEST = re.compile(r"^ *def test_", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,8 @@ class NotRun:
     reason: str
 
 
+# Where tools of the environment write, None for where this process does.
+_output: ContextVar[IO[bytes] | None] = ContextVar("output", default=None)
 Lane = tuple[str, "Callable[[], bool | NotRun]"]  # quoted for the Python that main() refuses
 
 
@@ -105,15 +118,40 @@ def wheel_lanes() -> list[Lane]:
     ]
 
 
-def test_lanes(engine_obstacle: str) -> list[Lane]:
+def plan(command: str, names: Sequence[str], *, strict: bool) -> str:
+    """What ``test`` or ``heavy`` will run, how long that takes by its counts, and what it cannot run."""
+    tests = _test_functions("tests") if command == "test" else 0
+    kernels = _test_functions("tests/kernels", own=True) if "kernels" in names else 0
+    mutated = len(kernels_of_today()) if command == "test" else len(_kernels())
+    parts = [f"{tests:,} test functions"] if tests else [f"the tests of {', '.join(names)}"]
+    parts += [f"{kernels} test functions of kernels, mutants of {mutated} kernels"] if kernels else []
+    parts += ["three cells of the matrix in containers"] if "matrix" in names else []
+    seconds = tests * PER_TEST + bool(kernels) * (KERNELS + mutated * PER_MUTATED) + ("matrix" in names) * MATRIX
+    lines = [f"will run {'; '.join(parts)}" + (", after lint, types and our own wheel" if tests else "")]
+    if tests:
+        lines.append(f"about {(seconds + LINT) / 60:.0f} minutes on two processors, and set-up the first time")
+    lacking = {name: why for name in (["compiler", *names] if tests else names) if (why := reason(name))}
+    consequence = "which fails a strict run" if strict else "--install-system installs it, as root"
+    lines += [f"NOT RUN: {name}: {why}; {consequence}" for name, why in lacking.items()]
+    return "\n".join(lines)
+
+
+def _test_functions(folder: str, *, own: bool = False) -> int:
+    """How many functions of tests are below a folder; ``own``: in its own files."""
+    paths = (ROOT / folder).glob("*.py") if own else (ROOT / folder).rglob("test_*.py")
+    return sum(len(_TEST.findall(path.read_text(encoding="utf-8"))) for path in paths)
+
+
+def test_lanes(engine_obstacle: str, *, strict: bool) -> list[Lane]:
     """All lanes; the tests come last, so that their summary is what one sees."""
-    color = ["--color=yes"] if colored() else []
+    options = [*(["--color=yes"] if colored() else []), *(["--strict-lanes"] if strict else [])]
+    matrix = [(name, Meanwhile(lane)) for name, lane in matrix_lanes(engine_obstacle)]  # tests need its image
     return [
         *lint_lanes(),
         *wheel_lanes(),
-        *kernel_lanes(*kernels_of_this_week()),
-        *matrix_lanes(engine_obstacle),
-        ("pytest", lambda: tool("pytest", *AT_ONCE, *SLOWEST, *color)),
+        *kernel_lanes(*kernels_of_today()),
+        *matrix,
+        ("pytest", lambda: tool("pytest", *AT_ONCE, *SLOWEST, *options)),
     ]
 
 
@@ -122,12 +160,13 @@ def unit_lanes() -> list[Lane]:
     return [("unit tests", lambda: tool("pytest", "-n", "auto", "-m", UNIT))]
 
 
-def heavy_lanes(names: Sequence[str], engine_obstacle: str) -> list[Lane]:
-    """The lanes of ``HEAVY`` that ``names`` lists, all when it is empty. What cannot run fails nothing."""
+def heavy_lanes(names: Sequence[str], engine_obstacle: str, *, strict: bool) -> list[Lane]:
+    """The lanes of ``HEAVY`` that ``names`` lists."""
     lanes: list[Lane] = []
-    for name in names or HEAVY:
+    options = ["--strict-lanes"] if strict else []
+    for name in names:
         lanes += kernel_lanes() if name == "kernels" else matrix_lanes(engine_obstacle) if name == "matrix" else []
-        lanes.append((f"tests of {name}", partial(tool, "pytest", *AT_ONCE, "-m", HEAVY[name])))
+        lanes.append((f"tests of {name}", partial(tool, "pytest", *AT_ONCE, *options, "-m", HEAVY[name])))
     return lanes
 
 
@@ -190,6 +229,25 @@ def run_loaded() -> bool:
             loop.wait()
 
 
+def faulty_python() -> str:
+    """The system's own Python if it matches some expressions wrongly (gh-100061, gh-106052), and is not this one.
+
+    Debian mended that in a patch of 3.11.2, so that no version number shows it.
+    """
+    probe = "import re, sys; sys.exit(sys.version_info < (3, 11) or re.match('(?:ab?c)++', 'aca').end() == 2)"
+    python = "/usr/bin/python3"
+    if not Path(python).exists() or Path(python).samefile(sys.executable):
+        return ""
+    return python if subprocess.run([python, "-c", probe], check=False, capture_output=True).returncode == 0 else ""
+
+
+def reader_lanes(faulty: str) -> list[Lane]:
+    """The tests of what reads text with regular expressions, on a faulty Python, "" if this host has none."""
+    command = [str(FAULTY_VENV / "bin/python"), "-m", "pytest", "-q", "-n", "auto", "-m", UNIT, *READERS]
+    run = partial(subprocess.run, command, cwd=ROOT, check=False)
+    return [("readers, faulty Python", lambda: run().returncode == 0)] if faulty else []
+
+
 def kernel_lanes(*mutated: str) -> list[Lane]:
     """Every kernel, and the mutants of those ``mutated``, of all if none is named: on the GPU, else in the interpreter.
 
@@ -202,15 +260,18 @@ def kernel_lanes(*mutated: str) -> list[Lane]:
     return [("kernels", lambda: kernel_tests(*tests)), mutant_lane(*mutated)]
 
 
-def kernels_of_this_week() -> list[str]:
-    """A third of the kernels, another one each week: all mutants take four minutes on two processors.
+def kernels_of_today() -> list[str]:
+    """A seventh of the kernels, another one each day: all mutants take six minutes on two processors.
 
     The job that runs the lane "kernels" alone runs all of them, and `develop.py check` those of a changed family.
     """
+    return _kernels()[int(time.time() / (24 * 3600)) % 7 :: 7]
+
+
+def _kernels() -> list[str]:
     from kernels_smoke.suite import registry  # here, for the Python that main() refuses
 
-    week = int(time.time() / (7 * 24 * 3600))
-    return [entry.name for entry in registry.ENTRIES][week % 3 :: 3]
+    return [entry.name for entry in registry.ENTRIES]
 
 
 def kernel_tests(*arguments: str) -> bool:
@@ -239,9 +300,8 @@ def matrix_lanes(engine_obstacle: str) -> list[Lane]:
 
 def run_matrix(engine_obstacle: str) -> bool | NotRun:
     """Test the cells end to end. What is installed and found is kept in the user's cache folder."""
-    reason = engine_obstacle or register_emulation()
-    if reason:
-        return NotRun(reason)
+    if why := reason("matrix") or engine_obstacle or register_emulation():
+        return NotRun(why)
     if not index_answers():
         return NotRun("the package index does not answer")
     if not tool("wheelproof", "matrix", "image"):
@@ -287,11 +347,40 @@ def tool(name: str, *arguments: str) -> bool:
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
     command = [str(BIN / name), *arguments]
     environment |= {"PATH": path, "WHEELPROOF_KERNELS_PYTHON": kernels_python()}
-    return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode == 0
+    output = _output.get()
+    return subprocess.run(command, cwd=ROOT, check=False, env=environment, stdout=output, stderr=output).returncode == 0
 
 
-def run_lanes(lanes: Sequence[Lane]) -> int:
-    """Run every lane, whatever the others gave, and sum up: 0 when all passed, else 1."""
+class Meanwhile:
+    """A lane that begins now, next to those before it; what it prints is shown where it is called."""
+
+    def __init__(self, lane: Callable[[], bool | NotRun]) -> None:
+        self._lane, self._output = lane, tempfile.TemporaryFile()  # noqa: SIM115  # closed where it is shown
+        self._verdict: bool | NotRun = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        _output.set(self._output)
+        try:
+            self._verdict = self._lane()
+        except Exception:  # noqa: BLE001  # shown where the lane is called, as any failure
+            self._output.write(traceback.format_exc().encode())
+
+    def __call__(self) -> bool | NotRun:
+        """Wait for its end; its verdict, which is a failure if it crashed."""
+        self._thread.join()
+        with self._output as output:
+            output.seek(0)
+            sys.stdout.write(output.read().decode(errors="replace"))
+        return self._verdict
+
+
+def run_lanes(lanes: Sequence[Lane], *, strict: bool = False) -> int:
+    """Run every lane, whatever the others gave, and sum up: 0 when all that ran passed, else 1.
+
+    In a ``strict`` run a lane that did not run has failed.
+    """
     results = []
     for name, lane in lanes:
         say(name)
@@ -306,7 +395,7 @@ def run_lanes(lanes: Sequence[Lane]) -> int:
     if missed:
         print(red(f"{missed} of {len(results)} lanes did NOT run"))
     print(red(f"{failed} of {len(results)} lanes failed") if failed else f"{passed} lanes passed", flush=True)
-    return int(failed > 0)
+    return int(failed > 0 or (strict and missed > 0))
 
 
 def _verdict(result: bool | NotRun) -> str:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ class Nearest:
 
     def __init__(self, plan: dict[str, Any], root: Path) -> None:
         self.tests, self.names, self.seconds = plan["tests"], tuple(plan["names"]), plan["seconds"]
-        self.root, self.late = root, 0
+        self.root, self.late = root, list[str]()
         self.start: tuple[float, float] | None = None  # of the first test: processor, clock
         self.ranks: dict[pytest.Item, float] = {}
 
@@ -62,24 +64,30 @@ class Nearest:
             return None
         if processor < self.seconds and clock < WAITING * self.seconds:
             return None
-        self.late += 1
+        self.late.append(item.nodeid)
         return True
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A worker of pytest-xdist hands on how many tests it did not begin."""
+        """A worker of pytest-xdist hands on which tests it did not begin."""
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["late"] = self.late
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Add up what the workers did not begin."""
-        self.late += getattr(node, "workeroutput", {}).get("late", 0)
+        self.late += getattr(node, "workeroutput", {}).get("late", ())
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say what was omitted: a run that is over in time has proven less."""
+        """Name what was omitted: a run that is over in time has proven less."""
         if self.late:
-            line = f"{self.late} tests that are further away were NOT begun within {self.seconds:g} s; --all runs them"
-            terminalreporter.write_line(line, yellow=True)
+            line = f"NOT RUN within {self.seconds:g} s, --all runs them: {len(self.late)} tests that are further away"
+            terminalreporter.write_line(f"{line}: {by_file(self.late)}", yellow=True)
+
+
+def by_file(tests: Iterable[str]) -> str:
+    """``tests/a/test_b.py (3), tests/c.py``: the files of these tests, and of how many if of several."""
+    counts = Counter(test.partition("::")[0] for test in tests)
+    return ", ".join(f"{path} ({count})" if count > 1 else path for path, count in counts.items())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -45,8 +47,23 @@ class PipOutput:
         self._reader.join()
 
 
-def run_pip(command: Sequence[str], environment: Mapping[str, str], cwd: Path, *, packages: int = 0) -> int:
-    """The exit code of a pip that installs ``packages`` (0: not known). Its last lines are shown when it fails."""
+def _size(folder: Path) -> int:
+    """The bytes of the files in a folder that changes meanwhile."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118  # thousands of files
+    return total
+
+
+def run_pip(
+    command: Sequence[str], environment: Mapping[str, str], cwd: Path, *, packages: int = 0, into: Path | None = None
+) -> int:
+    """The exit code of a pip that installs ``packages`` (0: not known). Its last lines are shown when it fails.
+
+    The size of ``into``, where pip unpacks and installs, is shown with each line.
+    """
     started = time.monotonic()
     with subprocess.Popen(
         command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -58,7 +75,8 @@ def run_pip(command: Sequence[str], environment: Mapping[str, str], cwd: Path, *
                 status = pip.wait(EVERY)
                 break
             except subprocess.TimeoutExpired:
-                print(f"  {time.monotonic() - started:4.0f} s: {output}", file=sys.stderr, flush=True)
+                size = f"; {into.name} has {_size(into) / 1e6:,.0f} MB" if into else ""
+                print(f"  {time.monotonic() - started:4.0f} s: {output}{size}", file=sys.stderr, flush=True)
         output.join()
     if status:
         print("\n".join(output.last), file=sys.stderr, flush=True)

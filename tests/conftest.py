@@ -3,7 +3,7 @@
 Markers open lanes that not every machine has. ``online`` tests talk to the configured package index, and are
 skipped when it does not answer. ``browser`` tests need Chromium, and are skipped if none exists. ``kernels`` tests
 need the environment with torch and triton that ``ci/develop.py test`` makes. A skipped lane is named in red at the end
-of the run, since a run without it has proven less.
+of the run, since a run without it has proven less; with ``--strict-lanes`` it fails the run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import HealthCheck, settings
 
+from ci.system import NEEDS, apt_line
 from tests.support.docker_engine import runs_emulated, runs_natively
 from tests.support.shells import all_there
 from tests.support.slurm import is_there as has_slurm
@@ -31,17 +32,23 @@ from wheelproof.cli.main import main
 
 LANES = {
     "online": "the package index did not answer",
-    "browser": "no Chromium was found",
-    "slurm": "Slurm is not installed, or this user is not root",
+    "compiler": f"gcc, git or ps is not installed ({apt_line('compiler')})",
+    "browser": f"no Chromium was found ({apt_line('browser')})",
+    "slurm": f"Slurm is not installed ({apt_line('slurm')}), or this user is not root",
     "kernels": "WHEELPROOF_KERNELS_PYTHON names no Python that has torch and triton",
     "docker": "no Docker engine answers, or it has no image of `wheelproof matrix image`",
     "emulation": "no Docker engine runs our image for the other architecture",
-    "shells": "bash, zsh, fish, mandoc or man is not installed",
+    "shells": f"bash, zsh, fish, mandoc or man is not installed ({apt_line('shells')})",
 }
 # A loaded machine is not a bug. In CI Hypothesis starts from its profile "ci", of which everything else is kept.
 settings.register_profile("any load", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any load")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option of CI, where nothing may be left out."""
+    parser.addoption("--strict-lanes", action="store_true", help="fail when a lane did not run")
 
 
 def pytest_configure() -> None:
@@ -91,13 +98,41 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"{lane} lane: {reason}")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Skip a test that itself starts a compiler, git or ps where there is none; what our code starts is not excused."""
+    report = yield
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, FileNotFoundError) and error.filename in NEEDS["compiler"].missing:
+        root = item.config.rootpath
+        paths = [Path(entry.path) for entry in call.excinfo.traceback] if call.excinfo else []
+        own = [path for path in paths if path.is_relative_to(root) and not path.is_relative_to(root / ".venv")]
+        if own and own[-1].is_relative_to(root / "tests"):
+            report.outcome = "skipped"
+            report.longrepr = (str(item.path), 0, f"Skipped: compiler lane: {LANES['compiler']}")
+    return report
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Name in red each lane that did not run."""
-    skipped = terminalreporter.stats.get("skipped", [])
-    for lane, reason in LANES.items():
-        missed = sum(f"{lane} lane: {reason}" in str(report.longrepr) for report in skipped)
-        if missed:
-            terminalreporter.write_line(f"the {lane} lane did NOT run: {reason} ({missed} tests)", red=True, bold=True)
+    for lane, missed in missed_lanes(terminalreporter).items():
+        line = f"NOT RUN: the {lane} lane ({missed} tests): {LANES[lane]}"
+        terminalreporter.write_line(line, red=True, bold=True)
+
+
+def missed_lanes(terminalreporter: Any) -> dict[str, int]:
+    """The lanes that did not run, and how many tests each has."""
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    counts = {lane: sum(f"{lane} lane: {reason}" in text for text in skipped) for lane, reason in LANES.items()}
+    return {lane: count for lane, count in counts.items() if count}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a strict run in which a lane did not run."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if session.config.getoption("--strict-lanes") and reporter and missed_lanes(reporter) and not session.exitstatus:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(autouse=True)

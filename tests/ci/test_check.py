@@ -116,7 +116,7 @@ def test_no_test_is_begun_when_the_time_is_over_but_those_of_the_change_itself(t
     out = run(tmp_path, {"test_near": 0.0, "test_far": 3.0, "test_rule": 3.0}, seconds=0)
     assert "test_near PASSED" in out
     assert "test_far" not in out
-    assert "3 tests that are further away were NOT begun within 0 s; --all runs them" in out
+    assert "NOT RUN within 0 s, --all runs them: 3 tests that are further away: test_it.py (3)" in out
 
 
 def test_a_slow_lane_runs_when_the_change_is_next_to_it(tmp_path: Path) -> None:

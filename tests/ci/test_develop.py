@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ci import progress
+from ci import progress, system
 from ci.develop import SetUpError, _call
-from ci.lanes import Lane, NotRun, kernels_of_this_week, matrix_lanes, mutant_lane, run_lanes
+from ci.lanes import HEAVY, Lane, Meanwhile, NotRun, kernels_of_today, matrix_lanes, mutant_lane, plan, run_lanes, tool
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.cli import parser
 from tests.support.patience import PATIENCE, wait_until
@@ -44,6 +44,43 @@ def test_a_lane_that_cannot_run_is_named_and_fails_nothing(
     out = capfd.readouterr().out
     assert "NOT RUN: no Docker engine answers" in out
     assert out.endswith("1 of 2 lanes did NOT run\n1 lanes passed\n")
+
+
+def test_a_strict_run_fails_when_a_lane_did_not_run() -> None:
+    assert run_lanes([("a", lambda: True), ("matrix", lambda: NotRun("no engine"))], strict=True) == 1
+
+
+def test_what_lacks_a_program_is_named_before_anything_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = plan("test", list(HEAVY), strict=False)
+    assert (
+        "NOT RUN: slurm: slurmctld, slurmd, sbatch not installed (Debian and Ubuntu: apt-get install slurm-wlm)" in said
+    )
+    assert "NOT RUN: compiler: gcc, cc, git, ps not installed" in said
+    assert "minutes on two processors" in said
+    assert "online" not in said.partition("NOT RUN")[2]
+    for program in ("slurmctld", "slurmd", "sbatch"):
+        (tmp_path / program).touch(mode=0o755)
+    assert "slurm:" not in plan("test", list(HEAVY), strict=False)
+
+
+def test_system_packages_are_installed_by_root_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    apt = tmp_path / "apt-get"
+    apt.write_text(f"#!/bin/sh\necho $* >> {tmp_path}/calls\n")
+    apt.chmod(0o755)
+    monkeypatch.setattr("os.getuid", lambda: 1000)
+    system.install(["slurm", "online"])
+    assert not (tmp_path / "calls").exists()
+    assert "not installed, which needs root and apt-get: slurm-wlm" in capsys.readouterr().err
+    monkeypatch.setattr("os.getuid", lambda: 0)
+    system.install(["slurm", "online"])
+    update, install = (tmp_path / "calls").read_text().splitlines()
+    assert update.startswith("update")
+    assert install.split()[0] == "install"
+    assert install.split()[-1] == "slurm-wlm"
 
 
 def test_a_lane_that_cannot_run_hides_no_failure() -> None:
@@ -93,6 +130,26 @@ def test_what_pip_installs_is_said_while_it_runs(
     assert answers == [0]
 
 
+def test_the_size_of_what_is_installed_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    venv = tmp_path / ".venv-kernels"
+    venv.mkdir()
+    (venv / "libtorch.so").write_bytes(bytes(3_000_000))
+    waits = "import pathlib, time\nwhile not pathlib.Path('more').exists(): time.sleep(0.01)\n"
+
+    def install() -> None:
+        progress.run_pip([sys.executable, "-c", waits], os.environ, tmp_path, into=venv)
+
+    thread = threading.Thread(target=install)
+    thread.start()
+    shown = wait_until(lambda: capsys.readouterr().err)
+    (tmp_path / "more").touch()
+    thread.join()
+    assert shown.splitlines()[0].endswith("; .venv-kernels has 3 MB")
+
+
 def test_what_pip_said_last_is_shown_when_it_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fails = "import sys; print('Collecting a'); sys.exit('ERROR: no a')"
     assert progress.run_pip([sys.executable, "-c", fails], os.environ, tmp_path) == 1
@@ -104,18 +161,41 @@ def test_a_failed_set_up_says_what_to_do() -> None:
         _call([sys.executable, "-c", "raise SystemExit(1)"], "install venv")
 
 
-@pytest.mark.parametrize("arguments", [[], ["tset"], ["lint", "extra"]])
+@pytest.mark.parametrize("arguments", [[], ["tset"], ["lint", "extra"], ["test", "extra"], ["heavy", "slurm", "extra"]])
 def test_wrong_usage_is_2_and_sets_nothing_up(arguments: list[str]) -> None:
     child = subprocess.run([sys.executable, DEVELOP, *arguments], capture_output=True, check=False, timeout=PATIENCE)
     assert (child.returncode, child.stdout) == (2, b"")
 
 
-def test_three_weeks_have_the_mutants_of_all_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_week_has_the_mutants_of_all_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[str] = []
-    for day in (10, 17, 24):
+    for day in range(10, 17):
         monkeypatch.setattr("ci.lanes.time.time", lambda day=day: day * 24 * 3600.0)
-        names += kernels_of_this_week()
+        names += kernels_of_today()
     assert sorted(names) == sorted(entry.name for entry in registry.ENTRIES)
+
+
+@pytest.mark.parametrize("verdict", [True, False, NotRun("no engine")])
+def test_a_lane_that_ran_meanwhile_shows_what_it_printed(
+    verdict: bool | NotRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("ci.lanes.BIN", tmp_path)
+    (tmp_path / "says").write_text("#!/bin/sh\necho said $1\n")
+    (tmp_path / "says").chmod(0o755)
+
+    def lane() -> bool | NotRun:
+        assert tool("says", "it")
+        return verdict
+
+    began = Meanwhile(lane)
+    assert capsys.readouterr().out == ""
+    assert began() == verdict
+    assert capsys.readouterr().out == "said it\n"
+
+
+def test_a_lane_that_crashed_meanwhile_has_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Meanwhile(lambda: bool(1 / 0))() is False
+    assert "ZeroDivisionError" in capsys.readouterr().out
 
 
 def test_the_mutants_of_all_kernels_that_are_named_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
