@@ -40,9 +40,9 @@ from benchmarks.forked import OVER, Ended, Job, in_turn, messages  # likewise
 from benchmarks.goals import goals_table  # likewise
 from benchmarks.gpu_lock import Gpu  # likewise
 from benchmarks.merging import merged, runs_table  # likewise
+from benchmarks.roofline import picture  # likewise
 from kernels_smoke.suite import registry  # likewise
 from kernels_smoke.suite.registry import Entry  # likewise
-from kernels_smoke.suite.speed.roofline import picture  # likewise
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -306,14 +306,6 @@ class HeatMap(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """An SVG document, shown as an image (never as markup); ``title`` says in words what is to be seen."""
-
-    title: str
-    svg: str
-
-
-@dataclass(frozen=True, slots=True)
 class Overview:
     """What people read of a report next to its findings, when a list of its subjects would say too little.
 
@@ -326,7 +318,6 @@ class Overview:
 
     headline: str
     tables: tuple[Table, ...] = ()
-    pictures: tuple[Picture, ...] = ()
     notes: tuple[str, ...] = ()
     summed_up: frozenset[str] = frozenset()
     statements: tuple[str, ...] = ()

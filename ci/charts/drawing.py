@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kernels_smoke.suite.speed.svg import box, picture_of, text
+from benchmarks.svg import box, picture_of, text
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 WIDTH = 560.0

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from textwrap import wrap
 
+from benchmarks.svg import text
 from ci.charts.drawing import LONGEST, MARGIN, SIZE, bar, chart, measured, table_in, top
-from kernels_smoke.suite.speed.svg import text
 
 _COLUMN = "times as fast as the baseline"
 _SERIES = re.compile(r"% decoding$|sparsity [\d.]+$")  # rows of one figure of a document: in the tables alone

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 
+from benchmarks.svg import text
 from ci.charts.drawing import MARGIN, SIZE, WIDTH, Look, chart, grid, legend, top
-from kernels_smoke.suite.speed.svg import text
 from tests.support.synthetic_fleet import documents, make_fleet, seed_faults
 from wheel_checks.facts.fleet.host_list import folded
 from wheel_checks.model import HeatMap

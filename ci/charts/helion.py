@@ -5,8 +5,8 @@ Drawn from the table of ``benchmarks/seeds.py`` in the pages of benchmarks.
 
 from __future__ import annotations
 
+from benchmarks.svg import box, text
 from ci.charts.drawing import BARS, MARGIN, SIZE, bar, chart, measured, table_in, top
-from kernels_smoke.suite.speed.svg import box, text
 
 
 def draw() -> str:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from benchmarks.svg import box, line, text
 from ci.charts.drawing import BARS, MARGIN, SIZE, bar, chart, measured, table_in, top
-from kernels_smoke.suite.speed.svg import box, line, text
 
 _ROW = 34.0
 

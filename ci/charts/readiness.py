@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from benchmarks.svg import box, text
 from ci.charts.drawing import DOCS, MARGIN, SIZE, WIDTH, Look, chart, grid, legend, table_in, top
-from kernels_smoke.suite.speed.svg import box, text
 
 _GPUS = {"x86_64": ("H100", "B200"), "aarch64": ("GH200", "GB200")}
 _LOOKS = {

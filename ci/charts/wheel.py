@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from benchmarks.svg import box, text
 from ci.charts.asking import verify
 from ci.charts.drawing import MARGIN, SIZE, WIDTH, chart, top
-from kernels_smoke.suite.speed.svg import box, text
 from wheel_checks.formats.zip.directory import DirectoryFault, EndRecord, Member, read_directory
 from wheel_checks.sources.http.ranges import parse_content_range
 

@@ -65,8 +65,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--patience", type=float, default=30.0, help="seconds of silence after which a kernel hangs")
     made.add_argument("--slowness", type=float, default=1.0, help="multiplies all patience: 10 or more under emulation")
     made.add_argument("--list", action="store_true", help="the kernels that there are")
-    made.add_argument("--plot", metavar="FILE.svg", help="write a roofline picture")
-    made.add_argument("--with-plot", action="store_true", help="put the picture into the JSON document, too")
     made.add_argument("--format", choices=("text", "json"), default="text")
     made.add_argument("--output", metavar="FILE", help="where the report goes (default: standard output)")
     return made
@@ -93,15 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted\n")
     if document is None:
         return 128 + stopped[0]
-    if arguments.plot or arguments.with_plot:
-        from kernels_smoke.suite.speed.roofline import picture  # only who asks for a picture pays for it
-
-        document["plot"] = picture(document)
     try:
-        if arguments.plot:
-            write(arguments.plot, document["plot"])
-        if not arguments.with_plot:
-            document.pop("plot", None)
         write(arguments.output, written(document, arguments.format))
     except OSError as error:
         sys.stderr.write(f"the report could not be written: {error.strerror or error}\n")
@@ -186,11 +176,11 @@ def _check(arguments: argparse.Namespace) -> None:
         if not 0 < number <= MOST_SECONDS:
             raise ValueError(f"{option} must be more than 0 and at most {MOST_SECONDS:g}, not {number:g}")
     _check_gpus(arguments)
-    for option, path in (("--output", arguments.output), ("--plot", arguments.plot)):
-        if path is not None and Path(path).is_dir():
-            raise ValueError(f"{option}: {path} is a folder")
-        if path is not None and not Path(path).resolve().parent.is_dir():
-            raise ValueError(f"{option}: there is no folder {Path(path).resolve().parent}")
+    path = arguments.output
+    if path is not None and Path(path).is_dir():
+        raise ValueError(f"--output: {path} is a folder")
+    if path is not None and not Path(path).resolve().parent.is_dir():
+        raise ValueError(f"--output: there is no folder {Path(path).resolve().parent}")
 
 
 def _check_gpus(arguments: argparse.Namespace) -> None:

@@ -61,7 +61,7 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     "explain": ({}, ""),
     "smoke": (
         {},
-        "device level only gpus soak kernels plugins mutants compile-only target seed plot python deadline",
+        "device level only gpus soak kernels plugins mutants compile-only target seed python deadline",
     ),
     "matrix run": ({}, "matrix only cell executor jobs deadline work records fresh"),
     "matrix merge": ({}, "matrix only"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
@@ -34,7 +33,6 @@ from tests.support.smoke import (
 from wheel_checks.report import FORMATS, schema
 
 REAL = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read before the test's own environment is cleaned
-SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><text>4.27 TB/s</text></svg>'
 
 HEALTHY = document(
     calibration=CALIBRATION,
@@ -428,36 +426,6 @@ def test_what_the_level_leaves_out_is_in_the_report(smoke: Any) -> None:
     assert installation["facts"]["left_out"][1] == {"kernel": "scaled_mm", "level": "full", "cases": ["one", "two"]}
 
 
-def test_the_picture_is_asked_for_and_embedded_as_an_image(smoke: Any) -> None:
-    """The suite is asked for the picture only when it measures times; markup of the picture stays inside the image."""
-    script = f"""
-        values = {HEALTHY!r} | ({{"plot": {SVG!r}}} if "--with-plot" in options else {{}})
-        output.write_text(json.dumps(values))
-    """
-    assert "<img" not in smoke(script, "--format", "html").out
-    page = smoke(script, "--format", "html", "--level", "full").out
-
-    (data,) = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]+)"', page)
-    assert base64.b64decode(data).decode() == SVG
-    assert "alert(1)" not in page
-    assert "img-src data:;" in page
-
-
-def test_the_picture_is_written_where_it_was_asked_for(smoke: Any, tmp_path: Path) -> None:
-    file = tmp_path / "roofline.svg"
-    run = smoke(prints(HEALTHY | {"plot": SVG}), "--level", "full", "--plot", str(file))
-
-    assert (run.status, file.read_text()) == (0, SVG)
-
-
-def test_a_run_that_timed_nothing_writes_no_picture_and_says_so(smoke: Any, tmp_path: Path) -> None:
-    file = tmp_path / "roofline.svg"
-    run = smoke(prints(SICK | {"speeds": []}), "--level", "full", "--plot", str(file))
-
-    assert not file.exists()
-    assert f"note: nothing was timed, so {file} was not written\n" in run.err
-
-
 @pytest.mark.parametrize(
     ("script", "message"),
     [
@@ -513,8 +481,6 @@ def test_a_kernel_that_nobody_knows_is_wrong_usage(smoke: Any) -> None:
         (["--compile-only", "--target", "MI300Y"], "unknown GPU 'MI300Y'"),
         (["--compile-only", "--target", "sm_90", "--device", "interpret"], "--compile-only cannot be combined with"),
         (["--deadline", "0"], "--deadline 0 is not a valid timeout"),
-        (["--plot", "x.svg"], "--plot needs timings, which this run does not measure"),
-        (["--level", "full", "--plot", "nowhere/x.svg"], "--plot nowhere/x.svg cannot be written"),
         (["--level", "thorough"], "argument --level: invalid choice"),
         (["--kernels", "-x"], "argument --kernels: expected one argument"),
         (["--kernels=-x"], "--kernels -x names no kernels"),

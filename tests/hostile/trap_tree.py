@@ -42,7 +42,7 @@ REFUSED = {
     "doctor": {"python": '"./evil"', "root": '"."', "save-facts": '"../victim.txt"', "facts": '"facts.json"'}
     | {"fix": "true", "yes": "true", "full": "true", "timeout": "86400.0", "host": '"evil"'},
     "verify": {"installed": "true", "root": '"."', "ld-library-path": '"."', "explain": '["libc.so.6"]'} | SOURCE_KEYS,
-    "smoke": {"python": '"./evil"', "device": '"interpret"', "plot": '"../victim.txt"', "only": '["x"]', "seed": "1"}
+    "smoke": {"python": '"./evil"', "device": '"interpret"', "only": '["x"]', "seed": "1"}
     | {"level": '"deep"', "target": '["sm_90"]', "compile-only": "true", "deadline": "86400.0"},
     "pins.check": {"python": '"./evil"', "package": '["nothing"]', "skip-vendored": "true"},
     "pins.predict": {"python": '"./evil"', "installer": '"pip"', "build": "true", "requirement": '["r.txt"]'}

@@ -129,22 +129,6 @@ def test_a_reader_who_prefers_dark_gets_dark(tmp_path: Path) -> None:
     assert (dark["color"], dark["overflow"]) == ("rgb(17, 21, 26)", 0)
 
 
-WIDE = """
-const image = inner.querySelector("figure img");
-document.querySelector("#result").textContent = JSON.stringify({
-  overflow: inner.documentElement.scrollWidth - inner.documentElement.clientWidth, width: image.clientWidth,
-});
-"""
-
-
-@pytest.mark.parametrize(("width", "shown"), [(390, 1022), (1280, 1198)])
-def test_a_picture_keeps_its_words_readable_and_is_scrolled_in_its_frame(
-    tmp_path: Path, width: int, shown: int
-) -> None:
-    probe = PROBE.split("const subject", maxsplit=1)[0] + WIDE
-    assert probed(tmp_path, reports.own_overview(), width, probe=probe) == {"overflow": 0, "width": shown}
-
-
 # How many findings, subjects and details are shown after each of these clicks.
 CHOICES = """
 const counts = () => [".findings li", ".subjects tbody tr", "details.subject"].map(

@@ -9,9 +9,9 @@ from wheelproof.smoke.request import SmokeRequest
 
 
 def test_a_run_is_repeated_by_its_seed() -> None:
-    request = SmokeRequest("/opt/my venv/bin/python", level="full", only=("norm", "scaled_mm"), with_plot=True)
+    request = SmokeRequest("/opt/my venv/bin/python", level="full", only=("norm", "scaled_mm"))
 
-    assert request.options() == ["--device", "cuda", "--level", "full", "--only", "norm,scaled_mm", "--with-plot"]
+    assert request.options() == ["--device", "cuda", "--level", "full", "--only", "norm,scaled_mm"]
     assert in_words(request.replay(7)) == (
         "wheelproof smoke --device cuda --level full --only norm,scaled_mm --seed 7 --python '/opt/my venv/bin/python'"
     )

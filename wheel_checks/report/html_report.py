@@ -12,7 +12,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TextIO
 
-from wheel_checks.model import CheckResult, HeatMap, Outcome, Overview, Picture, Report, Subject, Verdict
+from wheel_checks.model import CheckResult, HeatMap, Outcome, Overview, Report, Subject, Verdict
 from wheel_checks.report import wording
 from wheel_checks.report.causes import Cause, causes, problems_of
 from wheel_checks.report.html_tables import table_of, text_of
@@ -56,7 +56,6 @@ def render(report: Report, stream: TextIO) -> None:
         "<main>",
         _findings(found, anchors, choices),
         *(f"<p>{text_of(statement)}</p>" for statement in overview.statements),
-        *map(_picture, overview.pictures),
         *(table_of(table, f"table-{number}", links) for number, table in enumerate(tables)),
         _subjects_table(shown, anchors, choices),
         _quiet(shown),
@@ -67,20 +66,19 @@ def render(report: Report, stream: TextIO) -> None:
         "</main>",
         f"<footer>wheelproof {text_of(report.version)}, report of {text_of(report.started)}</footer>",
     ]
-    _write_page(title, body, stream, pictures=bool(overview.pictures), style=_style_of(choices))
+    _write_page(title, body, stream, style=_style_of(choices))
 
 
-def _write_page(title: str, body: Iterable[str], stream: TextIO, *, pictures: bool, style: str) -> None:
+def _write_page(title: str, body: Iterable[str], stream: TextIO, *, style: str) -> None:
     """Write a page with this ``body``, whose parts are HTML.
 
     The text is ASCII with character references, so that no encoding of ``stream`` can spoil it. The content security
-    policy allows nothing but the page's own style sheet, by its hash, and pictures that are part of the page.
+    policy allows nothing but the page's own style sheet, by its hash.
     ``style`` is what this page needs besides the style sheet of all.
     """
     style = files("wheel_checks.report").joinpath("report.css").read_text(encoding="ascii") + style
     digest = base64.b64encode(hashlib.sha256(style.encode("ascii")).digest()).decode("ascii")
-    images = "img-src data:; " if pictures else ""
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; {images}base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     page = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
@@ -124,15 +122,6 @@ def _answers(lines: Sequence[str]) -> str:
     if sum(map(len, lines)) <= _LONGEST and len(lines) <= _ANSWERS:
         return f'<p class="answers">{shown}</p>\n' if lines else ""
     return f'<details class="answers"><summary title="Show all of it">{shown}</summary></details>\n'
-
-
-def _picture(picture: Picture) -> str:
-    """The picture as an image: what is in an ``img`` runs no script and loads nothing, whoever wrote it."""
-    data = base64.b64encode(picture.svg.encode("utf-8", "replace")).decode("ascii")
-    title = text_of(picture.title)
-    return (
-        f'<figure><img src="data:image/svg+xml;base64,{data}" alt="{title}"><figcaption>{title}</figcaption></figure>'
-    )
 
 
 def _choices(found: Iterable[Cause]) -> dict[str, str]:

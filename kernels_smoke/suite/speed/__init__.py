@@ -1,1 +1,1 @@
-"""Timing kernels, calibrating the GPU, and the roofline."""
+"""Timing kernels, and calibrating the GPU."""

@@ -23,7 +23,6 @@ def test_a_whole_report() -> None:
             cases=[case("norm")],
             speeds=[speed("norm", versus="cuBLAS", peer_microseconds=120.0)],
             compiled=[compiled("norm", faults=[fault("spills", "16 bytes")])],
-            plot="<svg/>",
         )
     )
 
@@ -36,7 +35,6 @@ def test_a_whole_report() -> None:
     assert (facts.speeds[0].ratio, facts.speeds[0].versus, facts.speeds[0].peer) == (1.04, "cuBLAS", 120.0)
     assert facts.compiled[0].faults[0].kind is FaultKind.SPILLS
     assert facts.compiled[0].label == "norm / plain: _norm"
-    assert facts.plot == "<svg/>"
 
 
 def test_what_is_absent_or_null_is_not_known() -> None:

@@ -30,12 +30,12 @@ from benchmarks.gpu_lock import Gpu
 from benchmarks.merging import merged, runs_table
 from benchmarks.mutants import Catches
 from benchmarks.mutants import lines as mutants_lines
+from benchmarks.roofline import picture
 from benchmarks.seeds import FAMILIES, hear, load
 from benchmarks.shapes import HELION, MODELS
 from benchmarks.tails import Tail
 from benchmarks.tolerances import keep, kept, lines
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.speed.roofline import picture
 from tests.support.torch_worker import PYTHON, ROOT, found
 
 # Python 3.12 and newer warn of a fork in a process with threads, such as that of a test runner; the child only reports.

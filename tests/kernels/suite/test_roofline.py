@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels_smoke.suite.speed.roofline import LABEL_STEP, picture, spread
+from benchmarks.roofline import LABEL_STEP, picture, spread
 
 RATES = {"bandwidth": 4.27e12, "bf16": 746e12, "fp8": 1536e12}
 SVG = "{http://www.w3.org/2000/svg}"

@@ -228,7 +228,6 @@ def test_wrong_usage_exits_with_2_and_says_what_is_wrong(arguments: tuple[str, .
         (["--slowness", "-1"], "--slowness must be more than 0 and at most 1e+06, not -1"),
         (["--slowness", "nan"], "--slowness must be more than 0 and at most 1e+06, not nan"),
         (["--output", "/no/such/report.txt"], "--output: there is no folder /no/such"),
-        (["--plot", "/no/such/plot.svg"], "--plot: there is no folder /no/such"),
         (["--output", "/"], "--output: / is a folder"),
         (["--compile-only", "--target", "sm_90", "--mutants"], "choose one of the two"),
         (["--only", "scaled_mm,is_wron"], "no kernel and no family is called 'is_wron'"),

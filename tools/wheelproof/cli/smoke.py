@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
 from wheel_checks.sources.regular_file import expand_home
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note, open_output
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note
 
 if TYPE_CHECKING:  # not for --help
-    from wheel_checks.model import Report
     from wheelproof.smoke.request import SmokeRequest
 
 
@@ -74,7 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="then multiply matrices on every GPU for SECONDS, checking the results and the rate",
     )
     parser.add_argument("--seed", type=int, metavar="N", help="reproduce the inputs of the run that printed this seed")
-    parser.add_argument("--plot", metavar="FILE", help="write the roofline plot to FILE, as SVG")
     parser.add_argument(
         "--python",
         metavar="PATH",
@@ -96,16 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     interpreter = find_interpreter(arguments.python, os.environ)
     request = _request(arguments, interpreter.path)
-    if arguments.plot and not request.timed:
-        raise UsageError(
-            "--plot needs timings, which this run does not measure", expected="--level full or deep, on a GPU"
-        )
     note(f"running the kernels with {interpreter.path}: {interpreter.why}", quiet=output.quiet)
     report, stopped_by = smoke(
         request, deadline=arguments.deadline or request.deadline, selection=output, quiet=output.quiet
     )
-    if arguments.plot:
-        _write_plot(report, arguments.plot)
     status = emit(report, output)
     if stopped_by:
         note("interrupted; the report is incomplete", quiet=output.quiet)
@@ -133,9 +124,6 @@ def _check(arguments: argparse.Namespace) -> None:
     _check_kernels(arguments.kernels, arguments.origins.get("kernels", ""))
     if arguments.deadline is not None and not arguments.deadline > 0:
         raise UsageError(f"--deadline {arguments.deadline:g} is not a valid timeout", expected="a number above 0")
-    plot = Path(arguments.plot or ".")
-    if arguments.plot and (plot.is_dir() or not plot.absolute().parent.is_dir()):
-        raise UsageError(f"--plot {arguments.plot} cannot be written", expected="a file in an existing folder")
 
 
 def _check_kernels(names: Sequence[str], origin: str) -> None:
@@ -156,12 +144,10 @@ def _check_kernels(names: Sequence[str], origin: str) -> None:
 
 
 def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
-    from dataclasses import replace
-
     from wheel_checks.facts.gpu.compile_targets import parse_target
     from wheelproof.smoke.request import SmokeRequest
 
-    request = SmokeRequest(
+    return SmokeRequest(
         python,
         arguments.device,
         arguments.level,
@@ -174,7 +160,6 @@ def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
         plugins=arguments.plugins,
         mutants=arguments.mutants,
     )
-    return replace(request, with_plot=request.timed and bool(arguments.plot or arguments.format == "html"))
 
 
 def _absolute(kernels: str) -> str:
@@ -184,13 +169,3 @@ def _absolute(kernels: str) -> str:
 
 def _is_file(kernels: str) -> bool:
     return kernels.endswith(".py") or "/" in kernels
-
-
-def _write_plot(report: Report, name: str) -> None:
-    """Write the picture. The report itself says why if none exists."""
-    pictures = report.overview.pictures if report.overview else ()
-    if not pictures:
-        note(f"nothing was timed, so {name} was not written", quiet=False)
-    for picture in pictures:
-        with open_output(name) as stream:
-            stream.write(picture.svg)

@@ -1,4 +1,4 @@
-"""The run for people: one sentence with the verdict, a table of every kernel, a picture, and how to repeat it."""
+"""The run for people: one sentence with the verdict, a table of every kernel, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wheel_checks.facts.kernels.facts import (
     TargetFacts,
 )
 from wheel_checks.facts.kernels.gpus import Calibration, GpuFacts, Rates
-from wheel_checks.model import Overview, Picture, Table
+from wheel_checks.model import Overview, Table
 from wheel_checks.phrases import plural, summarised
 from wheelproof.smoke.request import SmokeRequest
 
@@ -46,7 +46,6 @@ def overview(
         *([of_kernels(kernels)] if kernels else []),
         *([_target_table(targets)] if targets else []),
     ]
-    pictures = (Picture(f"Roofline: {environment_phrase(outcome)}", outcome.plot),) if outcome.plot else ()
     inputs = f"seed {outcome.seed}; the same inputs " if outcome.cases or outcome.mutants else ""
     notes = (
         *_rates_sentences(outcome),
@@ -56,7 +55,7 @@ def overview(
         f"{inputs}again: {in_words(request.replay(outcome.seed))}",
     )
     partial = f"partial, {outcome.partial}: " if outcome.partial else ""
-    return Overview(f"{environment_phrase(outcome)}: {partial}{result}", tuple(tables), pictures, notes)
+    return Overview(f"{environment_phrase(outcome)}: {partial}{result}", tuple(tables), notes)
 
 
 def environment_phrase(document: SmokeDocument) -> str:

@@ -31,7 +31,6 @@ class SmokeRequest:
     only: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     seed: int | None = None
-    with_plot: bool = False
     gpus: tuple[str, ...] = ()
     soak: float = 0.0
     kernels: tuple[str, ...] = ()
@@ -50,7 +49,7 @@ class SmokeRequest:
 
     def options(self) -> list[str]:
         """The options of ``python -m kernels_smoke``."""
-        return [*self._options(self.only, self.seed, self.gpus), *(["--with-plot"] if self.with_plot else [])]
+        return list(self._options(self.only, self.seed, self.gpus))
 
     def replay(self, seed: int, kernel: str = "", gpu: str = "") -> Command | NoCommand:
         """The command that repeats the run with the inputs of ``seed``, of one ``kernel`` and ``gpu`` where named."""

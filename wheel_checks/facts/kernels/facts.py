@@ -261,7 +261,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class SmokeDocument:
-    """What the suite reports, ``kernels_smoke/1``. ``verdict`` and ``message`` are its own; ``plot`` is SVG or "".
+    """What the suite reports, ``kernels_smoke/1``. ``verdict`` and ``message`` are its own.
 
     ``partial`` says why this is what was known before the end; "" for the report of a whole run. ``readings`` are those
     of each GPU.
@@ -286,7 +286,6 @@ class SmokeDocument:
     left_out: tuple[NotRun, ...] = ()
     mutants: tuple[MutantRun, ...] = ()
     families: tuple[Family, ...] = ()
-    plot: str = field(default="", repr=False)
 
     @property
     def runs(self) -> tuple[CaseRun | SpeedRun, ...]:

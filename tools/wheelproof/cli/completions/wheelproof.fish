@@ -74,7 +74,7 @@ function _shtab_wheelproof_using
 end
 
 set -g _shtab_wheelproof_commands verify stack release diff pins 'pins rewrite' 'pins restore' 'pins check' 'pins explain' 'pins guard' 'pins predict' use-existing-torch doctor explain smoke matrix 'matrix list' 'matrix github' 'matrix plan' 'matrix image' 'matrix run' 'matrix merge' report 'report merge' rules schema mcp new completion
-set -g _shtab_wheelproof_opts_with_value --against --allow --also --cache-dir --cell --config --cpu --deadline --depth --device --directory --driver --editable --executor --expect --expect-hosts --explain --extension --extra --extra-index-url --facts --fail-on --family --find-links --folder --format --gpu --gpus --group --host --ignore --index-url --install --installed --installer --jobs --journal --kernels --ld-library-path --level --matrix --max-download --max-read --max-size --mode --on-conflict --only --output --package --platform --plot --prefix --project --python --record --records --requirement --root --runner --safe-directory --same-as --save-facts --seed --select --set --soak --system-package --target --timeout --to --topology --trust-index --variant --with --work -e -r
+set -g _shtab_wheelproof_opts_with_value --against --allow --also --cache-dir --cell --config --cpu --deadline --depth --device --directory --driver --editable --executor --expect --expect-hosts --explain --extension --extra --extra-index-url --facts --fail-on --family --find-links --folder --format --gpu --gpus --group --host --ignore --index-url --install --installed --installer --jobs --journal --kernels --ld-library-path --level --matrix --max-download --max-read --max-size --mode --on-conflict --only --output --package --platform --prefix --project --python --record --records --requirement --root --runner --safe-directory --same-as --save-facts --seed --select --set --soak --system-package --target --timeout --to --topology --trust-index --variant --with --work -e -r
 
 complete -c wheelproof -e
 complete -c wheelproof -f
@@ -474,7 +474,6 @@ complete -c wheelproof -n '_shtab_wheelproof_using smoke' -l compile-only -d 'co
 complete -c wheelproof -n '_shtab_wheelproof_using smoke' -l target -xka "(_wheelproof_gpu)" -d 'the GPU to compile for, with --compile-only: GB200, sm_100, MI300X, gfx942, ...'
 complete -c wheelproof -n '_shtab_wheelproof_using smoke' -l soak -x -d 'then multiply matrices on every GPU for SECONDS, checking the results and the rate'
 complete -c wheelproof -n '_shtab_wheelproof_using smoke' -l seed -x -d 'reproduce the inputs of the run that printed this seed'
-complete -c wheelproof -n '_shtab_wheelproof_using smoke' -l plot -rF -d 'write the roofline plot to FILE, as SVG'
 complete -c wheelproof -n '_shtab_wheelproof_using smoke' -l python -rF -d 'the interpreter or environment with torch and triton'
 complete -c wheelproof -n '_shtab_wheelproof_using smoke' -l deadline -x -d 'kill the run after SECONDS'
 complete -c wheelproof -n '_shtab_wheelproof_using smoke' -l format -xka "text json junit sarif markdown github gitlab html" -d 'the report format: one of these, or one from a plug-in'

@@ -616,7 +616,6 @@ _shtab_wheelproof_smoke_options=(
   "*--target=[the GPU to compile for, with --compile-only\: GB200, sm_100, MI300X, gfx942, ...]:GPU:_wheelproof_gpu"
   "--soak=[then multiply matrices on every GPU for SECONDS, checking the results and the rate]:SECONDS: "
   "--seed=[reproduce the inputs of the run that printed this seed]:N: "
-  "--plot=[write the roofline plot to FILE, as SVG]:FILE:_files"
   "--python=[the interpreter or environment with torch and triton]:PATH:_files"
   "--deadline=[kill the run after SECONDS]:SECONDS: "
   "--format=[the report format\: one of these, or one from a plug-in]:format:(text json junit sarif markdown github gitlab html)"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kernels_smoke.suite.speed.svg import box, dot, line, picture_of, text, turned
+from benchmarks.svg import box, dot, line, picture_of, text, turned
 
 Record = Mapping[str, Any]
 
