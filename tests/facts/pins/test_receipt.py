@@ -44,7 +44,7 @@ def test_every_file_is_recognised(world: GuardedWorld) -> None:
     found = read(world)
     assert changed(world) == {}
     assert found.packages["torch"] == "2.7.0+cu128"
-    assert {Path(file.path).name for file in found.fronts} >= {"pip", "pip3", "uv"}
+    assert {Path(file.path).name for file in found.files if file.role == "front"} >= {"pip", "pip3", "uv"}
     assert str(world.venv / "pip.conf") in found.recognised
     assert len([path for path in found.recognised if "/originals/" in path]) >= 2  # the pip that stood there before
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.wheel_facts import AARCH64
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.stack.facts import WHEEL, StackFacts, StackPackage
-from wheel_checks.facts.stack.needs import Glibc, distributions_with, glibc_of_tags, newest_glibc, stack_needs
+from wheel_checks.facts.stack.needs import Glibc, distributions_with, glibc_of_tags, stack_needs
 
 
 def package(name: str, platform: str, cuda: str = "") -> StackPackage:
@@ -67,11 +67,6 @@ def test_a_cuda_that_the_table_does_not_have_says_nothing() -> None:
 )
 def test_what_tags_promise(platform: str, glibc: Glibc | None) -> None:
     assert glibc_of_tags(f"demo-1.0-cp312-cp312-{platform}.whl") == glibc
-
-
-def test_names_of_symbol_versions() -> None:
-    assert newest_glibc(["GLIBC_2.17", "GLIBC_2.2.5", "GLIBC_2.34", "GLIBC_PRIVATE", "GLIBCXX_3.4.30"]) == (2, 34)
-    assert newest_glibc([]) is None
 
 
 def test_a_glibc_newer_than_the_table_is_in_no_known_distribution() -> None:

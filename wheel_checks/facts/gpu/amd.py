@@ -19,11 +19,6 @@ _LABEL = re.compile(r"(gfx(?:[0-9]+(?:-[0-9]+)?-generic|[0-9a-f]{3,4}))((?::(?:x
 _DIFFERS = {"xnack+": "only with XNACK on (HSA_XNACK=1)", "sramecc-": "only without SRAM-ECC"}
 
 
-def is_target(label: str) -> bool:
-    """True for a label of AMD's: "gfx942", "gfx90a:xnack+", "gfx9-4-generic"."""
-    return _LABEL.fullmatch(label) is not None
-
-
 def is_generic(label: str) -> bool:
     """True for a label that is for a group of processors."""
     return "-generic" in label

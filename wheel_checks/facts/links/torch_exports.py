@@ -46,14 +46,6 @@ class TorchExports:
                 found[name] = found.get(name, frozenset()) | hashes
         return found
 
-    def for_python(self, abi: str) -> TorchExports:
-        """The exports for this Python, nothing undecided; these themselves when no wheel for it was read."""
-        if abi not in self.by_python:
-            return self
-        own = self.by_python[abi]
-        exact = {name: hashes | own.get(name, frozenset()) for name, hashes in self.libraries.items()}
-        return TorchExports(self.version, self.machine, exact, {})
-
 
 def export_hash(name: str) -> int:
     """The hash of a symbol's name as .gnu.hash chains store it: the lowest bit, which ends a chain there, is 0."""
@@ -120,11 +112,6 @@ def releases_that_export(names: Collection[str], machine: str) -> tuple[str, ...
 def known_releases(machine: str) -> tuple[str, ...]:
     """The torch releases that the table holds for this machine, oldest first, without local parts."""
     return _sorted(_public(row) for row in _table().descriptions if row["machine"] == machine)
-
-
-def table_date() -> str:
-    """The day on which the table was read from the package index, as 2026-11-23."""
-    return str(_table().description["date"])
 
 
 @cache

@@ -87,11 +87,6 @@ class InstalledGuard:
         intact = [file for file in self.files if file.state is FileState.INTACT]
         return frozenset([file.path for file in intact] + [file.kept for file in intact if file.kept])
 
-    @property
-    def fronts(self) -> tuple[GuardFile, ...]:
-        """The front programs."""
-        return tuple(file for file in self.files if file.role == "front")
-
 
 def folder_of(prefix: str) -> str:
     """The folder of the guard of an environment; of a system's Python it is the administrator's, not the packages'."""

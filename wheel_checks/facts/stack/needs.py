@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wheel_checks.data import load
@@ -116,13 +116,6 @@ def _driver_of(package: StackPackage) -> DriverNeed | None:
         return None
     oldest = oldest_driver(int(facts.version.partition(".")[0]))
     return DriverNeed(oldest, package.label, facts.version) if oldest else None
-
-
-def newest_glibc(versions: Iterable[str]) -> Glibc | None:
-    """The latest of versions such as "GLIBC_2.34"; None if none exists."""
-    return max(
-        (_parsed(v.removeprefix("GLIBC_")) for v in versions if re.fullmatch(r"GLIBC_2\.\d+(\.\d+)?", v)), default=None
-    )
 
 
 def _parsed(text: str) -> Glibc:

@@ -5,10 +5,6 @@ It is the loader's own way (glibc, elf/dl-lookup.c): a Bloom filter that rejects
 
 from __future__ import annotations
 
-import struct
-import sys
-from array import array
-
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import ElfBytes
 from wheel_checks.formats.elf.dynamic import Tag, read_dynamic_table
@@ -20,7 +16,6 @@ from wheel_checks.formats.elf.symbols import MAX_SYMBOLS
 LONGEST_CHAIN = 10_000  # symbols of one bucket; real chains have fewer than ten
 
 _FIELD = "DT_GNU_HASH"
-_HEAD = struct.Struct("<4I")
 
 
 class ExportedSymbols:
@@ -89,42 +84,3 @@ def gnu_hash(name: str) -> int:
     for byte in name.encode("utf-8", "surrogateescape"):
         value = value * 33 + byte & 0xFFFFFFFF
     return value
-
-
-def exported_hashes(section: bytes, bits: int) -> tuple[int, ...]:
-    """The hashes of all names that a little-endian library of this class defines, from its section .gnu.hash.
-
-    The lowest bit of each is cleared: there the table marks the end of a chain. Raises FormatError where the table is
-    not what its head says; each hash must belong to the bucket that leads to it, so other bytes are not taken for one.
-    """
-    if len(section) < _HEAD.size:
-        raise FormatError(f".gnu.hash has {len(section)} bytes", expected=f"at least {_HEAD.size}, its head")
-    buckets, first, words, _ = _HEAD.unpack_from(section)
-    start = _HEAD.size + words * bits // 8
-    if len(section) % 4 or not buckets or start + 4 * buckets > len(section):
-        raise FormatError(
-            f".gnu.hash has {len(section):,} bytes, {words:,} Bloom words and {buckets:,} buckets",
-            expected="buckets, and room for all counted in its header",
-        )
-    numbers = array("I", section[start : start + 4 * buckets])
-    chains = array("I", section[start + 4 * buckets :])
-    if sys.byteorder == "big":
-        numbers.byteswap()
-        chains.byteswap()
-    ends = 0
-    for bucket, number in enumerate(numbers):
-        position = number - first
-        while number:
-            value = chains[position] if 0 <= position < len(chains) else None
-            if value is None or bucket not in (value % buckets, (value ^ 1) % buckets):
-                raise FormatError(
-                    f"bucket {bucket} of .gnu.hash leads to none of its hashes",
-                    expected="a chain of hashes with the remainder of their bucket",
-                )
-            ends += 1
-            if value & 1:
-                break
-            position += 1
-    if ends != len(chains):
-        raise FormatError(f"{len(chains) - ends} hashes of .gnu.hash belong to no bucket", expected="none")
-    return tuple(value & ~1 for value in chains)

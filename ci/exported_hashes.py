@@ -7,13 +7,15 @@ member is streamed once.
 
 from __future__ import annotations
 
+import struct
+import sys
+from array import array
 from collections.abc import Generator
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.member import PartialMember
 from wheel_checks.formats.elf.bytes import BytesNeeded, ElfBytes, KnownRegions, WholeFile
-from wheel_checks.formats.elf.gnu_hash import exported_hashes
 from wheel_checks.formats.elf.header import read_header
 from wheel_checks.formats.elf.reader import check_count
 from wheel_checks.formats.elf.sections import SHT_GNU_HASH, find_section
@@ -31,6 +33,7 @@ _ROOM = 512  # bytes of a local header beyond its fixed part
 _MOST = 6 * 1024 * 1024  # compressed bytes of head and tail, before the member is streamed
 _KEPT = 32 * 1024 * 1024  # bytes of the end of a stream that are kept
 _MAX_ROUNDS = 16
+_TABLE = struct.Struct("<4I")  # the head of .gnu.hash
 
 
 def read_exported_hashes(
@@ -120,3 +123,42 @@ def _hashes(view: ElfBytes) -> frozenset[int]:
         check_count("sh_size of .gnu.hash", place[1], LARGEST_HASH_TABLE)
         return frozenset(exported_hashes(reader.read(*place, ".gnu.hash"), reader.bits))
     raise FormatError("it has no section .gnu.hash", expected="one, as linkers write it")
+
+
+def exported_hashes(section: bytes, bits: int) -> tuple[int, ...]:
+    """The hashes of all names that a little-endian library of this class defines, from its section .gnu.hash.
+
+    The lowest bit of each is cleared: there the table marks the end of a chain. Raises FormatError where the table is
+    not what its head says; each hash must belong to the bucket that leads to it, so other bytes are not taken for one.
+    """
+    if len(section) < _TABLE.size:
+        raise FormatError(f".gnu.hash has {len(section)} bytes", expected=f"at least {_TABLE.size}, its head")
+    buckets, first, words, _ = _TABLE.unpack_from(section)
+    start = _TABLE.size + words * bits // 8
+    if len(section) % 4 or not buckets or start + 4 * buckets > len(section):
+        raise FormatError(
+            f".gnu.hash has {len(section):,} bytes, {words:,} Bloom words and {buckets:,} buckets",
+            expected="buckets, and room for all counted in its header",
+        )
+    numbers = array("I", section[start : start + 4 * buckets])
+    chains = array("I", section[start + 4 * buckets :])
+    if sys.byteorder == "big":
+        numbers.byteswap()
+        chains.byteswap()
+    ends = 0
+    for bucket, number in enumerate(numbers):
+        position = number - first
+        while number:
+            value = chains[position] if 0 <= position < len(chains) else None
+            if value is None or bucket not in (value % buckets, (value ^ 1) % buckets):
+                raise FormatError(
+                    f"bucket {bucket} of .gnu.hash leads to none of its hashes",
+                    expected="a chain of hashes with the remainder of their bucket",
+                )
+            ends += 1
+            if value & 1:
+                break
+            position += 1
+    if ends != len(chains):
+        raise FormatError(f"{len(chains) - ends} hashes of .gnu.hash belong to no bucket", expected="none")
+    return tuple(value & ~1 for value in chains)

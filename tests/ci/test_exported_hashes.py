@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from ci import exported_hashes as module
+from ci.exported_hashes import exported_hashes, read_exported_hashes
 from tests.support.installation import compile_library
 from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
-from wheel_checks.facts.elf import exported_hashes as module
-from wheel_checks.facts.elf.exported_hashes import read_exported_hashes
-from wheel_checks.formats.elf.gnu_hash import exported_hashes, gnu_hash
+from wheel_checks.formats.elf.gnu_hash import gnu_hash
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.local import LocalFile
 
