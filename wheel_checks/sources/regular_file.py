@@ -91,9 +91,9 @@ def expand_home(path: str) -> Path:
 
 
 def home_folder(environ: Mapping[str, str]) -> Path:
-    """The user's home folder; for a user without one, such as any number in a container, one that does not exist."""
+    """The user's home folder; for a user without one, such as any number in a container, one that cannot exist."""
     home = Path(environ.get("HOME") or expand_home("~"))
-    return home if home.is_absolute() else Path("/nonexistent")
+    return home if home.is_absolute() else Path(os.devnull)
 
 
 def descriptor_of(path: str | os.PathLike[str], *, given: bool = False) -> int:
