@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from wheel_checks.data import load
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.gpu.targets import Product, coverage, parse_gpu, parse_gpus, products, runs_on
+from wheel_checks.facts.gpu.targets import Product, amd_products, coverage, parse_gpu, parse_gpus, products, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry
 
 quick = settings(max_examples=200)
@@ -220,7 +222,6 @@ def test_the_table_is_consistent() -> None:
     names = [name for row in rows for name in (row["name"], *row.get("aliases", ()))]
     assert [parse_gpu(name).name for name in names] == names
     assert {product.sm for product in products()} <= set(CAPABILITIES)
-    assert [product.sm for product in products()] == sorted(product.sm for product in products())
     assert {product.machine for product in products()} == {"x86_64", "aarch64"}
     assert [row["name"] for row in rows if not row["source"]] == []
     related = [
@@ -229,6 +230,19 @@ def test_the_table_is_consistent() -> None:
     ]
     assert set(related) <= set(CAPABILITIES)
     assert len(related) == len(set(related))
+
+
+def _place(product: Product) -> tuple[int, int]:
+    kinds = (r"(?!RTX )", r"RTX (A\d|\d+ Ada|PRO)", r"RTX \d\d$")  # data centre or Jetson, workstation, GeForce
+    return product.sm, next(number for number, kind in enumerate(kinds) if re.match(kind, product.name))
+
+
+def test_the_rows_are_in_the_order_that_the_table_states() -> None:
+    for before, after in pairwise(products()):
+        assert _place(before) <= _place(after), f"products.toml: the row of {after.name} must be above {before.name}"
+    for before, after in pairwise(amd_products()):
+        ordered = (len(before.gfx), before.gfx) <= (len(after.gfx), after.gfx)
+        assert ordered, f"products.toml: the row of {after.name} must be above {before.name}"
 
 
 @pytest.mark.parametrize(
