@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from tests.rules.case import ERROR, NOTE, Case
+from wheel_checks.catalogue import all_rules
 from wheel_checks.data import load
 from wheel_checks.facts.host.log.facts import Log, parse_log
-from wheel_checks.rules.host.log_texts import UNRECOGNISED, recognise, rule_of
+from wheel_checks.phrases import joined
+from wheel_checks.rules.host.log_texts import HARMLESS, UNRECOGNISED, recognise, rule_of
 
 INNOCENT = {
     "DOC116": "nvidia-cusparse-cu12 12.5.8 is installed, and this project is deprecated",
@@ -33,18 +37,51 @@ INNOCENT = {
 }
 
 
+ROWS = load("log_texts")["entry"]
+OF_ROW = {"layer", "texts", "says", "fix"}
+OF_RULE = {"title", "why", "example", "sources"}
+
+
+def faults_of(row: Mapping[str, Any]) -> Iterator[str]:
+    """What a row of the table lacks, with what to add and where."""
+    if not row.keys() & {"rule", "catalogue"}:
+        yield f"{row}: add `rule` or `catalogue`"
+        return
+    if lacking := OF_ROW - row.keys():
+        yield f"{rule_of(row)}: add {joined(sorted(lacking))}"
+    of_hosts = {rule.id for rule in all_rules() if rule.kind == "host"}
+    if rule_of(row) not in of_hosts and (lacking := OF_RULE - row.keys()):
+        yield f"{rule_of(row)} is no rule of wheel_checks/rules/host: add {joined(sorted(lacking))}"
+    for text in (*row.get("texts", ()), *row.get("with", ()), *row.get("without", ())):
+        try:
+            re.compile(text, re.MULTILINE)
+        except re.error as error:
+            yield f"{rule_of(row)}: the text {text!r} is no regular expression: {error}"
+
+
+FAULTS = [f"wheel_checks/data/log_texts.toml, {fault}" for row in ROWS for fault in faults_of(row)]
+
+
 def _log(text: str) -> Callable[[], Log]:
     return lambda: parse_log(f"start\n{text}\ndone\n".encode())
 
 
 def _own() -> Iterator[Case]:
     """Every cause of logs alone: by the example on its page, and in its near miss."""
-    for entry in load("log_texts")["entry"]:
-        if "title" in entry:
-            rule, example = rule_of(entry), entry.get("log", entry["example"])
-            (found,) = recognise(_log(example)())
-            yield Case(rule, example[:40], _log(example), (found.says,), NOTE if found.harmless else ERROR)
-            yield Case(rule, INNOCENT[rule][:40], _log(INNOCENT[rule]))
+    for row in ROWS:
+        if "title" in row and not list(faults_of(row)):
+            rule, log = rule_of(row), _log(row.get("log", row["example"]))
+            severity = NOTE if row["says"].startswith(HARMLESS) else ERROR
+            yield Case(rule, row["example"][:40], log, _recognised(log()) or (row["says"],), severity)
+            if rule in INNOCENT:
+                yield Case(rule, INNOCENT[rule][:40], _log(INNOCENT[rule]))
+
+
+def _recognised(log: Log) -> tuple[str, ...]:
+    try:
+        return tuple(one.says for one in recognise(log))
+    except (KeyError, re.error):  # of a row that FAULTS names: the tests of the other rules must be collected
+        return ()
 
 
 CASES = [
