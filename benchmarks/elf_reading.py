@@ -88,7 +88,7 @@ def read_one(
 
 
 def place_of_dynamic(elf: MemberElf) -> str:
-    """Where the dynamic section lies, as a distance from the start and from the end."""
+    """Where the dynamic section is, as a distance from the start and from the end."""
     if not isinstance(elf.facts, ElfFacts) or isinstance(elf.facts.segments, Missing):
         return "unknown"
     segments = elf.facts.segments.of_type(PT_DYNAMIC)

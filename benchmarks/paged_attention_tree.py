@@ -203,7 +203,7 @@ def _regret(measured: Sequence[Measured], choice: Choice) -> float:
 
 
 def grow(measured: Sequence[Measured], depth: int, everything: int = 0) -> Node:
-    """The tree of at most ``depth`` conditions in a row, each of which was the best one where it stands.
+    """The tree of at most ``depth`` conditions in a row, each of which was the best one where it is.
 
     A condition stays only when it takes ``WORTH_A_CONDITION`` off the average regret of all (``everything``) batches.
     """

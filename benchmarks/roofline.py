@@ -80,11 +80,11 @@ class Axes:
     bottom: float
 
     def x(self, intensity: float) -> float:
-        """Where an intensity stands."""
+        """The horizontal position of an intensity."""
         return PLOT_LEFT + _share(intensity, self.intensities) * (PLOT_RIGHT - PLOT_LEFT)
 
     def y(self, speed: float) -> float:
-        """Where a rate stands."""
+        """The vertical position of a rate."""
         return self.bottom - _share(speed, self.speeds) * (self.bottom - self.top)
 
 

@@ -97,7 +97,7 @@ def main() -> int:
 
 
 def findings(subject: Subject) -> dict[tuple[str, str, str], list[str]]:
-    """The messages by reader, severity and rule; what concerns installers, too, stands only with them."""
+    """The messages by reader, severity and rule; what concerns installers, too, is listed only with them."""
     found: dict[tuple[str, str, str], list[str]] = {}
     as_installer, as_publisher = subject.read_by(Audience.INSTALLER), subject.read_by(Audience.PUBLISHER)
     for mine, theirs in zip(as_installer.results, as_publisher.results, strict=True):

@@ -125,7 +125,7 @@ def run_tests(plan: dict[str, object], tests: Sequence[str], folder: Path) -> bo
 def run_pytest(arguments: Sequence[str]) -> bool:
     """Run pytest in ``.venv``; a run in which everything was deselected has passed."""
     environment = os.environ | {"WHEELPROOF_KERNELS_PYTHON": lanes.kernels_python()}
-    command = [str(lanes.BIN / "python"), "-m", "pytest", *arguments]  # -m puts the root on sys.path, where ci lies
+    command = [str(lanes.BIN / "python"), "-m", "pytest", *arguments]  # -m puts the root on sys.path, where ci is
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode in {0, 5}
 
 

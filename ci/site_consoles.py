@@ -18,7 +18,7 @@ MEANING = {
 CONSOLE = re.compile(r'<div class="language-console [^"]*">.*?</div>', re.DOTALL)
 COMMAND = re.compile(r'(?<=<span class="gp">\$ </span>)(.+)')
 OUTPUT = re.compile(r'(?P<start><span class="go">)(?P<line>[^<]*)')
-# A verdict is in capitals wherever it stands; a severity begins its line.
+# A verdict is in capitals wherever it is; a severity begins its line.
 WORD = re.compile(r"\b(?:FAIL|STOP|PASS|SHIP|UNDECIDED)\b|(?<![^ ])(?<=^  )(?:error|warning|not checked|note)(?=  )")
 
 

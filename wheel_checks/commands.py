@@ -108,7 +108,7 @@ class Unset:
 
 @dataclass(frozen=True, slots=True)
 class Pipe:
-    """Programs of which each reads what the one before it prints."""
+    """Programs that each read what the one before prints."""
 
     kind: ClassVar[str] = "pipe"
     commands: tuple[tuple[str, ...], ...]

@@ -50,7 +50,7 @@ def paged_attention(
     - ``query``: [tokens, heads, head_dim], bfloat16, float16 or float32; the tokens of one sequence after those of the
       other. Rows of it, of the caches and of the result may be strided.
     - ``key_cache``, ``value_cache``: [pages, page_size, kv_heads, head_dim], of that dtype, with the same strides.
-    - ``page_table``: [sequences, most pages of a sequence], int32. What stands behind a sequence's last page is not
+    - ``page_table``: [sequences, most pages of a sequence], int32. What is after a sequence's last page is not
       read, nor is what is in that page behind its last position.
     - ``cumulative_query_lengths``: [sequences + 1], int32: where the query tokens of each sequence begin, and the end.
       Tokens before the first sequence, and behind the last one, are left as they are in ``out``.

@@ -39,7 +39,7 @@ def draw_inputs(
     angle_stride: int = 0,
     **more: Any,
 ) -> Inputs:
-    """Draw what the forward pass takes, and dout, which lies as q does.
+    """Draw what the forward pass takes, and dout, in the layout of q.
 
     ``rotary``: which elements are pairs; without it nothing is rotated. The angles are drawn from a whole turn.
     """

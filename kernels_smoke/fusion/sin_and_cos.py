@@ -30,7 +30,7 @@ def configure() -> Configuration:
 def _sin_and_cos(x):
     """Sine and cosine of float32 arguments whose absolute value is at most ``_LARGEST``.
 
-    The argument less whole quarter turns lies between -pi / 4 and pi / 4, where Taylor's series need few terms: the
+    The argument less whole quarter turns is between -pi / 4 and pi / 4, where Taylor's series need few terms: the
     first that is omitted is 2e-9 for the sine, 3e-8 for the cosine.
     """
     quarters = tl.floor(x * _QUARTERS + 0.5)

@@ -88,7 +88,7 @@ def mla_decode(
     - ``query``: [sequences, heads, width], bfloat16, float16 or float32; width is that of latent vector and key
       together, 576 for DeepSeek-V3.
     - ``latent_cache``: [pages, page_size, width] of that dtype. Rows of it, of ``query`` and of ``out`` may be strided.
-    - ``page_table``: [sequences, most pages of a sequence], int32. What stands behind a sequence's last page is not
+    - ``page_table``: [sequences, most pages of a sequence], int32. What is after a sequence's last page is not
       read, nor is what is in that page behind its last position.
     - ``sequence_lengths``: [sequences], int32. The result of a sequence without positions is zero.
     - ``scale``: of the scores, positive: 1 / sqrt(192) for DeepSeek-V3, the width of a head before absorption.

@@ -44,7 +44,7 @@ def once(
     task: str, arguments: dict[str, Any], document: Document, patience: float = COMPILE_PATIENCE, *, quiet: bool = False
 ) -> Job:
     """A job whose child is not started again. Its death is a record; with ``quiet`` one that costs only time."""
-    begun: list[str] = []  # the probes that it reported, the last of which it died of
+    begun: list[str] = []  # the probes that it reported, the last of which ended it
 
     def on_record(record: dict[str, Any]) -> None:
         if record["kind"] == "begin":

@@ -94,7 +94,7 @@ def here(name: str, level: Any = "full", **shape: Any) -> Case:
 class Mutant:
     """A deliberately broken variant, which the suite must catch: ``old`` in the source becomes ``new``.
 
-    ``old`` stands exactly once in the source of the kernel's module (or of ``module``, when the code is there).
+    ``old`` occurs exactly once in the source of the kernel's module (or of ``module``, when the code is there).
     ``where`` omits a device on which the fault cannot show, and ``why`` then says why it cannot.
     """
 

@@ -90,7 +90,7 @@ def resumed(
     *,
     computing: float = 1.0,
 ) -> Job:
-    """A job whose child may die: a new one then goes on behind the item that it died of.
+    """A job whose child may die: a new one then goes on behind the item that ended it.
 
     The task first emits {"kind": "plan", "items": [...]}, all (kernel, case) that it will run but those in its argument
     ``skip``, and {"kind": "begin", ...} before each; its records are of ``kind``. {"kind": "end", ...} behind an item

@@ -1,4 +1,4 @@
-"""How a module of this package is started in its own process, wherever the package lies.
+"""How a module of this package is started in its own process, wherever the package is.
 
 The package is loaded from its own folder and nothing next to it becomes importable: when it judges the torch of another
 environment, the packages that are installed next to it must not leak into that environment.

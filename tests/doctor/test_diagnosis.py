@@ -74,7 +74,9 @@ def test_what_was_observed_comes_before_what_was_concluded() -> None:
 
     assert found.root
     assert found.root.rule == "FABRIC"
-    assert rules(found.consequences) == ["INFERRED"]  # it lies deeper, and what it explains has a better explanation
+    assert rules(found.consequences) == [
+        "INFERRED"
+    ]  # its layer is deeper, and what it explains has a better explanation
 
 
 def test_the_root_is_looked_for_where_the_chain_begins() -> None:

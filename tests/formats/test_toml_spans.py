@@ -1,4 +1,4 @@
-"""The scanner of TOML gives the same values as tomllib, and where each stands."""
+"""The scanner of TOML gives the same values as tomllib, and where each is."""
 
 from __future__ import annotations
 

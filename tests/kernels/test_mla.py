@@ -99,7 +99,7 @@ def test_that_kernel_takes_whole_tiles_of_the_widths_of_deepseek_v3_in_strides_t
 
     assert takes(9, 64, 576)
     assert takes(9, 128, 584, heads=(70, 592))
-    assert not takes(9, 32, 576)  # a tile lies in several pages
+    assert not takes(9, 32, 576)  # a tile is in several pages
     assert not takes(9, 64, 580)  # rows begin at multiples of 8 bytes
     assert not takes(9, 64, 576, latent_dim=256)
     assert not takes(9, 64, 576, dtype=torch.float32)

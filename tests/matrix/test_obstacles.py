@@ -1,4 +1,4 @@
-"""What stands in the way of cells, before anything is installed: the Python, and the room on the disk."""
+"""What keeps cells from running, before anything is installed: the Python, and the room on the disk."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A stand-in for the package pypi-attestations: the same names, and a hash in place of a signature.
 
-It stands where a test is about finding, fetching and reporting attestations. That signatures are verified is shown by
+It is used where a test is about finding, fetching and reporting attestations. That signatures are verified is shown by
 ``tests/cli/test_provenance_online.py``, with the package itself.
 """
 

@@ -1,4 +1,4 @@
-"""A writer of small ELF files, of both classes and byte orders, that remembers where each field lies so as to break it.
+"""A writer of small ELF files, of both classes and byte orders, that remembers where each field is so as to break it.
 
 ``Elf(needed=("libc.so.6",)).build()`` is a shared library that readers and loaders accept;
 ``.with_fields({"DT_STRSZ": 2**60})`` of the result is the same file with that field overwritten.
@@ -415,5 +415,5 @@ class _Region:
         self.close()
 
     def close(self) -> None:
-        """Note where the region lies."""
+        """Note where the region is."""
         self._writer.regions[self._name] = (self._start, len(self._writer.data) - self._start)

@@ -6,7 +6,7 @@
  "expect": {"root": "DOC401", "confidence": "proven"}}
 
 Without "base", "facts" are complete: the file of `wheelproof doctor --save-facts`. In a difference, an object that
-stands where the base has a list of objects changes those that it names (by name, path, index, ...), adds what the list
+is where the base has a list of objects changes those that it names (by name, path, index, ...), adds what the list
 does not have, and omits what it lists under "-". Anything else that is not an object replaces what the base has.
 """
 

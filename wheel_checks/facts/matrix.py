@@ -181,7 +181,7 @@ class CellFacts:
 
 
 def machine_code(document: SmokeDocument | None) -> MachineCode | Unavailable:
-    """The machine code of which a smoke test tells."""
+    """Machine code reported by ``smoke``."""
     if document is None:
         return Unavailable("no kernels were compiled")
     digests: dict[Function, tuple[str, ...]] = {}

@@ -29,7 +29,7 @@ _INERT_PART = re.compile(rb'[^"\[\]{}]*(?:"[^"\\]*(?:\\.[^"\\]*){0,10}"[^"\[\]{}
 def members(data: bytes) -> dict[str, Span]:
     """The values of the object that ``data``, UTF-8, is, by key; of equal keys the last counts, as in ``json.loads``.
 
-    What stands inside the values is not checked. Raises ValueError when ``data`` is not an object, or has too many keys
+    What is inside the values is not checked. Raises ValueError when ``data`` is not an object, or has too many keys
     or brackets.
     """
     found: dict[str, Span] = {}

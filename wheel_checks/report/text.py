@@ -55,7 +55,7 @@ def render(
 
     ``color`` None means: when ``stream`` is a terminal and NO_COLOR is unset or empty. ``width`` None means the
     terminal's own; elsewhere lines are not wrapped, so that a log can be searched. ``quiet`` leaves the answers and
-    the verdict line; ``verbose`` 1 adds skipped and passed checks and all findings, 2 the facts. ``before`` stands in
+    the verdict line; ``verbose`` 1 adds skipped and passed checks and all findings, 2 the facts. ``before`` goes in
     place of the answers, ``after`` behind the report; ``above`` lines have been written to the terminal already. On a
     screen that is too small for all of it the worst is shown, and what ``verbose`` adds is counted.
     """

@@ -26,7 +26,7 @@ class FileTree:
 
     @property
     def is_this_machine(self) -> bool:
-        """True when nothing lies between these paths and those of this host."""
+        """True when nothing is between these paths and those of this host."""
         return self.root == "/"
 
     def outside(self, path: str) -> str:

@@ -145,7 +145,7 @@ def _compile(kernel: Kernel, item: Case | Speed, target: str, seen: set[str]) ->
             seen.add(function.compiled.hash)
             role = {"timed": isinstance(item, Speed), "multiplies": function in multiply}
             yield _judged(kernel, function, target, **role) | {"seconds": seconds}
-            seconds = 0.0  # that of all functions of the case stands with the first
+            seconds = 0.0  # the first function has that of all functions of the case
     if failure:
         yield failure | {"seconds": seconds}
 

@@ -173,7 +173,7 @@ class Exact:
 class Codes:
     """fp8 codes: each is the reference, moved by at most ``reach`` of itself, and rounded.
 
-    What lies that near the middle between two codes may become either of them: float32 does not reach further. How many
+    A value that near the middle between two codes may become either of them: float32 does not reach further. How many
     are there is no matter, because one scale decides thousands of codes, and products of 16-bit values may be in the
     middle exactly. Where two codes are apart, the error is the way from the reference to the middle between them,
     relative to that. With a ``reach`` of 0, every code is the reference, rounded.

@@ -1,6 +1,6 @@
 """Tensors for the cases: drawn from a seed, and surrounded by poison.
 
-Every tensor lies between two guard regions, and between rows that are further apart than they are wide is poison, too.
+Every tensor is between two guard regions, and between rows that are further apart than they are wide is poison, too.
 The poison is the byte 0xFF: not-a-number in every floating-point format that torch has, and -1 as an integer. A kernel
 that reads outside its tensors computes NaN; one that writes there is seen by :meth:`Draw.trespasses`.
 """
@@ -16,7 +16,7 @@ import torch
 from kernels_smoke.suite.model import Output, Strides
 
 # Bytes before and after; multiples of 256, so that every tensor is as aligned as torch's own. On a CPU they take what
-# a block of any kernel writes behind its tensor: there lies the heap of the process, and whether a kernel that writes
+# a block of any kernel writes behind its tensor: in the heap of the process, and whether a kernel that writes
 # into it is seen, or ends the process, or makes it fail in another way, is chance.
 GUARD, GUARD_ON_CPU = 4096, 1 << 18
 POISON = 0xFF

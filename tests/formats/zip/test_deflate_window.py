@@ -1,4 +1,4 @@
-"""A window into a deflate stream: what is certain of it stands somewhere in the truth, once."""
+"""A window into a deflate stream: what is certain of it occurs in the truth, once."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ KERNELS = {
 
 
 def say(record: dict[str, Any]) -> None:
-    """Write a record at once: what the process dies of must be known."""
+    """Write a record at once: what ends the process must be known."""
     print(json.dumps(record), file=sys.__stdout__, flush=True)
 
 

@@ -59,7 +59,7 @@ def run_child(
 ) -> tuple[ChildEnd, bytes]:
     """Run ``command`` for at most ``deadline`` seconds: how it ended, and the first ``limit`` bytes of its output.
 
-    It runs in the root folder: in the current one, which may be anybody's, Python and the loader would find what lies
+    It runs in the root folder: in the current one, which may be anybody's, Python and the loader would find what is
     there. One that cannot be started has exit code 127, and ``output`` says why. Never raises.
     """
     waits: list[str] = []

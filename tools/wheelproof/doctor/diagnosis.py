@@ -134,7 +134,7 @@ class _Suspect:
     def is_explained_by(self, root: _Suspect) -> bool:
         """Whether the root explains everything that this finding explains, and is the better explanation of it.
 
-        It is when it lies deeper, or when it was observed and this is only a conclusion.
+        It is when its layer is deeper, or when it was observed and this is only a conclusion.
         """
         if self.cause is None or root.cause is None or not self.explains:
             return False

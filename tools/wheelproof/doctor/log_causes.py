@@ -59,7 +59,7 @@ _LINES: Mapping[str, tuple[str, ...]] = {
 class LogCause:
     """A cause: the ``rule`` and the ``finding`` of it, ``says`` in a sentence, and the ``line`` that shows it first.
 
-    ``layer`` is how deep it lies; ``texts`` is True where a text of the log names it. ``names`` are the rules that it
+    ``layer`` is how deep it is; ``texts`` is True where a text of the log names it. ``names`` are the rules that it
     may stand for.
     """
 

@@ -21,7 +21,7 @@ _STATES: dict[str, Verdict | Severity] = {
 }
 _MOST_ROWS, _MOST_COLUMNS = 200, 72
 _FEW = 12  # hosts that need no map
-_IN_A_ROW = 40  # hosts of which no place is known
+_IN_A_ROW = 40  # hosts whose place is unknown
 
 
 def place_map(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> Iterator[HeatMap]:

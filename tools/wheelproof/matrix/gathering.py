@@ -26,7 +26,7 @@ _UNREADABLE = "report"  # the kind of a subject that is not a cell: a document i
 
 
 def is_of_cells(document: Any) -> bool:
-    """Whether a document is a report of `matrix run`, of which the cells can be judged again."""
+    """Whether a document is a report of `matrix run`, whose cells can be judged again."""
     if not isinstance(document, dict) or document.get("command") != COMMAND:
         return False
     subjects = document.get("subjects")

@@ -80,7 +80,7 @@ class Request:
 
 def run_matrix(request: Request, heard: Heard = nothing, warned: Warned = nothing) -> Report:
     """Run the cells and judge them. ``heard`` gets each step that begins, and "" when a cell has ended, ``warned``
-    what stands in the way of cells before anything is installed.
+    what keeps cells from running before anything is installed.
 
     Raises UsageError for a rule prefix that means nothing, WheelproofError when another run uses the work folder, and
     KeyboardInterrupt after SIGINT and SIGTERM: what was done is kept then.

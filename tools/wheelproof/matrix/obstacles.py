@@ -1,4 +1,4 @@
-"""What stands in the way of cells, found before anything is installed: the place, the lock, the room on the disk."""
+"""What keeps cells from running, found before anything is installed: the place, the lock, the room on the disk."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: the file, line and column (from 1), and the key or section for people."""
+    """Where something is: the file, line and column (from 1), and the key or section for people."""
 
     path: Path
     line: int
@@ -92,7 +92,7 @@ class FoundRequirement:
     keys: KeyPath = ()
     certain: bool = True  # False: only its name is known before it runs
     upgrade: bool = False  # the command takes the latest version that is allowed
-    single_quoted: bool = False  # the text stands between single quotes
+    single_quoted: bool = False  # the text is between single quotes
     reinstall: bool = False  # the command installs it again, whatever is there
 
     @property

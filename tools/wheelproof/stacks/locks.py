@@ -27,7 +27,7 @@ _PYTHONS = tuple(f"3.{minor}" for minor in range(8, 16))
 
 @dataclass(frozen=True, slots=True)
 class LockRequest:
-    """A lock, where it lies, what was chosen of it, and the hash of its bytes. ``named`` are the extras and groups that
+    """A lock, where it is, what was chosen of it, and the hash of its bytes. ``named`` are the extras and groups that
     the user named: ``--all-extras`` names none.
     """
 

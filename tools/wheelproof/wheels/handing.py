@@ -115,7 +115,7 @@ def _with_indexes(config: IndexConfig, declared: Declared) -> IndexConfig:
     linked = [*config.find_links, *allowed(declared.find_links)]
     asked: list[str] = []
     if not declared.without_index:
-        last = config.strategy == FIRST_INDEX  # then the index stands behind all others
+        last = config.strategy == FIRST_INDEX  # then the index is after all others
         main = list(config.indexes[-1:] if last else config.indexes[:1])
         others = [*(config.indexes[:-1] if last else config.indexes[1:]), *allowed(declared.extra)]
         if declared.index and not (main and config.origin.get(main[0]) == _FLAG):

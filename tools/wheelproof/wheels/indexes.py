@@ -148,7 +148,7 @@ def _shortened(place: Place, project: str, taken: IndexFile, target: Target | No
 
 
 def _fits(file: IndexFile, target: Target, known: dict[str, bool]) -> bool:
-    """Whether a file may be installed on a target, by its tags, of which there are few different ones."""
+    """Whether a file may be installed on a target, by its tags; there are few different ones."""
     if not file.file_name.endswith(WHEEL_SUFFIX):
         return True
     tags = "-".join(file.file_name.removesuffix(WHEEL_SUFFIX).split("-")[-3:])

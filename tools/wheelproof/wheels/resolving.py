@@ -370,7 +370,7 @@ class ArchiveSearch:
 
 
 class _Newer(NamedTuple):
-    """A package of which the releases above a version are inspected."""
+    """A package whose releases above a version are inspected."""
 
     name: str
     requirements: list[Requirement]

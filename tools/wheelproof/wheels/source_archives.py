@@ -1,4 +1,4 @@
-"""Source archives as a resolver can use them without building: each is read, and stands as a wheel that is empty.
+"""Source archives as a resolver can use them without building: each is read, and replaced by an empty wheel.
 
 uv runs with ``--no-build``, so that it can run no code of an archive, and then passes over every release that has no
 wheel. A release whose requirements are known does get one: a file with that METADATA and nothing else, in a folder

@@ -42,7 +42,7 @@ def runtime_match(project: str) -> re.Match[str] | None:
 
 
 def is_known_by_name(project: str) -> bool:
-    """True for a package of which the name says what it has to do with CUDA."""
+    """True for a package whose name says what it has to do with CUDA."""
     return runtime_match(project) is not None or bool(
         re.fullmatch(load("accelerators")["any_cuda"]["pattern"], project)
     )

@@ -18,7 +18,7 @@ CODE, NEEDS, NAMES, IS, FILES = "code", "needs", "names", "is", "files"
 class Shown:
     """One thing that shows an accelerator: ``how`` is "code", "needs", "is", or "files" for loose files of GPU code.
 
-    "names" is for a library with GPU code which has the soname among its dynamic strings, and what it needs lies out of
+    "names" is for a library with GPU code which has the soname among its dynamic strings, and what it needs is out of
     reach. ``what`` is a section, a soname, or what files.
     ``version`` is the accelerator's version as far as a soname gives it ("13"), else "". ``own`` is True for a needed
     library that the wheel itself carries.

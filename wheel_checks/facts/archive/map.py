@@ -40,7 +40,7 @@ class ArchiveMap:
 
 
 def map_archive(source: ByteSource, archive: Archive) -> ArchiveMap:
-    """Read every local header and what lies between members, and none of their data. Raises SourceError."""
+    """Read every local header and the bytes between members, and none of their data. Raises SourceError."""
     faults = front_faults(archive)
     places = boundaries(archive)
     for start in range(0, len(places), _BATCH):

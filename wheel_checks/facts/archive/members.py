@@ -60,7 +60,7 @@ def ranges_of(members: Sequence[Member], chosen: Iterable[Member], directory_off
 def read_members(source: ByteSource, archive: Archive, limits: Mapping[str, int]) -> MemberContents:
     """Read those members that exist of which ``limits`` gives the name, and the most bytes that it may have.
 
-    The last entry counts when a name stands twice, as for installers.
+    The last entry counts when a name occurs twice, as for installers.
     """
     by_name = {member.name: member for member in archive.members}
     chosen = [by_name[name] for name in limits if name in by_name]

@@ -38,7 +38,7 @@ def _read_archive(source: ByteSource, size: int, tail: bytes) -> SizedArchive:
     start = size - len(tail)
 
     def read(offset: int, length: int) -> bytes:
-        """Bytes of the file, of which the tail is available already."""
+        """Bytes of the file, whose tail is available already."""
         if offset >= start:
             return tail[offset - start : offset - start + length]
         return source.read(offset, min(length, start - offset)) + tail[: max(0, offset + length - start)]

@@ -2,7 +2,7 @@
 
 lld writes .symtab, .shstrtab and .strtab in this order, so that the names of symbols, megabytes of text, stand between
 the names of the sections and their headers, which are in the tail. Going back from there, a window that inflates to
-text lies after what is sought, and any other lies before it. The names are recognised by what the headers say of them:
+text is after what is sought, and any other is before it. The names are recognised by what the headers say of them:
 how long they are all together, and where .shstrtab, .dynsym, .dynamic and others begin.
 """
 

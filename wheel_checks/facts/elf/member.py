@@ -1,4 +1,4 @@
-"""One deflated member of which only head and tail are read, as far as needed: what they show, what to read next."""
+"""One deflated member whose head and tail alone are read, as far as needed: what they show, what to read next."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Where the parts of an ELF file lie decides what they cost. The program headers are in its first bytes; they say where
 the dynamic section is, which says the rest. Linkers put the names and the version needs in front, patchelf moves the
-names to the end; the dynamic section lies before the data, near the end of most libraries and in the middle of some.
+names to the end; the dynamic section is before the data, near the end of most libraries and in the middle of some.
 A deflated member is read from its start as far as that is cheap, its tail by
 :mod:`wheel_checks.formats.zip.deflate_tail`.
 """

@@ -22,7 +22,7 @@ STREAMED = 64 << 20  # compressed bytes up to which a library is streamed whose 
 
 @dataclass(frozen=True, slots=True)
 class MemberSymbols:
-    """What one member needs and defines; ``Missing`` what lies out of reach, None what it does not have.
+    """What one member needs and defines; ``Missing`` what is out of reach, None what it does not have.
 
     ``versions`` says of which library a version is; None where that was not read.
     """

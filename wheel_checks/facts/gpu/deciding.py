@@ -46,7 +46,7 @@ class DecidingGroup:
 
     ``role`` is "main" for what the package imports or dispatches to, "library" for another library of it, "special" for
     what is made for the architectures in its name, "bundled" for a copy of another project's library, "source" for what
-    lies among sources that are compiled at run time.
+    is among sources that are compiled at run time.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""One library of a wheel that has GPU code, or may have some: where it lies, and how far it was read."""
+"""One library of a wheel that has GPU code, or may have some: where it is, and how far it was read."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _NOTHING = GpuCode({}, "sampled", {})
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A member of which the data begins at ``data_offset`` of the archive, and the ``(offset, size)`` in it, inflated,
+    """A member whose data begins at ``data_offset`` of the archive, and the ``(offset, size)`` in it, inflated,
     of what holds GPU code; none when that may be anywhere. ``strictly``, only windows count that certainly are in the
     largest of them: what is next to it may look the same.
     """
@@ -75,7 +75,7 @@ def _certain_room(library: Sampled) -> tuple[int, int]:
     """Which compressed bytes certainly inflate to the inside of the largest span: their beginning and length.
 
     No compressor writes more bytes than it reads, but for the headers of stored blocks (RFC 1951, 3.2.4). So the first
-    n compressed bytes inflate to n at least, and so do the last n: between these bounds lies what the n-th inflates to.
+    n compressed bytes inflate to n at least, and so do the last n: between these bounds is what the n-th inflates to.
     """
     member = library.member
     offset, length = max(library.spans, key=lambda span: span[1], default=(0, 0))

@@ -4,7 +4,7 @@
   "Binary Compatibility"); on Tegra (Jetson Orin and older) only code for exactly that version runs, and nowhere else.
 * With the suffix ``a`` it runs on exactly its own version; with ``f`` on its family, from its own version on
   ("Family-Specific Features", since CUDA 12.9).
-* Code of which the suffix is unknown ("sm_100?", a cubin without its compiler's note) runs on its own version;
+* Code whose suffix is unknown ("sm_100?", a cubin without its compiler's note) runs on its own version;
   whether it runs on others is unknown.
 * PTX for compute_XY is compiled by the driver at first use, for the same or any newer version; with ``a`` and ``f`` it
   is as restricted as machine code.

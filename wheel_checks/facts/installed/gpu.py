@@ -166,7 +166,7 @@ class _Reader:
         return code
 
     def search(self) -> GpuCode:
-        """The GPU code wherever it lies. Raises FormatError, see :func:`search_everywhere`."""
+        """The GPU code wherever it is. Raises FormatError, see :func:`search_everywhere`."""
         if self.size > LARGEST:
             raise FormatError(f"it has {self.size:,} bytes", expected=f"at most {LARGEST:,}")
         return search_everywhere(self._chunks(), self.size)

@@ -105,7 +105,7 @@ def _start(tree: FileTree, path: str) -> bytes | None:
 
 
 def called_module(script: bytes) -> str:
-    """The module of which a script calls one function, where it does nothing else; "" for any other script."""
+    """The module whose function a script calls, where it does nothing else; "" for any other script."""
     if len(script) > _LARGEST_SCRIPT:
         return ""
     lines = [line.rstrip() for line in script.decode("utf-8", "replace").splitlines()]

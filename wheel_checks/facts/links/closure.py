@@ -3,7 +3,7 @@
 Pure: given the facts of the files by path, and what is known of the machine. Rules of the search: ld.so(8), and glibc's
 elf/dl-load.c (``_dl_map_object``), from which the order comes:
 
-1. a library that is loaded already under this name counts, wherever it lies;
+1. a library that is loaded already under this name counts, wherever it is;
 2. DT_RPATH of the file, then of what loaded it, up to the program; not when the file has DT_RUNPATH, and not that of a
    loader which has one;
 3. LD_LIBRARY_PATH;

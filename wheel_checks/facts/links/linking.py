@@ -109,7 +109,7 @@ class LinkFacts:
         return what_is_loaded(self.closure, self.roles, self.opened, cuda=self.cuda, sms=sms)
 
     def is_spare(self, path: str, loaded: Loaded) -> bool:
-        """Whether the file is one of several alternatives of which the import loads another one."""
+        """Whether the file is an alternative to another file that the import loads."""
         group = self.roles[path].group if path in self.roles else ""
         alike = (other for other, one in self.roles.items() if group and one.group == group)
         return path not in loaded.files and any(other in loaded.files for other in alike)

@@ -1,6 +1,6 @@
 """What imports of packages open, by their source: modules, and libraries that packages open by path. Pure.
 
-glibc finds a library that is loaded already by its soname, wherever it lies: so what an import opens first is there
+glibc finds a library that is loaded already by its soname, wherever it is: so what an import opens first is there
 for everything that is loaded later (``libcuml.load_library()``, cuda-pathfinder, torch's preloads).
 """
 

@@ -17,7 +17,7 @@ class PinnedRequirement:
     """A requirement on torch or one of its companions.
 
     ``role`` is "runtime", "build", "constraint", "group", "command", "lock" or "conda"; ``section`` the key under which
-    it stands, or the command. ``installed`` is the version that it is held against, "" if none is known; ``kept``
+    it is, or the command. ``installed`` is the version that it is held against, "" if none is known; ``kept``
     whether an install keeps that (with none: whether any version will do), and ``reason`` why. It is not ``certain``
     where its version is only known at run time.
     """

@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GuardSetting:
-    """One setting that an installer reads. ``origin`` is where it stands: "UV_CONSTRAINT", "pyproject.toml [tool.uv]".
+    """One setting that an installer reads. ``origin`` is where it is: "UV_CONSTRAINT", "pyproject.toml [tool.uv]".
 
     ``requirements`` are those of constraints and overrides, ``packages`` the normalised names of the others.
     ``path`` is a folder or file that it names; ``fault`` says why that could not be read, "" when it could.

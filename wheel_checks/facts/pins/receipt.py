@@ -62,7 +62,7 @@ class _Receipt:
 @dataclass(frozen=True, slots=True)
 class GuardFile:
     """A file of the guard. ``role`` is "front", "hook", "program", "text", "pip.conf", "record" or "uv.toml"; ``kept``
-    is where the file lies that stood there before, "" when there wasn't one.
+    is the place of the file that was there before, "" when there wasn't one.
     """
 
     path: str

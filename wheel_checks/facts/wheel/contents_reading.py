@@ -217,7 +217,7 @@ def _with_heads(
 
 
 def _with_map(contents: WheelContents, source: ByteSource, kept: FileFacts) -> WheelContents:
-    """With what lies between members: of a local file that costs little."""
+    """With the bytes between members: of a local file that costs little."""
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents

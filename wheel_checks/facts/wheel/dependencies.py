@@ -47,7 +47,7 @@ Listing = Callable[[str], Sequence[IndexFile]]
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What an installer would take: exact pins, and the names of packages of which no wheel fits the target."""
+    """What an installer would take: exact pins, and the names of packages without a wheel for the target."""
 
     pins: tuple[Requirement, ...]
     unusable: tuple[str, ...] = ()

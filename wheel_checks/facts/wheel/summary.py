@@ -142,7 +142,7 @@ def _of_links(links: LinkFacts) -> dict[str, Any]:
 
 
 def _absent(links: LinkFacts) -> list[dict[str, str]]:
-    """The required packages of which no wheel fits the target."""
+    """The required packages without a wheel for the target."""
     return [] if isinstance(links.absent, Unavailable) else [{"name": a.name, "why": a.why} for a in links.absent]
 
 

@@ -115,7 +115,7 @@ class KnownRegions:
         return tuple(gaps)
 
     def _known(self, start: int, end: int) -> Iterator[_Piece]:
-        """The pieces, cut to what lies between ``start`` and ``end``."""
+        """The pieces, cut to what is between ``start`` and ``end``."""
         first = bisect_right(self._pieces, start, key=lambda piece: piece.end)
         for piece in self._pieces[first : bisect_left(self._pieces, end, key=_offset)]:
             cut = slice(max(start - piece.offset, 0), end - piece.offset)

@@ -1,7 +1,7 @@
 """The tables that linkers put in front of a library, read from its first bytes without its dynamic section.
 
 .gnu.hash, .dynsym, .dynstr, .gnu.version and .gnu.version_r follow one another near the front of a file; the dynamic
-section, which says where they are, lies behind all code. But the tables know themselves: each hash must belong to the
+section, which says where they are, is after all code. But the tables know themselves: each hash must belong to the
 bucket whose chain it is in, and be let through by the Bloom filter; exported names must have their hashes. What
 patchelf rearranged does not, and is not taken. For 64-bit little-endian files, as all that wheels have today.
 """
@@ -28,7 +28,7 @@ _WEAK, _UNTYPED = 2, (3, 4)
 _LONGEST_STRINGS = 1 << 26
 _NAMES = 8192  # bytes of .dynstr after the last symbol: names of libraries, versions and search paths
 _MOST_VERSIONS = 1000
-_COMPARED = 4096  # names of which the hashes are compared, at most
+_COMPARED = 4096  # names whose hashes are compared, at most
 _MARGIN = 64  # words read beyond the beginning of the last chain
 
 

@@ -27,7 +27,7 @@ _FIRST_CODE_OBJECT_V4 = 2  # e_ident[EI_ABIVERSION] of ELFABIVERSION_AMDGPU_HSA_
 _XNACK, _SRAMECC = {0x200: "-", 0x300: "+"}, {0x800: "-", 0xC00: "+"}
 _ARCHITECTURE = re.compile(rb"(?<![\w-])-arch[ =](sm_[1-9]\d{1,2}[af]?)(?![\w])")
 _PTX_TARGET = re.compile(rb"^\s*\.target\s+sm_([1-9]\d{1,2}[af]?)\b", re.MULTILINE)
-_PTX_HEAD = 64 * 1024  # bytes of PTX in which the target stands, behind comments
+_PTX_HEAD = 64 * 1024  # bytes of PTX in which the target is, behind comments
 
 
 def read_cubin(data: bytes) -> str:

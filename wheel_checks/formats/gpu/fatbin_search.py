@@ -1,6 +1,6 @@
 """Finds fat binaries in a library that is read once, front to back, when the section headers come last.
 
-Every container is found by its magic number, wherever it lies, and read as it passes; when the headers are known at
+Every container is found by its magic number, wherever it is, and read as it passes; when the headers are known at
 last, :meth:`FatbinFinder.within` says what a section holds, as strictly as a scanner of that section would have.
 """
 

@@ -16,7 +16,7 @@ _NAME = "pylock.toml (PEP 751)"
 
 
 def parse_pylock(data: bytes, folder: Path) -> tuple[LockedPackage, ...]:
-    """The packages of a lock file, in their order. ``folder`` is where the file lies: its paths start there.
+    """The packages of a lock file, in their order. ``folder`` is where the file is: its paths start there.
 
     Raises FormatError naming the field that is not what PEP 751 says.
     """
@@ -24,7 +24,7 @@ def parse_pylock(data: bytes, folder: Path) -> tuple[LockedPackage, ...]:
 
 
 def read_pylock(data: bytes, folder: Path) -> Lock:
-    """The lock file. ``folder`` is where it lies: its paths start there.
+    """The lock file. ``folder`` is where it is: its paths start there.
 
     Raises FormatError naming the field that is not what PEP 751 says.
     """

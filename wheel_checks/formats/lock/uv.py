@@ -23,7 +23,7 @@ _LOCAL = ("editable", "virtual", "directory")
 
 
 def read_uv(data: bytes, folder: Path) -> Lock:
-    """The lock file. ``folder`` is where it lies: its paths start there.
+    """The lock file. ``folder`` is where it is: its paths start there.
 
     Raises FormatError naming the field that is not what uv writes.
     """

@@ -38,7 +38,7 @@ class Action:
     ``target`` is the dotted name of the imported module or of the called function, "" for a library. ``names`` are the
     imported names, the patterns of the library's path (one of them is opened; relative to site-packages), the names of
     the library, or the arguments. ``tried``: an error of it is caught and goes no further. ``conditional``: it
-    stands under a condition that the text does not decide; ``one_of``: in a loop that ends with the first that works.
+    is under a condition that the text does not decide; ``one_of``: in a loop that ends with the first that works.
     """
 
     kind: ActionKind

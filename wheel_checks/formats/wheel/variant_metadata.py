@@ -269,7 +269,7 @@ def _providers(value: object, rules: Revision, faults: Faults) -> dict[str, Vari
 
 
 def _check_provider(provider: VariantProvider, where: str, faults: Faults) -> None:
-    """What belongs to one kind of provider stands with no other, and more features than one are ordered."""
+    """Keys of one kind of provider occur with no other, and more features than one are ordered."""
     static, ordered = sorted(provider.static_properties), provider.feature_order
     if (ordered or len(static) > 1) and sorted(ordered) != static:
         message = f"{where}.feature-order is {shown(', '.join(ordered))}; it must order the features of "

@@ -129,7 +129,7 @@ def run_from(compressed: bytes, start: int, window: _Window = _ONE, limit: int =
     """Inflate from bit ``start`` after ``window``, until the bytes end or more than ``limit`` bytes came out.
 
     The bits cannot be shifted to a byte boundary, since stored blocks are aligned in the original stream. Instead
-    blocks that end just before ``start`` replace what lies before it.
+    blocks that end just before ``start`` replace what is before it.
     """
     position, bit = divmod(start, 8)
     filler, filler_bits, literals = _filler(bit, window)

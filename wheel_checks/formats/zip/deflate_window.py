@@ -1,9 +1,9 @@
 """A window into the middle of a raw deflate stream (RFC 1951): what some of its bytes inflate to, but not where.
 
 Inflating begins at a block within the window (:mod:`wheel_checks.formats.zip.deflate_blocks`): one with dynamic codes,
-or a stored one, whose length stands twice. A start counts when everything after it is sound up to the end of the
+or a stored one, whose length occurs twice. A start counts when everything after it is sound up to the end of the
 window, which must be farther away than the largest stored block is long: such a block may hold another deflate stream.
-Where in the member the result lies is unknown; callers find what they look for by its form.
+The place of the result in the member is unknown; callers find what they look for by its form.
 """
 
 from __future__ import annotations

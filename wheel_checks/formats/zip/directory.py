@@ -46,7 +46,7 @@ NEWEST_VERSION = 63  # of the format (APPNOTE 4.4.3.2); installers refuse member
 
 @dataclass(frozen=True, slots=True)
 class EndRecord:
-    """Where the central directory lies: absolute offset and size in bytes, the number of entries, zip64 or not."""
+    """Where the central directory is: absolute offset and size in bytes, the number of entries, zip64 or not."""
 
     directory_offset: int
     directory_size: int

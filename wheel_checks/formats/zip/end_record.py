@@ -1,4 +1,4 @@
-"""The records at the end of a zip archive that say where its central directory lies (PKWARE APPNOTE 6.3.10).
+"""The records at the end of a zip archive that say where its central directory is (PKWARE APPNOTE 6.3.10).
 
 Stricter than unpackers on purpose: whatever lets two of them find two different directories is refused.
 """
@@ -38,7 +38,7 @@ class EndRecordTruncatedError(FormatError):
 
 
 def find_end_record(tail: bytes, size: int) -> EndRecord:
-    """Where the central directory lies, from ``tail``, the last bytes of a file of ``size`` bytes.
+    """Where the central directory is, from ``tail``, the last bytes of a file of ``size`` bytes.
 
     Raises EndRecordTruncatedError when a longer tail is needed, and FormatError when the file does not end with one
     single end record (as far as ``tail`` reaches) that agrees with the file and with its zip64 record.

@@ -15,7 +15,7 @@ KIND = "host"
 
 
 class Layer(enum.IntEnum):
-    """How deep a cause lies. Of two causes that explain the same symptom, the deeper one is the root."""
+    """How deep a cause is. Of two causes that explain the same symptom, the deeper one is the root."""
 
     HARDWARE = 10
     KERNEL = 20  # kernel, its modules, firmware

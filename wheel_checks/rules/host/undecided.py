@@ -1,4 +1,4 @@
-"""What the doctor could not decide, and what stands before every other question: is there a torch, and a GPU?"""
+"""What the doctor could not decide, and what comes before every other question: is there a torch, and a GPU?"""
 
 from __future__ import annotations
 

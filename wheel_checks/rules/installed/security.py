@@ -1,4 +1,4 @@
-"""What does an environment run without being asked, and what stands where pip and uv should be?
+"""What does an environment run without being asked, and what is where pip and uv should be?
 
 Files that a guard of torch (``wheelproof pins guard``) has written are left out, where they are exactly what it writes.
 """

@@ -161,7 +161,7 @@ def size(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     fix="Name the scripts with letters, digits, dots, underscores and dashes.",
 )
 def scripts(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Names of scripts are plain; that the file can be read, and no name stands twice in a group, is WHL125."""
+    """Names of scripts are plain; that the file can be read, and no name occurs twice in a group, is WHL125."""
     for point in need(need(wheel.startup).entry_points).entries:
         if point.group in _SCRIPT_GROUPS and not _SCRIPT_NAME.fullmatch(point.name):
             message = f"the index rejects the script name {abbreviated(point.name)!r}"

@@ -36,7 +36,7 @@ _REBUILD = Fix("Find out where the wheel comes from before you install it; build
     fix="Install into a package named after the project; extend others through their entry points.",
 )
 def foreign_packages(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No member lies in a regular package that is known to be another project's (``data/import_names.toml``)."""
+    """No member is in a regular package that is known to be another project's (``data/import_names.toml``)."""
     project = project_of(wheel)
     found: dict[str, list[str]] = defaultdict(list)
     for member in need(wheel.archive).members:
@@ -73,7 +73,7 @@ def foreign_packages(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Install modules from the wheel's root, and data below share/.",
 )
 def environment_files(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Nothing of the data scheme lies in the standard library, in site-packages, or among configuration."""
+    """Nothing of the data scheme is in the standard library, in site-packages, or among configuration."""
     for member in need(wheel.archive).members:
         if ".data/" not in member.name or member.is_directory:
             continue

@@ -36,7 +36,7 @@ _CORRECT = Fix("Correct the project's metadata (pyproject.toml), and rebuild the
     fix="Build with a current build backend.",
 )
 def well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Required fields present, versions known, values valid; a field that stands twice is a warning (see REL306)."""
+    """Required fields present, versions known, values valid; a field that occurs twice is a warning (see REL306)."""
     need(wheel.archive)
     for label, file in (("METADATA", wheel.metadata), ("WHEEL", wheel.wheel_file)):
         if isinstance(file, Unavailable):

@@ -1,4 +1,4 @@
-"""Byte ranges (RFC 9110, 14): the headers of requests and answers, and joining what lies near."""
+"""Byte ranges (RFC 9110, 14): the headers of requests and answers, and joining what is near."""
 
 from __future__ import annotations
 

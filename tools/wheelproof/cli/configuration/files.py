@@ -1,7 +1,7 @@
 """The files that hold settings: the user's own, one that the user names, and that of the tree around a folder.
 
 The tree is the repository around the folder, and without one the folders above it, up to the home folder,
-to a folder that anybody may write to, to one of another user, and to another file system, all excluded. What lies
+to a folder that anybody may write to, to one of another user, and to another file system, all excluded. What is
 above a tree decides nothing: settings for several trees are the user's own.
 """
 

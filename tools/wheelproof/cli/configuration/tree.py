@@ -22,7 +22,7 @@ ONLY_EXPECTS = "a checkout can only configure what is checked and what is expect
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A key, or with "" a whole file, that is ignored: where it stands, why, and what would make it hold."""
+    """A key, or with "" a whole file, that is ignored: where it is, why, and what would make it hold."""
 
     key: str
     place: str

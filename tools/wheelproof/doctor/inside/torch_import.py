@@ -24,7 +24,7 @@ from typing import Any, cast
 MOST_WARNINGS = 8
 LONGEST = 1200  # characters of a message
 TRACE_LINES = 16
-MOST_GPUS = 64  # of which names are said
+MOST_GPUS = 64  # whose names are reported
 # Of variables that decide what torch sees.
 PREFIXES = ("CUDA_", "NVIDIA_", "HIP_", "ROCR_", "HSA_", "ZE_", "ONEAPI_", "LD_", "TRITON_", "TORCH_", "PYTORCH_")
 STACKS = 1  # standard output: stacks stand after the name of the step

@@ -61,7 +61,7 @@ def read_driver(root: str = "/") -> KernelDriver:
 
 
 def _built_for(top: Path) -> list[str]:
-    """The kernel releases for which an nvidia.ko lies where installers put it (compressed or not)."""
+    """The kernel releases for which an nvidia.ko is where installers put it (compressed or not)."""
     modules = top / "lib/modules"
     return [
         release

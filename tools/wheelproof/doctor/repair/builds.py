@@ -30,7 +30,7 @@ from wheel_checks.phrases import joined
 from wheelproof.doctor.repair.graph import Graph
 from wheelproof.doctor.repair.offers import Offers
 
-MOST_READ = 24  # torch wheels of which version.py is read
+MOST_READ = 24  # torch wheels whose version.py is read
 _MOST_OF_BACKENDS = 4
 _OTHER = re.compile(r"cpu|rocm|xpu")
 

@@ -25,7 +25,7 @@ _LARGEST_JSON = 64 * 1024  # bytes of direct_url.json
 @dataclass(frozen=True)
 class Distribution:
     """An installed distribution. ``name`` is normalized, ``folder`` the path of its metadata, ``entry`` that of the
-    folder in which it lies. ``origin`` is the content of direct_url.json, {} for what came from an index.
+    folder in which it is. ``origin`` is the content of direct_url.json, {} for what came from an index.
     """
 
     name: str

@@ -37,7 +37,7 @@ class Literals:
             self.lines.append(line.end())
         self.bindings: dict[str, ast.expr] = {}
         self.functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-        self.added: dict[str, list[ast.expr]] = {}  # X += [...], X.append(...), X.extend(...), wherever it stands
+        self.added: dict[str, list[ast.expr]] = {}  # X += [...], X.append(...), X.extend(...), wherever it is
         self.keyed: dict[str, list[tuple[str, ast.expr]]] = {}  # X["key"] = ...
         self.changing: set[ast.AST] = set()  # the names in these, which are no other use of them
         self._bind()

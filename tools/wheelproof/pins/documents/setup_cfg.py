@@ -53,7 +53,7 @@ def parse(source: Source, text: str) -> dict[str, dict[str, str]]:
 class Line:
     """A line of a value: its section and option, its text and where that begins, and the ``whole`` line.
 
-    It has the line to itself (``alone``) unless it stands after the name of the option.
+    It has the line to itself (``alone``) unless it follows the name of the option.
     """
 
     section: str
@@ -65,7 +65,7 @@ class Line:
 
 
 def option_lines(source: Source) -> Iterator[Line]:
-    """The lines of all values that hold something. Lines under one that stands after the name count, too."""
+    """The lines of all values that hold something. Lines under one that follows the name count, too."""
     section, option, offset = "", "", 0
     for line in source.text.splitlines(keepends=True):
         body = line.rstrip("\r\n")

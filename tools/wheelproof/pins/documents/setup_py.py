@@ -312,7 +312,7 @@ class _Reader(Literals):
 
     def put(self, found: FoundRequirement) -> None:
         if any(other.place == found.place and other.items is found.items for other in self.found if found.items):
-            return  # a list that stands behind two keys
+            return  # a list that is after two keys
         if self.behind:
             self.named[len(self.found)] = self.behind[-1]
         self.found.append(found)

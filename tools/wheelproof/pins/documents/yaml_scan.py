@@ -25,7 +25,7 @@ _SEPARATOR = re.compile(r"[ \t\r\n]*(?:(?<=\s)#[^\r\n]*[\r\n][ \t\r\n]*)*,")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A scalar in a sequence: the keys that lead to it, its text, its span, and that of its text where it stands as is.
+    """A scalar in a sequence: the keys that lead to it, its text, its span, and that of its text where it is as is.
 
     In a block sequence it goes with its ``line`` or lines, where it has them to itself; in a flow sequence it is one of
     ``items``. ``anchor`` is the name by which aliases repeat it.

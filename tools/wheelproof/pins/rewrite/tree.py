@@ -64,7 +64,7 @@ def ancestors(path: Path) -> Iterator[Path]:
 
 
 def _root_of(path: Path) -> Path:
-    """A link that leads out of the repository in which it lies does not change the tree."""
+    """A link that leads out of the repository in which it is does not change the tree."""
     here = Path(path.anchor) if path.is_absolute() else real_path(Path())
     for part in path.parts[path.is_absolute() :]:
         target = here / part

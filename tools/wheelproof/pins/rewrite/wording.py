@@ -64,5 +64,5 @@ def _marker(text: str, start: int) -> str:
 
 
 def _is_bare_url(text: str) -> bool:
-    """Whether a URL stands without a name and an @ before it."""
+    """Whether a URL is without a name and an @ before it."""
     return is_url(text) and "@" not in text.partition("://")[0]

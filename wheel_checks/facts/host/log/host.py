@@ -126,7 +126,7 @@ def host_of(log: Log) -> LogHost | None:
 
 
 def _silent() -> HostFacts:
-    """Facts of which every section says why it is unknown."""
+    """Facts whose every section says why it is unknown."""
     names = ("system", "container", "limits", "pci", "driver", "nodes", "services", "other_drivers", "interpreter")
     more = ("installed", "loader", "triton", "indexes", "nvml", "cuda", "torch", "kernel")
     return HostFacts(**dict.fromkeys((*names, *more), SILENT))  # type: ignore[arg-type]  # every one may be Unavailable

@@ -64,7 +64,7 @@ def _lost_to_sibling(finding: FileFinding) -> bool:
     tested="a real uninstall by pip of one of two packages that share paths, and the fix run",
 )
 def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Libraries of such a package are gone together with what lies next to them."""
+    """Libraries of such a package are gone together with what is next to them."""
     required = _required_by_torch(facts)
     for finding in findings(facts, "WHL702"):
         package = installed(facts).named(finding.subject)

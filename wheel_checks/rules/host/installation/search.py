@@ -222,7 +222,7 @@ def _without_folder(python: Interpreter) -> str:
     tested="facts; an environment with two real folders",
 )
 def split_library_folders(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """One of torch and NVIDIA's libraries lies under lib, the other under lib64 of the same prefix."""
+    """One of torch and NVIDIA's libraries is under lib, the other under lib64 of the same prefix."""
     python, torch = need(facts.interpreter), installed(facts).named("torch")
     strays = _strays(facts)
     if torch is None or not strays:

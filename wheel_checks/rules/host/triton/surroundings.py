@@ -124,7 +124,7 @@ def _headers(facts: HostFacts, python: Interpreter) -> Fix:
 
 
 def _driver_folders(facts: HostFacts) -> list[str]:
-    """Where libcuda.so.1 lies, LD_LIBRARY_PATH included."""
+    """Where libcuda.so.1 is, LD_LIBRARY_PATH included."""
     libraries = need(facts.loader).cuda_libraries
     return [one.path.rpartition("/")[0] for one in libraries if one.name == "libcuda.so.1" and one.kind != "stub"]
 

@@ -115,7 +115,7 @@ def _is_library(path: str) -> bool:
 
 
 def _cut_off(tree: FileTree, path: str) -> str:
-    """What of a library lies after the end of its file; "" for one that is complete, however it was changed."""
+    """What of a library is after the end of its file; "" for one that is complete, however it was changed."""
     elf, _ = read_elf_file(tree, path, {Part.SEGMENTS, Part.SECTIONS})
     if not isinstance(elf, ElfFacts):
         return elf

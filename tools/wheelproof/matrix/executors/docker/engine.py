@@ -126,7 +126,7 @@ def answering(doing: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def asking(client: APIClient, method: str, path: str, **parameters: str | int) -> Iterator[Response]:
-    """The answer of the engine to a request, of which the headers have come; what follows is there to be read.
+    """The answer of the engine to a request, whose headers have come; what follows is there to be read.
 
     The SDK has functions for this, which leave connections open. Raises what the SDK raises, see :func:`answering`.
     """

@@ -23,7 +23,7 @@ def dockerfile_scripts(text: str, base: int = 0) -> Iterator[Piece]:
 
 
 def dockerfile_pieces(text: str, base: int = 0) -> Iterator[tuple[str, Piece]]:
-    """Each FROM, and each instruction that runs something, with what stands after it."""
+    """Each FROM, and each instruction that runs something, with the text after it."""
     escape = "`" if _ESCAPE.match(text) else "\\"
     dialect = Dialect.POWERSHELL if escape == "`" else Dialect.SH
     variables: dict[str, tuple[str, ...]] = {}
@@ -39,7 +39,7 @@ def dockerfile_pieces(text: str, base: int = 0) -> Iterator[tuple[str, Piece]]:
 
 
 def _instructions(text: str, escape: str) -> Iterator[tuple[str, int, str]]:
-    """Each instruction, where what stands after it begins, and that; comments within are blank, line ends too."""
+    """Each instruction, the offset of the text after it, and that text; comments within are blank, line ends too."""
     lines = text.splitlines(keepends=True)
     number = offset = 0
     while number < len(lines):

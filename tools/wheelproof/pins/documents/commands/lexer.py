@@ -219,7 +219,7 @@ def _braced(match: re.Match[str], *, quoted: bool) -> Part:
     """A variable in braces, with the default that it has."""
     name, every, operator, text = match.groups()
     if operator and operator.endswith("+"):
-        name = f"+{name}"  # the text stands, whatever the variable is
+        name = f"+{name}"  # the text counts, whatever the variable is
     return Part("", quoted, name, text if operator else None, spread=every == "[@]")
 
 
