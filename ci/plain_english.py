@@ -4,7 +4,8 @@ usage: python ci/plain_english.py [--lines]
 
 Counts each habit of ``ci/plain_english.toml`` in 100,000 words of what people read: documentation, and the docstrings,
 comments and messages of the code and its tests. ``--lines`` names each place. Code in backticks and between the braces
-of an f-string does not count. The exit code is 1 when a habit is more than ``TIMES`` as frequent as in the packages of
+of an f-string does not count. A habit with ``explained = true`` is counted in docstrings and comments of code alone.
+The exit code is 1 when a habit is more than ``TIMES`` as frequent as in the packages of
 the table, else 0.
 """
 
@@ -46,7 +47,7 @@ FOREIGN = (
 _CODE = re.compile(r"``[^`]*``|`[^`\n]*`")
 _FORMATTED = re.compile(r"^[rRbBuU]*[fF]")
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
-Line = tuple[str, int, str]
+Line = tuple[str, int, str, bool]  # the last: of a docstring or a comment of code
 
 
 def main() -> int:
@@ -54,14 +55,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Count the habits of ci/plain_english.toml in our text.")
     parser.add_argument("--lines", action="store_true", help="name each place")
     arguments = parser.parse_args()
-    lines = list(text())
-    words = sum(len(_WORD.findall(line)) for _, _, line in lines)
-    print(f"{words:,} words; occurrences in 100,000 of them")
+    everything = list(text())
+    explained = [line for line in everything if line[3]]
+    words = {id(lines): sum(len(_WORD.findall(line)) for _, _, line, _ in lines) for lines in (everything, explained)}
+    print(
+        f"{words[id(everything)]:,} words, {words[id(explained)]:,} of docstrings and comments; occurrences in 100,000"
+    )
     failed = 0
     for habit in tomllib.loads(TABLE.read_text(encoding="utf-8"))["habit"]:
         pattern = re.compile(habit["pattern"])  # case counts: None is a value of Python
-        found = [(path, number, line) for path, number, line in lines if pattern.search(line)]
-        rate, limit = 100_000 * sum(len(pattern.findall(line)) for *_, line in found) / words, most(habit["peers"])
+        lines = explained if habit.get("explained") else everything
+        found = [(path, number, line) for path, number, line, _ in lines if pattern.search(line)]
+        rate, limit = (
+            100_000 * sum(len(pattern.findall(line)) for *_, line in found) / words[id(lines)],
+            most(habit["peers"]),
+        )
         failed += rate > limit
         verdict = "" if rate <= limit else f"   too many; write: {habit['write']}"
         print(f"  {habit['name']:<12} {rate:6.1f}   at most {limit:4.1f}, peers {habit['peers']:.1f}{verdict}")
@@ -84,19 +92,24 @@ def text() -> Iterator[Line]:
             if path.suffix not in (".md", ".py", ".toml") or inside.startswith(FOREIGN) or "/." in inside:
                 continue
             written = path.read_text(encoding="utf-8")
-            for number, line in prose(written) if path.suffix == ".py" else enumerate(written.splitlines(), 1):
-                yield inside, number, _CODE.sub("", line)
+            plain = ((number, line, False) for number, line in enumerate(written.splitlines(), 1))
+            for number, line, explained in prose(written) if path.suffix == ".py" else plain:
+                yield inside, number, _CODE.sub("", line), explained
 
 
-def prose(source: str) -> Iterator[tuple[int, str]]:
-    """The lines of the strings and comments of Python code, with their numbers."""
+def prose(source: str) -> Iterator[tuple[int, str, bool]]:
+    """The lines of the strings and comments of Python code: number, line, and True in a docstring or a comment."""
     middle = getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)  # since Python 3.12 an f-string is several tokens
+    first = True  # in a statement
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in (tokenize.STRING, tokenize.COMMENT, middle):
             string = token.string
             if _FORMATTED.match(string) and token.type == tokenize.STRING:
                 string = _without_expressions(string)
-            yield from enumerate(string.splitlines(), token.start[0])
+            explained = first or token.type == tokenize.COMMENT
+            yield from ((number, line, explained) for number, line in enumerate(string.splitlines(), token.start[0]))
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            first = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
 
 def _without_expressions(string: str) -> str:

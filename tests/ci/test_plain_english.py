@@ -19,12 +19,18 @@ from ci.plain_english import most, prose
     ],
 )
 def test_strings_and_comments_are_read_and_code_is_not(source: str, seen: list[str]) -> None:
-    text = " ".join(line for _, line in prose(source))
+    text = " ".join(line for _, line, _ in prose(source))
     assert re.findall(r"nobody|told|Tells|anew|beside", text) == seen
 
 
 def test_a_line_has_its_number() -> None:
-    assert [number for number, _ in prose('a = 1\n"""b\nc"""\n')] == [2, 3]
+    assert [number for number, _, _ in prose('a = 1\n"""b\nc"""\n')] == [2, 3]
+
+
+def test_docstrings_and_comments_are_known_from_other_strings() -> None:
+    source = '"""Of a module."""\n\n\ndef f() -> None:\n    """Of a function."""\n    g("text")  # a comment\n'
+    assert [line for _, line, explained in prose(source) if not explained] == ['"text"']
+    assert len(list(prose(source))) == 4
 
 
 def test_a_word_that_the_packages_never_have_may_be_rare() -> None:
