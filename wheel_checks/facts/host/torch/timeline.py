@@ -17,9 +17,7 @@ from wheel_checks.facts.host.torch.fit import cuda_major, torch_files, torch_pac
 from wheel_checks.model import Unavailable
 from wheel_checks.parsing import requirement_or_none, version_or_none
 
-TOGETHER = (
-    120.0  # seconds: what one run of an installer writes is closer together; torch alone takes a minute to unpack
-)
+TOGETHER = 120.0  # seconds between files of one run of an installer, at most; torch alone takes a minute to unpack
 
 # NVIDIA's libraries that name their CUDA; of CUDA 13 only some do, and of the others cuda-toolkit is the user.
 _LIBRARY = re.compile(r"nvidia-[a-z0-9-]+-(cu\d{2})")
