@@ -24,16 +24,11 @@ from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.uv.resolver import NoSolutionError
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import OpenReport
+from wheelproof.stacks.facts import build_facts, conflict_of
 from wheelproof.stacks.fronts import asked_through
 from wheelproof.stacks.locked import LockedStack, read_locked
 from wheelproof.stacks.locked_facts import with_lock
-from wheelproof.stacks.packages import (
-    Pick,
-    build_facts,
-    conflict_of,
-    offers_of,
-    take_variant,
-)
+from wheelproof.stacks.packages import Pick, offers_of, take_variant
 from wheelproof.stacks.places import at_place, place_of
 from wheelproof.stacks.request import StackRequest
 from wheelproof.stacks.resolution import resolve_stack
