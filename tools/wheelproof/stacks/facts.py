@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -12,7 +13,9 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.accelerator.signals import CPU, GPU
+from wheel_checks.facts.accelerator.verdict import NONE, AcceleratorFacts
 from wheel_checks.facts.stack.facts import (
+    CONDA,
     NO_FILE,
     SDIST,
     WHEEL,
@@ -21,100 +24,118 @@ from wheel_checks.facts.stack.facts import (
     LinkedPackage,
     StackFacts,
     StackPackage,
-    Unhashed,
     chain_to,
     find_demands,
     gpu_builds,
 )
+from wheel_checks.facts.stack.locked import LockedEntry, declared_by_build, declared_by_version
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.secrets import redact
-from wheel_checks.model import Unavailable
+from wheel_checks.model import Location, Unavailable
 from wheel_checks.sources.uv.explanation import Explanation
 from wheel_checks.sources.uv.resolver import Unusable
 from wheel_checks.targets.selection import Choice, Reason, choose
 from wheel_checks.targets.target import Target
-from wheelproof.stacks.packages import Pick
+from wheelproof.stacks.packages import Pick, ResolvedStack
 from wheelproof.stacks.places import place_of
 from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.model import JudgedWheel
-from wheelproof.wheels.resolving import Settled
 
 _NO_WHEEL = Unavailable("there is no wheel to read")
 
 
 def build_facts(
-    asked: Asked,
-    target: Target,
-    settled: Settled,
-    picks: Sequence[Pick],
-    judged: Mapping[str, JudgedWheel],
-    indexes: KnownIndexes,
-    gpus: Sequence[str],
-    *,
-    expected: str = "",
-    unhashed: Sequence[Unhashed] | None = None,
-    left_out: Container[str] = (),
+    asked: Asked, stack: ResolvedStack, judged: Mapping[str, JudgedWheel], gpus: Sequence[str], expected: str
 ) -> StackFacts:
     """The facts of the resolved stack. ``judged`` maps names of packages to what was read of their wheels.
 
-    ``expected`` is the accelerator that torch is expected to have. ``unhashed`` are the lines without a hash of a file
-    with hashes, None for what was resolved: then nothing can be missing but what is ``left_out``.
+    ``expected`` is the accelerator that torch is expected to have, "" for any.
     """
-    resolution, archives = settled.resolution, settled.archives
-    linked = [_linked(pick.package, judged.get(pick.package.name), archives.get(pick.package.name)) for pick in picks]
+    settled, target = stack.settled, stack.target
+    archives = settled.archives
+    linked = [_linked(p.package, judged.get(p.package.name), archives.get(p.package.name)) for p in stack.picks]
     demands = find_demands(asked.known, linked, target)
-    labels = {package.label: package.name for package in linked}
-    extras = {package.name: package.cuda_extras for package in linked}
-    packages = [_package(pick, judged.get(pick.package.name), target) for pick in picks]
+    packages = [_package(pick, judged.get(pick.package.name), target) for pick in stack.picks]
     conflicts = []
-    for unusable in resolution.unusable:
-        choice = missing_choice(unusable, demands.get(unusable.name, ()), target, indexes)
+    for unusable in settled.resolution.unusable:
+        choice = _missing_choice(unusable, demands.get(unusable.name, ()), target, stack.indexes)
         if _is_about_versions(choice):
             conflicts.append(conflict_of(unusable.explanation))
         else:
             packages.append(_without_wheel(unusable, choice, target))
-    wanted = f"a GPU is required ({', '.join(gpus)})" if gpus else ""
-    if expected in GPU and not wanted:
-        wanted = f"{expected} is expected"
-    builds = gpu_builds(packages)
-    by_name = {pick.package.name: pick for pick in picks}
-    finished: list[StackPackage] = []
-    for package in packages:
-        other = next((build for build in builds if build.name != package.name), None)
-        pick = by_name.get(package.name)
-        cpu_reason = asked_for_cpu(asked.chosen, demands.get(package.name, ()), pick)
-        by_others = other is not None and not cpu_reason and expected != CPU
-        reason = wanted or (f"{other.label} is built for {_label(other)}" if other and by_others else "")
-        chain = chain_to(package.name, demands, labels)
-        finished.append(
-            replace(
-                package,
-                demands=demands.get(package.name, ()),
-                chain=chain,
-                gpu_reason=reason,
-                cpu_reason=cpu_reason,
-                cuda_extras=extras.get(package.name, ()),
-                archive=archives.get(package.name),
-                unread_archive=settled.failed.get(package.name, ""),
-                place=place_of(package.name, chain, asked),
-            )
-        )
-    named = tuple(sorted(finished, key=lambda p: p.name))
-    there = {package.name for package in named} | {canonicalize_name(Requirement(u.text).name) for u in unhashed or ()}
-    missing = () if unhashed is None else sorted(name for name in demands.keys() - there if name not in left_out)
+    packages = _demanded(packages, asked, stack, linked, demands)
+    packages = _with_reasons(packages, asked, stack.picks, gpus, expected)
+    packages.sort(key=lambda package: package.name)
+    if stack.lock is not None:
+        path, by_name = os.path.normpath(asked.files[0]), {pick.package.name: pick for pick in stack.picks}
+        packages = [_with_entry(p, stack.entries.get(p.name), by_name.get(p.name), path) for p in packages]
     return StackFacts(
         asked.names,
         target,
-        named,
+        tuple(packages),
         tuple(conflicts),
         unfinished=settled.unfinished,
         refused=settled.refused,
         pre_releases=settled.pre_releases,
-        unhashed=tuple(unhashed or ()),
-        unlisted=tuple(demand for name in missing for demand in demands[name][:1]),
+        unhashed=stack.unhashed or (),
+        unlisted=_unlisted(packages, stack, demands),
+        lock=stack.lock,
     )
+
+
+def _demanded(
+    packages: Iterable[StackPackage],
+    asked: Asked,
+    stack: ResolvedStack,
+    linked: Iterable[LinkedPackage],
+    demands: Mapping[str, tuple[Demand, ...]],
+) -> list[StackPackage]:
+    """The packages with who demands them, where, and the source archive of those that have no wheel."""
+    labels = {package.label: package.name for package in linked}
+    extras = {package.name: package.cuda_extras for package in linked}
+    chains = {package.name: chain_to(package.name, demands, labels) for package in packages}
+    return [
+        replace(
+            package,
+            demands=demands.get(package.name, ()),
+            chain=chains[package.name],
+            cuda_extras=extras.get(package.name, ()),
+            archive=stack.settled.archives.get(package.name),
+            unread_archive=stack.settled.failed.get(package.name, ""),
+            place=place_of(package.name, chains[package.name], asked),
+        )
+        for package in packages
+    ]
+
+
+def _with_reasons(
+    packages: Sequence[StackPackage], asked: Asked, picks: Iterable[Pick], gpus: Sequence[str], expected: str
+) -> list[StackPackage]:
+    """The packages with why each should be built for a GPU, and why for the CPU."""
+    wanted = f"a GPU is required ({', '.join(gpus)})" if gpus else f"{expected} is expected" if expected in GPU else ""
+    builds = gpu_builds(packages)
+    by_name = {pick.package.name: pick for pick in picks}
+    found = []
+    for package in packages:
+        other = next((build for build in builds if build.name != package.name), None)
+        cpu_reason = asked_for_cpu(asked.chosen, package.demands, by_name.get(package.name))
+        by_others = other is not None and not cpu_reason and expected != CPU
+        reason = wanted or (f"{other.label} is built for {_label(other)}" if other and by_others else "")
+        found.append(replace(package, gpu_reason=reason, cpu_reason=cpu_reason))
+    return found
+
+
+def _unlisted(
+    packages: Iterable[StackPackage], stack: ResolvedStack, demands: Mapping[str, tuple[Demand, ...]]
+) -> tuple[Demand, ...]:
+    """What files with hashes do not list, though it is required; nothing is missing from what was resolved."""
+    if stack.unhashed is None:
+        return ()
+    there = {package.name for package in packages} | stack.left_out.keys()
+    there |= {canonicalize_name(Requirement(line.text).name) for line in stack.unhashed}
+    return tuple(demands[name][0] for name in sorted(demands.keys() - there) if demands[name])
 
 
 def asked_for_cpu(chosen: Sequence[str], demands: Sequence[Demand], pick: Pick | None) -> str:
@@ -204,7 +225,7 @@ def _without_wheel(unusable: Unusable, choice: Choice, target: Target) -> StackP
     return StackPackage(name, version, target, distribution, _NO_WHEEL, choice=choice, explanation=choice.explanation)
 
 
-def missing_choice(unusable: Unusable, demands: Sequence[Demand], target: Target, indexes: KnownIndexes) -> Choice:
+def _missing_choice(unusable: Unusable, demands: Sequence[Demand], target: Target, indexes: KnownIndexes) -> Choice:
     """What the index offers of a package of which uv found no wheel, under all demands on it together."""
     specifiers = [str(d.requirement.specifier) for d in demands if d.requirement.specifier]
     requirement = Requirement(f"{unusable.name}{','.join(specifiers)}")
@@ -212,3 +233,35 @@ def missing_choice(unusable: Unusable, demands: Sequence[Demand], target: Target
         return choose(requirement, indexes.files(unusable.name), target)
     except NotFoundError as error:
         return Choice(requirement, target, explanation=error.what)
+
+
+def _with_entry(package: StackPackage, entry: LockedEntry | None, pick: Pick | None, path: str) -> StackPackage:
+    if entry is None or pick is None:
+        return package
+    taken = pick.choice.chosen or pick.choice.sdist
+    place = Location(file=path, line=entry.line or None)
+    file_name = package.file_name or (taken.file_name if taken else "")
+    known = replace(package, locked=entry, file_name=file_name, place=place)
+    if pick.package.source == CONDA:
+        files = pick.package.files
+        named = files[0].file_name if files else pick.package.label
+        declared = declared_by_build(entry.build, package.version)
+        return replace(
+            known, distribution=CONDA, accelerator=declared, file_name=named, explanation=f"build {entry.build}"
+        )
+    if entry.misfit:
+        return replace(known, distribution=NO_FILE, explanation=entry.misfit)
+    if entry.wrong is not None:
+        reason = Unavailable("its hash on the index differs from that in the lock")
+        return replace(known, distribution=_kind(pick), accelerator=reason, explanation=reason.reason)
+    if entry.unread:
+        version = str(pick.choice.version or package.version)
+        declared = declared_by_version(version)
+        label = "declared" if isinstance(declared, Unavailable) else f"declared: {declared.label}"
+        return replace(known, distribution=_kind(pick), accelerator=declared, explanation=f"{label}, not read")
+    is_pure = package.archive is not None and package.archive.is_pure
+    return replace(known, accelerator=AcceleratorFacts(NONE, "", "", ())) if is_pure else known
+
+
+def _kind(pick: Pick) -> str:
+    return SDIST if pick.choice.sdist is not None else WHEEL

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
@@ -25,12 +26,13 @@ from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import Listing, SimpleIndex
 from wheel_checks.sources.trust import Address, is_inside, tree_of
+from wheel_checks.sources.uv.keeping import Keeping
 from wheel_checks.sources.uv.resolver import Resolution
 from wheel_checks.targets.locked import Selected, select
 from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
 from wheelproof.stacks.locks import LockRequest
-from wheelproof.stacks.packages import Pick
+from wheelproof.stacks.packages import Pick, ResolvedStack
 from wheelproof.version import __version__
 from wheelproof.wheels.dependencies import keeping_of
 from wheelproof.wheels.indexes import KnownIndexes
@@ -42,17 +44,6 @@ REUSED = 86_400.0
 """Seconds that what an index lists of locked files is used again: files of an index do not change."""
 
 _WHOLE = 16 << 20  # bytes of a source archive that is read whole, to know that it is pure Python
-
-
-@dataclass(frozen=True, slots=True)
-class LockedStack:
-    """What a lock gives a target: as a resolution, with the wheel of each package, and what the lock says of each."""
-
-    settled: Settled
-    picks: tuple[Pick, ...]
-    indexes: KnownIndexes
-    lock: LockFacts
-    entries: Mapping[str, LockedEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,50 +66,48 @@ class _Located:
 
 
 def read_locked(
-    request: LockRequest, target: Target, config: IndexConfig, client: HttpClient, *, offline: bool
-) -> LockedStack:
-    """What the target gets of the lock. Raises FormatError for a marker that cannot be evaluated."""
+    request: LockRequest, config: IndexConfig, client: HttpClient, target: Target, *, offline: bool
+) -> list[ResolvedStack]:
+    """What the target gets of the lock, as the only stack. Raises FormatError for a marker that cannot be evaluated."""
     selected = select(request.lock, target, request.choice)
     conda = sum(package.source == CONDA for package in selected.packages)
     facts = LockFacts(request.path.name, request.lock.format, selected.outside, selected.open, selected.notes, conda)
     pinned = dict(_pinned(selected, config))
     places = SimpleIndex(client, replace(config, find_links=(), refused=()), pinned)
     files = [package for package in selected.packages if not package.source]
-
-    def make() -> _Kept:
-        known = KnownIndexes(places)
-        found = _Locating(request, target, config, client, known).all(files)
-        return _what_counts(files, found, known, target)
-
+    tree = tree_of(request.path.absolute().parent)
+    locating = _Locating(request, target, config, client, tree, KnownIndexes(places))
     keeping = keeping_of(client, offline=offline)
-    kept = _Kept(whole=True)
     if keeping is not None and files:
-        words = [f"a lock, by wheelproof {__version__} {readers_version()}", request.digest, str(target)]
-        words += [request.path.name, str(request.choice), *config.indexes, config.strategy, str(sorted(pinned.items()))]
-        local = [url for url in config.indexes if is_file_url(url)]
-        kept = keeping.remember(
-            _Kept,
-            words,
-            local,
-            make,
-            is_sound=lambda kept: not kept.whole,
-            without_pages=lambda _: (),
-            reused=REUSED,
-        )
-    indexes = KnownIndexes(places, kept.listings)
-    locating = _Locating(request, target, config, client, indexes, frozenset(kept.missing))
+        kept = _remembered(keeping, locating, files, pinned)
+        locating = replace(locating, indexes=KnownIndexes(places, kept.listings), missing=frozenset(kept.missing))
     located = {item.pick.package.name: item for item in locating.all(files, archives=True)}
-    picks, entries = [], {}
-    for package in selected.packages:
-        item = located.get(package.name) or locating.without_file(package)
-        picks.append(item.pick)
-        entries[package.name] = item.entry
+    items = [located.get(package.name) or locating.without_file(package) for package in selected.packages]
     settled = Settled(
         Resolution(tuple(selected.packages)),
         {name: item.archive for name, item in located.items() if item.archive},
         {name: item.failed for name, item in located.items() if item.failed},
     )
-    return LockedStack(settled, tuple(picks), indexes, facts, entries)
+    picks, entries = tuple(item.pick for item in items), {item.pick.package.name: item.entry for item in items}
+    return [ResolvedStack(target, settled, picks, locating.indexes, lock=facts, entries=entries)]
+
+
+def _remembered(
+    keeping: Keeping, locating: _Locating, files: Sequence[LockedPackage], pinned: Mapping[str, str]
+) -> _Kept:
+    """What counts of the index pages, as it was kept or is read now."""
+    request, target, config = locating.request, locating.target, locating.config
+    words = [f"a lock, by wheelproof {__version__} {readers_version()}", request.digest, str(target)]
+    words += [request.path.name, str(request.choice), *config.indexes, config.strategy, str(sorted(pinned.items()))]
+    return keeping.remember(
+        _Kept,
+        words,
+        [url for url in config.indexes if is_file_url(url)],
+        lambda: _what_counts(files, locating.all(files), locating.indexes, target),
+        is_sound=lambda kept: not kept.whole,
+        without_pages=lambda _: (),
+        reused=REUSED,
+    )
 
 
 def _pinned(selected: Selected, config: IndexConfig) -> Iterator[tuple[str, str]]:
@@ -154,21 +143,17 @@ def _what_counts(
     return _Kept(listings, tuple(missing))
 
 
+@dataclass(frozen=True, slots=True)
 class _Locating:
-    """Finds where the file of each package can be read."""
+    """Finds where the file of each package can be read. ``missing`` are projects of which no index has it."""
 
-    def __init__(
-        self,
-        request: LockRequest,
-        target: Target,
-        config: IndexConfig,
-        client: HttpClient,
-        indexes: KnownIndexes,
-        missing: frozenset[str] = frozenset(),
-    ) -> None:
-        self.request, self.target, self.config = request, target, config
-        self.client, self.indexes, self.missing = client, indexes, missing
-        self.tree = tree_of(request.path.absolute().parent)
+    request: LockRequest
+    target: Target
+    config: IndexConfig
+    client: HttpClient
+    tree: Path
+    indexes: KnownIndexes
+    missing: frozenset[str] = frozenset()
 
     def all(self, packages: Sequence[LockedPackage], *, archives: bool = False) -> list[_Located]:
         """Every package, up to eight at once; with ``archives`` their source archives are read."""

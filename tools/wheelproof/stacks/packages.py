@@ -1,20 +1,23 @@
-"""From a resolution to the wheels to read."""
+"""What is resolved for a target, and the wheels of it to read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from wheel_checks.errors import NotFoundError
+from wheel_checks.errors import NotFoundError, WheelproofError
 from wheel_checks.facts.provenance.indexes import ProjectOffers
-from wheel_checks.facts.stack.facts import StackPackage
+from wheel_checks.facts.stack.facts import StackPackage, Unhashed
+from wheel_checks.facts.stack.locked import LockedEntry, LockFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.lock.model import LockedPackage
+from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.uv.resolver import Resolution
 from wheel_checks.targets.selection import Choice, choose
@@ -22,9 +25,13 @@ from wheel_checks.targets.target import Target
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.judging import AT_ONCE
 from wheelproof.wheels.model import PlannedWheel
+from wheelproof.wheels.resolving import Settled
 
 if TYPE_CHECKING:  # few packages have variants
+    from wheel_checks.facts.wheel.variant import VariantIndex
+    from wheel_checks.sources.variant_files import VariantFiles
     from wheel_checks.targets.variant_choice import MachineChoice
+    from wheel_checks.targets.variant_machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,29 @@ class Pick:
     package: LockedPackage
     wheel: PlannedWheel | None
     choice: Choice
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedStack:
+    """What a target gets, or one ``machine`` of it where packages have variants.
+
+    ``left_out`` are packages that were not looked at. ``unhashed`` are the lines without a hash of requirements files
+    with hashes, None without such files. ``lock`` and ``entries`` are what a lock says, None where it was resolved.
+    ``choices`` are what the machine gets of packages with variants, by what was ``read`` with ``variants``.
+    """
+
+    target: Target
+    settled: Settled
+    picks: tuple[Pick, ...]
+    indexes: KnownIndexes
+    left_out: Mapping[str, WheelproofError] = field(default_factory=dict)
+    unhashed: tuple[Unhashed, ...] | None = None
+    lock: LockFacts | None = None
+    entries: Mapping[str, LockedEntry] = field(default_factory=dict)
+    machine: Machine | None = None
+    choices: tuple[MachineChoice, ...] = ()
+    read: tuple[VariantIndex, ...] = ()
+    variants: VariantFiles | None = None
 
 
 def pick_wheels(resolution: Resolution, target: Target, indexes: KnownIndexes) -> list[Pick]:
@@ -58,14 +88,6 @@ def pick_wheels(resolution: Resolution, target: Target, indexes: KnownIndexes) -
         return list(pool.map(pick, resolution.packages))
 
 
-def take_variant(pick: Pick, made: MachineChoice) -> Pick:
-    """The pick with the wheel that a machine gets of the package's variants; as it is when it gets none."""
-    if pick.wheel is None or made.choice.chosen is None:
-        return pick
-    wheel = planned(made.choice.chosen, made.choice.target, pick.wheel.listed)
-    return replace(pick, wheel=wheel, choice=made.choice)
-
-
 def _listed(name: str, indexes: KnownIndexes) -> tuple[IndexFile, ...]:
     """All files of the project; none when only a requirements file names the index that has it."""
     try:
@@ -82,6 +104,41 @@ def planned(chosen: IndexFile, target: Target, listed: tuple[IndexFile, ...]) ->
     location = path_of(url) if is_file_url(url) else url
     name = listing.file_name if listing else unquote(urlsplit(chosen.url).path.rpartition("/")[2])
     return PlannedWheel(name, location, listing, target, listed)
+
+
+def for_machines(stack: ResolvedStack, machines: Sequence[Machine], variants: VariantFiles) -> list[ResolvedStack]:
+    """The stack with the wheels of each machine of its target; as it is where no package has variants."""
+    machines = [machine for machine in machines if machine.machine == stack.target.machine]
+    concerned = [pick for pick in stack.picks if pick.wheel and any(is_variant(f.file_name) for f in pick.wheel.listed)]
+    if not machines or not concerned:
+        return [stack]
+    from wheel_checks.targets.variant_choice import choose_for_machines
+    from wheelproof.wheels.machine_choice import ReleaseVariants
+
+    chosen: dict[str, tuple[MachineChoice, ...]] = {}
+    readers: list[ReleaseVariants] = []
+    for pick in concerned:
+        listed = pick.wheel.listed if pick.wheel else ()
+        requirement = Requirement(f"{pick.package.name}=={pick.package.version}")
+        readers.append(ReleaseVariants(listed, variants))
+        made = choose_for_machines(requirement, listed, stack.target, machines, readers[-1], pre=True)
+        chosen[pick.package.name] = made
+    read = tuple(index for reader in readers for index in reader.read)
+    stack = replace(stack, variants=variants, read=read)
+    found = []
+    for number, machine in enumerate(machines):
+        own = {name: made[number] for name, made in chosen.items()}
+        picks = tuple(_of_variant(p, own[p.package.name]) if p.package.name in own else p for p in stack.picks)
+        found.append(replace(stack, picks=picks, machine=machine, choices=tuple(own.values())))
+    return found
+
+
+def _of_variant(pick: Pick, made: MachineChoice) -> Pick:
+    """The pick with the wheel that a machine gets of the package's variants; as it is when it gets none."""
+    if pick.wheel is None or made.choice.chosen is None:
+        return pick
+    wheel = planned(made.choice.chosen, made.choice.target, pick.wheel.listed)
+    return replace(pick, wheel=wheel, choice=made.choice)
 
 
 def offers_of(package: StackPackage, wheel: PlannedWheel, indexes: KnownIndexes, *, pre: bool) -> ProjectOffers | None:

@@ -21,7 +21,7 @@ from wheel_checks.sources.simple_index import Listing, SimpleIndex
 from wheel_checks.sources.uv.resolver import Resolution, question_of, resolve
 from wheel_checks.targets.target import Target
 from wheelproof.stacks.hashed import read_hashed, requires_hashes
-from wheelproof.stacks.packages import Pick, pick_wheels
+from wheelproof.stacks.packages import Pick, ResolvedStack, for_machines, pick_wheels
 from wheelproof.version import __version__
 from wheelproof.wheels.dependencies import keeping_of
 from wheelproof.wheels.handing import Handed, hand_over
@@ -29,23 +29,8 @@ from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.resolving import ArchiveSearch, Settled
 
 if TYPE_CHECKING:
-    from wheel_checks.errors import WheelproofError
-    from wheel_checks.facts.stack.facts import Unhashed
+    from wheel_checks.sources.variant_files import VariantFiles
     from wheelproof.stacks.request import StackRequest
-
-
-@dataclass(frozen=True, slots=True)
-class StackResolution:
-    """The resolution, the wheel of each package, and the indexes; ``left_out`` are packages that were not looked at.
-
-    ``unhashed`` are lines without a hash of a requirements file with hashes, None where that is no such file.
-    """
-
-    settled: Settled
-    picks: tuple[Pick, ...]
-    indexes: KnownIndexes
-    left_out: Mapping[str, WheelproofError]
-    unhashed: tuple[Unhashed, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,114 +44,111 @@ class _Found:
     whole: bool = False
 
 
-def resolve_stack(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> StackResolution:
-    """What an installer takes on ``target``, source archives included, resolved within the last ten minutes.
+def resolve_stacks(
+    request: StackRequest, config: IndexConfig, client: HttpClient, variants: VariantFiles | None, target: Target
+) -> list[ResolvedStack]:
+    """What an installer takes on ``target``: one stack, or with ``variants`` of packages one for each machine.
 
-    Raises what :func:`wheel_checks.sources.uv.resolver.resolve` and :meth:`ArchiveSearch.settle` raise.
+    Source archives are included. What was resolved within the last ten minutes is not resolved again. Raises what
+    :func:`wheel_checks.sources.uv.resolver.resolve` and :meth:`ArchiveSearch.settle` raise.
     """
+    stack = _resolve_stack(request, target, config, client)
+    return [stack] if variants is None else for_machines(stack, request.machines, variants)
+
+
+def _resolve_stack(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> ResolvedStack:
     handed = hand_over(request.asked, target, config)
-    index = SimpleIndex(client, handed.config, handed.pinned)
-    hashed = requires_hashes(request.asked)
-    keeping = keeping_of(client, offline=request.offline)
+    resolving = _Resolving(request, target, handed, SimpleIndex(client, handed.config, handed.pinned), client)
+    found = resolving.found()
+    indexes = KnownIndexes(resolving.index, found.listings)
+    own = tuple(LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects)
+    if resolving.hashed:  # these files are taken: nothing is resolved
+        hashed = read_hashed(request.asked, target, indexes, handed.left_out)
+        picks = (*hashed.picks, *pick_wheels(Resolution(own), target, indexes))
+        settled = Settled(Resolution(tuple(pick.package for pick in picks)))
+        return ResolvedStack(target, settled, picks, indexes, {**handed.left_out, **hashed.left_out}, hashed.unhashed)
+    resolution = replace(found.settled.resolution, packages=(*found.settled.resolution.packages, *own))
+    picks = tuple(pick_wheels(resolution, target, indexes))
+    return ResolvedStack(target, replace(found.settled, resolution=resolution), picks, indexes, handed.left_out)
 
-    def find() -> _Found:
-        if hashed:
-            return _of_hashes(request, target, handed, index)
-        return _find(request, target, handed, index, client)
 
-    if keeping is None or not handed.requirements:
-        found = find()
-    else:
+class _Resolving:
+    """Resolves what an installer is ``handed`` for one target."""
+
+    def __init__(
+        self, request: StackRequest, target: Target, handed: Handed, index: SimpleIndex, client: HttpClient
+    ) -> None:
+        self.request, self.target, self.handed, self.index, self.client = request, target, handed, index, client
+        self.hashed = requires_hashes(request.asked)
+        self.pre = request.pre or handed.pre
+        self.left_out = (*handed.left_out, *(project.name for project in handed.projects))
+        self.keeping = keeping_of(client, offline=request.offline)
+
+    def found(self) -> _Found:
+        """What was kept of the last ten minutes, else what is found now."""
+        handed = self.handed
+        if self.keeping is None or not handed.requirements:
+            return self._find()
         handed.config.require_trusted("what is resolved")
         words, places = question_of(
             handed.requirements,
-            target,
+            self.target,
             handed.config,
             constraints=handed.constraints,
             pinned=handed.pinned,
-            left_out=_left_out(handed),
-            pre=request.pre or handed.pre,
+            left_out=self.left_out,
+            pre=self.pre,
         )
         words = [
-            f"the stack, by wheelproof {__version__} {readers_version()}, {target}",
+            f"the stack, by wheelproof {__version__} {readers_version()}, {self.target}",
             handed.config.strategy,
-            *([f"{text} {' '.join(values)}" for text, values in handed.hashes.items()] if hashed else []),
+            *([f"{text} {' '.join(values)}" for text, values in handed.hashes.items()] if self.hashed else []),
             *words,
         ]
-        found = keeping.remember(
-            _Found,
-            words,
-            places,
-            find,
-            is_sound=_may_be_kept,
-            without_pages=lambda found: found.settled,
+        sound, pages = _may_be_kept, lambda found: found.settled
+        return self.keeping.remember(_Found, words, places, self._find, is_sound=sound, without_pages=pages)
+
+    def _find(self) -> _Found:
+        indexes = KnownIndexes(self.index)
+        if self.hashed:
+            hashed = read_hashed(self.request.asked, self.target, indexes, self.handed.left_out)
+            return _kept(Settled(Resolution(())), hashed.picks, indexes)
+        if not self.handed.requirements:
+            return _Found(Settled(Resolution(())), whole=True)
+        search = ArchiveSearch(
+            self._run,
+            map(Requirement, self.handed.requirements),
+            self.target,
+            indexes,
+            self.client,
+            constraints=map(Requirement, self.handed.constraints),
+            pre=self.pre,
+            passed_over=(*self.handed.pinned, *self.left_out),
         )
-    own = [LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects]
-    if hashed:
-        return _hashed(request, target, handed, KnownIndexes(index, found.listings), own)
-    resolution = replace(found.settled.resolution, packages=(*found.settled.resolution.packages, *own))
-    settled, indexes = replace(found.settled, resolution=resolution), KnownIndexes(index, found.listings)
-    return StackResolution(settled, tuple(pick_wheels(resolution, target, indexes)), indexes, handed.left_out)
+        settled = search.settle()
+        return _kept(settled, pick_wheels(settled.resolution, self.target, indexes), indexes)
 
-
-def _of_hashes(request: StackRequest, target: Target, handed: Handed, index: SimpleIndex) -> _Found:
-    """What counts of the index pages for a requirements file with hashes."""
-    indexes = KnownIndexes(index)
-    return _kept(Settled(Resolution(())), read_hashed(request.asked, target, indexes, handed.left_out).picks, indexes)
-
-
-def _hashed(
-    request: StackRequest, target: Target, handed: Handed, indexes: KnownIndexes, own: Sequence[LockedPackage]
-) -> StackResolution:
-    """What a requirements file with hashes names, and the projects that are its ``own``: nothing is resolved."""
-    found = read_hashed(request.asked, target, indexes, handed.left_out)
-    picks = (*found.picks, *pick_wheels(Resolution(tuple(own)), target, indexes))
-    settled = Settled(Resolution(tuple(pick.package for pick in picks)))
-    return StackResolution(settled, picks, indexes, {**handed.left_out, **found.left_out}, found.unhashed)
+    def _run(self, more_links: tuple[str, ...], more_constraints: tuple[str, ...]) -> Resolution:
+        handed = self.handed
+        return resolve(
+            handed.requirements,
+            self.target,
+            replace(handed.config, find_links=(*handed.config.find_links, *more_links)),
+            constraints=(*handed.constraints, *more_constraints),
+            pinned=handed.pinned,
+            left_out=self.left_out,
+            pre=self.pre,
+            offline=self.request.offline,
+            timeout=self.client.time_left(self.request.timeout),
+            leave_out_unusable=not more_constraints,
+            keeping=None if more_links else self.keeping,  # these folders are temporary
+        )
 
 
 def _may_be_kept(found: _Found) -> bool:
     """False where everything counts, and where an address of a file may hold a secret: a login, or a signature."""
     files = (file for listing in found.listings.values() for place in listing.places for file in place.files)
     return not found.whole and not any("?" in file.url or "@" in file.url for file in files)
-
-
-def _left_out(handed: Handed) -> tuple[str, ...]:
-    return (*handed.left_out, *(project.name for project in handed.projects))
-
-
-def _find(request: StackRequest, target: Target, handed: Handed, index: SimpleIndex, client: HttpClient) -> _Found:
-    indexes = KnownIndexes(index)
-
-    def run(more_links: tuple[str, ...], more_constraints: tuple[str, ...]) -> Resolution:
-        return resolve(
-            handed.requirements,
-            target,
-            replace(handed.config, find_links=(*handed.config.find_links, *more_links)),
-            constraints=(*handed.constraints, *more_constraints),
-            pinned=handed.pinned,
-            left_out=_left_out(handed),
-            pre=request.pre or handed.pre,
-            offline=request.offline,
-            timeout=client.time_left(request.timeout),
-            leave_out_unusable=not more_constraints,
-            keeping=None if more_links else keeping_of(client, offline=request.offline),  # these folders are temporary
-        )
-
-    if not handed.requirements:
-        return _Found(Settled(Resolution(())), whole=True)
-    search = ArchiveSearch(
-        run,
-        map(Requirement, handed.requirements),
-        target,
-        indexes,
-        client,
-        constraints=map(Requirement, handed.constraints),
-        pre=request.pre or handed.pre,
-        passed_over=(*handed.pinned, *_left_out(handed)),
-    )
-    settled = search.settle()
-    return _kept(settled, pick_wheels(settled.resolution, target, indexes), indexes)
 
 
 def _kept(settled: Settled, picks: Sequence[Pick], indexes: KnownIndexes) -> _Found:

@@ -12,7 +12,7 @@ from wheel_checks.facts.accelerator.verdict import DECLARED as ONLY_DECLARED
 from wheel_checks.facts.stack.facts import CONDA, DECLARED, SDIST, WHEEL, StackFacts, StackPackage
 from wheel_checks.facts.stack.locked import LockedEntry
 from wheel_checks.facts.stack.needs import stack_needs
-from wheel_checks.model import FailOn, Overview, Report, Subject, Table, Verdict
+from wheel_checks.model import Answer, FailOn, Overview, Report, Subject, Table, Verdict
 from wheel_checks.phrases import joined, plural
 from wheel_checks.report.wording import accelerator_label, gpu_label
 
@@ -65,15 +65,20 @@ def table(packages: Sequence[Subject], fail_on: FailOn) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownStack:
-    """What is shown of one stack: its subject, those of its packages, and its facts; None when it was not resolved."""
+class JudgedStack:
+    """The subject of a stack, those of its packages, and ``others``: what is next to it on indexes and machines.
+
+    ``facts`` are None where nothing was resolved.
+    """
 
     stack: Subject
+    answers: Sequence[Answer]
     packages: Sequence[Subject] = ()
+    others: Sequence[Subject] = ()
     facts: StackFacts | None = None
 
 
-def overview(stacks: Sequence[ShownStack], fail_on: FailOn) -> Overview:
+def overview(stacks: Sequence[JudgedStack], fail_on: FailOn) -> Overview:
     """What people read of the stacks: packages with an accelerator, and those that do not pass; others are counted."""
     title = ", ".join(filter(None, (stacks[0].stack.id, stacks[0].stack.headline))) if len(stacks) == 1 else ""
     return Overview(
@@ -84,7 +89,7 @@ def overview(stacks: Sequence[ShownStack], fail_on: FailOn) -> Overview:
     )
 
 
-def _table(shown: ShownStack, fail_on: FailOn) -> Table:
+def _table(shown: JudgedStack, fail_on: FailOn) -> Table:
     report = Report("stack", "", "", 0.0, tuple(shown.packages), fail_on)
     verdicts = {id(subject): report.verdict_of(subject) for subject in shown.packages}
     notable = [s for s in shown.packages if verdicts[id(s)] is not Verdict.PASS or _has_accelerator(s)]
@@ -108,7 +113,7 @@ def _table(shown: ShownStack, fail_on: FailOn) -> Table:
     return Table(title, ("package", "version", "built for", "GPU code", "verdict"), rows, states=states)
 
 
-def _statements(shown: ShownStack, several: bool) -> list[str]:
+def _statements(shown: JudgedStack, several: bool) -> list[str]:
     """Releases that not everybody gets, and what the stack needs below it; of several stacks with the target."""
     facts = shown.facts
     if facts is None or not shown.packages:
