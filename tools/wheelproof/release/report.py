@@ -14,13 +14,13 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, lay_out, release_version
-from wheel_checks.facts.release_expectation import ExpectedPlatform, ReleaseExpectation, UploadRules
+from wheel_checks.facts.release_expectation import ReleaseExpectation, UploadRules
 from wheel_checks.facts.wheel.dependencies import Dependencies
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.file_names import WHEEL_SUFFIX, is_variants_file_of
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant
-from wheel_checks.model import Audience, Report, Rule, Subject
+from wheel_checks.model import Audience, FailOn, Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheelproof.release.digests import known_digests, known_sizes, local_digests
@@ -71,60 +71,98 @@ def judge_release(
 
     ``judgement.expectations`` is not used: the expectation has its own, for each platform. ``attesting`` judges the
     attestations of every file, and ``installer`` tries whether what the wheels require can be installed, where the
-    expectation asks for that. Raises UsageError for a
-    target, version or rule prefix that means nothing, SourceError when a place cannot be read, NotFoundError when it
-    contains no file of the project.
+    expectation asks for that. Raises UsageError for a target, version or rule prefix that means nothing, SourceError
+    when a place cannot be read, NotFoundError when it contains no file of the project.
     """
-    progress = progress or Silent()
     opened = OpenReport("release")
+    rules, judgement = _rules(request.expectation, judgement)
+    candidates, outline = _outlined(request, listing)
+    documents = _variant_documents(candidates, listing, request.expectation.project)
+    groups = _groups(candidates, documents, outline, judgement.depth)
+    wheels = _read(groups, judgement, rules, client, progress or Silent(), dependencies)
+    asked = request.expectation.resolve and any(rule.id == INSTALLABLE for rule in rules["release-set"])
+    release = _release(request, outline, candidates, wheels, installer if asked else None)
+    files = [_file_subject(file, release, wheels.get(file.file_name), rules["release-file"]) for file in release.files]
+    if attesting is not None:
+        files = _attested(attesting, candidates, files, wheels)
+    files = [exempt(subject.read_by(Audience.PUBLISHER), release) for subject in files]
+    judged = list(wheels.values())
+    indexes = [exempt(subject, release) for subject in index_subjects(judged, (), judgement)]
+    subjects = (_whole(release, files, rules["release-set"], judgement.selection.fail_on), *files, *indexes)
+    answer = answer_release(_question(release, attested=attesting is not None), subjects)
+    return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged), answers=[answer])
+
+
+def _rules(expectation: ReleaseExpectation, judgement: Judgement) -> tuple[dict[str, list[Rule]], Judgement]:
+    """The rules of each kind, and the judgement that reads what they need."""
     rules = judgement.selection.rules_by_kind(KINDS)
     rules["wheel"] = [rule for rule in rules["wheel"] if rule.id not in REPLACED]
-    expectation = request.expectation
-    if expectation.upload_rules is UploadRules.PUBLIC and rules["upload"]:
-        rules["wheel"] += rules["upload"]
-        judgement = replace(judgement, upload=True)
     for exemption in expectation.exemptions:
         select_rules("", exemption.rules)  # a misspelt rule must fail, and not exempt nothing
+    if expectation.upload_rules is not UploadRules.PUBLIC or not rules["upload"]:
+        return rules, judgement
+    rules["wheel"] += rules["upload"]
+    return rules, replace(judgement, upload=True)
+
+
+def _outlined(request: ReleaseRequest, listing: Listing) -> tuple[Sequence[Candidate], ReleaseFacts]:
+    """The files of the release, and where each belongs by its name."""
+    expectation = request.expectation
     candidates = find_files(request.targets, expectation, listing, pre=request.pre)
     version = release_version((candidate.file_name for candidate in candidates), expectation.project)
     if version is None:
         raise NotFoundError(f"no file of {expectation.project} is in {', '.join(request.targets)}")
-    outline = lay_out(expectation, version, [ReleaseFile(c.file_name) for c in candidates], request.today)
-    documents = _variant_documents(candidates, listing, expectation.project)
-    groups = _groups(candidates, documents, outline, judgement.depth)
+    return candidates, lay_out(expectation, version, [ReleaseFile(c.file_name) for c in candidates], request.today)
+
+
+def _read(
+    groups: Sequence[_Group],
+    judgement: Judgement,
+    rules: Mapping[str, Sequence[Rule]],
+    client: HttpClient,
+    progress: Progress,
+    dependencies: Dependencies | None,
+) -> dict[str, JudgedWheel]:
+    """Every wheel by its name, by what is expected of its group, alone and next to those for other machines."""
     judged: list[JudgedWheel] = []
     progress.planned(sum(len(group.wheels) for group in groups), alike=True)
     for group in groups:
         held = replace(judgement, expectations=group.expectations)
         judged += judge_wheels(group.wheels, held, rules["wheel"], client, progress, dependencies)
-    wheels = _beside_siblings(judged, groups, rules["release"])
-    digests = local_digests(candidates, expectation.hashes)
-    files = [_file(c, wheels.get(c.file_name), digests, expectation.hashes) for c in candidates]
-    release = lay_out(expectation, version, files, request.today)
+    expected = {planned.file_name: group.expectations for group in groups for planned in group.wheels}
+    return {
+        wheel.planned.file_name: wheel
+        for expectations in set(expected.values())
+        for wheel in compare_siblings(judged, rules["release"], expectations)
+        if expected[wheel.planned.file_name] == expectations
+    }
+
+
+def _release(
+    request: ReleaseRequest,
+    outline: ReleaseFacts,
+    candidates: Sequence[Candidate],
+    wheels: Mapping[str, JudgedWheel],
+    installer: Installer | None,
+) -> ReleaseFacts:
+    """The release with what was read of its files; with what the ``installer`` says of them, where there is one."""
+    hashes = request.expectation.hashes
+    digests = local_digests(candidates, hashes)
+    files = [_file(c, wheels.get(c.file_name), digests, hashes) for c in candidates]
+    release = lay_out(request.expectation, outline.version, files, request.today)
     release = replace(release, machine_choices=machine_choices(release, candidates, wheels))
-    asked = expectation.resolve and any(rule.id == INSTALLABLE for rule in rules["release-set"])
-    if installer is not None and asked:
-        paths = [path for candidate in candidates for path in candidate.paths]
-        release = replace(release, installations=installer.with_files(paths).try_all(release))
-    judged_files = tuple(
-        _file_subject(file, release, wheels.get(file.file_name), rules["release-file"]) for file in release.files
-    )
-    if attesting is not None:
-        judged_files = _attested(attesting, candidates, judged_files, wheels)
-    judged_files = tuple(exempt(subject.read_by(Audience.PUBLISHER), release) for subject in judged_files)
-    results = run_rules(rules["release-set"], release, Expectations())
-    whole = exempt(Subject(f"{expectation.project} {version}", "release-set", results=results), release)
-    verdicts = Report("release", __version__, "", 0.0, judged_files, judgement.selection.fail_on)
-    whole = replace(whole, headline=headline(release), facts=matrix_facts(release, verdicts))
-    indexes = [exempt(subject, release) for subject in index_subjects(list(wheels.values()), (), judgement)]
-    subjects = (whole, *judged_files, *indexes)
-    return opened.close(
-        subjects,
-        judgement.selection,
-        cost=client.cost,
-        local=local_bytes(judged),
-        answers=[answer_release(_question(release, attested=attesting is not None), subjects)],
-    )
+    if installer is None:
+        return release
+    paths = [path for candidate in candidates for path in candidate.paths]
+    return replace(release, installations=installer.with_files(paths).try_all(release))
+
+
+def _whole(release: ReleaseFacts, files: Sequence[Subject], rules: Iterable[Rule], fail_on: FailOn) -> Subject:
+    """The release by the rules about all of it, with the matrix of what its files gave."""
+    results = run_rules(rules, release, Expectations())
+    facts = matrix_facts(release, Report("release", __version__, "", 0.0, tuple(files), fail_on))
+    name = f"{release.expectation.project} {release.version}"
+    return exempt(Subject(name, "release-set", headline(release), facts, results), release)
 
 
 def _question(release: ReleaseFacts, *, attested: bool) -> ReleaseQuestion:
@@ -168,31 +206,16 @@ def _groups(
             listing = candidate.listings[0] if candidate.listings else None
             planned = PlannedWheel(candidate.file_name, candidate.place, listing, listed=listed)
             wheels[file.cells[0].platform if file.cells else ""].append(planned)
-    expected = {platform.name: _expectations(platform) for platform in outline.expectation.platforms}
+    expected = {
+        platform.name: Expectations(platform.accelerator, platform.max_size, gpus=platform.gpus)
+        for platform in outline.expectation.platforms
+    }
     bound = ELFS_AT_ONCE if depth.includes(Depth.LINKS) else len(candidates)
     return [
         _Group(expected.get(platform, Expectations()), found[start : start + bound])
         for platform, found in wheels.items()
         for start in range(0, len(found), bound)
     ]
-
-
-def _expectations(platform: ExpectedPlatform) -> Expectations:
-    """What its wheels are held against."""
-    return Expectations(platform.accelerator, platform.max_size, gpus=platform.gpus)
-
-
-def _beside_siblings(
-    judged: Sequence[JudgedWheel], groups: Iterable[_Group], rules: Sequence[Rule]
-) -> dict[str, JudgedWheel]:
-    """Every wheel by its name, compared with those for other machines by what is expected of its group."""
-    expected = {planned.file_name: group.expectations for group in groups for planned in group.wheels}
-    return {
-        wheel.planned.file_name: wheel
-        for expectations in set(expected.values())
-        for wheel in compare_siblings(judged, rules, expectations)
-        if expected[wheel.planned.file_name] == expectations
-    }
 
 
 def _file(
@@ -217,13 +240,11 @@ def _file_subject(
     """The wheel as ``verify`` judges it, or another file, and what the rules about the release say of it."""
     results = run_rules(rules, FileInRelease(file, release), Expectations())
     if wheel is not None:
-        subject = replace(wheel.subject, results=(*wheel.subject.results, *results))
-    else:
-        kind, label = ("sdist", "source archive") if file.own else ("file", "no file of the release")
-        facts = {"version": str(file.version)} if file.version else {}
-        size = {"size": file.size} if file.size is not None else {}
-        subject = Subject(file.file_name, kind, label, {**facts, **size}, results)
-    return subject
+        return replace(wheel.subject, results=(*wheel.subject.results, *results))
+    kind, label = ("sdist", "source archive") if file.own else ("file", "no file of the release")
+    facts = {"version": str(file.version)} if file.version else {}
+    size = {"size": file.size} if file.size is not None else {}
+    return Subject(file.file_name, kind, label, {**facts, **size}, results)
 
 
 def _attested(
@@ -231,7 +252,7 @@ def _attested(
     candidates: Sequence[Candidate],
     subjects: Sequence[Subject],
     wheels: Mapping[str, JudgedWheel],
-) -> tuple[Subject, ...]:
+) -> list[Subject]:
     """Each file with the results about its attestations; wheels were read whole before, other files are now."""
     from wheelproof.wheels.provenance import NOT_WHOLE, AttestableFile
 
@@ -242,4 +263,4 @@ def _attested(
         sha256 = read or (NOT_WHOLE if wheel else attesting.sha256_of(candidate.place))
         file = AttestableFile(candidate.file_name, candidate.place, candidate.listings, sha256)
         found.append(attesting.judge(subject, file))
-    return tuple(found)
+    return found
