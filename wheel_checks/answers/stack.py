@@ -53,7 +53,7 @@ def _answer(
 ) -> Answer:
     of_wheels = of_gpu_and_driver(gpu, asked.driver)
     evidence = gather(stack, OF_THE_STACK)
-    for package in sorted(packages, key=lambda package: not _is_asked_for(package)):
+    for package in sorted(packages, key=lambda package: not is_asked_for(package)):
         deciding = OF_A_PACKAGE if package.kind == "package" else (*OF_A_PACKAGE, *of_wheels)
         evidence += gather(package, deciding, gpu)
     for other in others:
@@ -65,7 +65,8 @@ def _answer(
     return replace(answer, sentence=_words(asked, answer, [gpu] if gpu else []))
 
 
-def _is_asked_for(package: Subject) -> bool:
+def is_asked_for(package: Subject) -> bool:
+    """True for the package of a requirement that was given, not only required by another package."""
     return any(str(demand).startswith("you ask for") for demand in package.facts.get("demanded_by", ()))
 
 

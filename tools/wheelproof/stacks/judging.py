@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from wheel_checks.answers.stack import StackQuestion, answer_stack
+from wheel_checks.answers.stack import StackQuestion, answer_stack, is_asked_for
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.stack.facts import DECLARED, StackFacts, StackPackage
 from wheel_checks.formats.digests import WrongMetadataError
@@ -19,7 +19,7 @@ from wheelproof.stacks.facts import build_facts, conflict_of
 from wheelproof.stacks.packages import ResolvedStack, offers_of
 from wheelproof.stacks.places import at_place, place_of
 from wheelproof.stacks.request import StackRequest
-from wheelproof.stacks.table import JudgedStack, headline, is_asked_for, package_facts, table
+from wheelproof.stacks.table import JudgedStack, headline, package_facts, table
 from wheelproof.wheels.indexes import with_offers
 from wheelproof.wheels.judging import machine_subjects, unreadable
 from wheelproof.wheels.model import JudgedWheel, Judgement, drivers_asked

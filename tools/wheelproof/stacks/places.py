@@ -35,9 +35,9 @@ def at_place(results: Iterable[CheckResult], place: Location | None) -> tuple[Ch
     """The results; those that are no pass are at ``place``, where a rule states no other file."""
     if place is None:
         return tuple(results)
-    return tuple(_placed(r, place) if r.outcome in (Outcome.FAIL, Outcome.ERROR) else r for r in results)
-
-
-def _placed(result: CheckResult, place: Location) -> CheckResult:
-    own = result.location or Location()
-    return result if own.file else replace(result, location=own.within(place))
+    return tuple(
+        replace(r, location=(r.location or Location()).within(place))
+        if r.outcome in (Outcome.FAIL, Outcome.ERROR) and not (r.location and r.location.file)
+        else r
+        for r in results
+    )

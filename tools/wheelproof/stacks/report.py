@@ -7,19 +7,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import UsageError, WheelproofError
+from wheel_checks.facts.accelerator.meaning import is_known_by_name
 from wheel_checks.facts.wheel.depth import Depth
-from wheel_checks.model import Audience, Report, Subject
+from wheel_checks.facts.wheel.resolution import active_with_extras
+from wheel_checks.model import Audience, Report, Subject, Unavailable
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import OpenReport
-from wheelproof.stacks.fronts import asked_through
 from wheelproof.stacks.judging import StackJudge, gpus_there
 from wheelproof.stacks.locked import read_locked
-from wheelproof.stacks.packages import ResolvedStack
+from wheelproof.stacks.packages import Pick, ResolvedStack
 from wheelproof.stacks.request import StackRequest
 from wheelproof.stacks.resolution import resolve_stacks
 from wheelproof.stacks.table import JudgedStack, overview
@@ -28,6 +30,7 @@ from wheelproof.wheels.judging import (
     index_subjects,
     judge_wheels,
     local_bytes,
+    read_planned,
     read_siblings,
     variant_files,
 )
@@ -119,17 +122,41 @@ class _Run:
     def _wheels(self, stacks: Iterable[ResolvedStack]) -> list[PlannedWheel]:
         """The wheels to judge, each once for a target: machines share most of them."""
         judgement, requested = self.judge.judgement, self.judge.request.asked.known
-        names = {canonicalize_name(requirement.name) for requirement in requested}
+        names: set[str] = {canonicalize_name(requirement.name) for requirement in requested}
         every: list[PlannedWheel] = []
         for stack in stacks:
             asked = set(names)
             if judgement.depth is Depth.LINKS:  # deeper, every wheel is read as if it had been requested
-                asked |= asked_through(requested, stack.picks, self.client)
+                asked |= _asked_through(requested, stack.picks, self.client)
             gpus = gpus_there(judgement.expectations.gpus, stack.target.machine)
             own = [replace(p.wheel, asked=p.package.name in asked, gpus=gpus) for p in stack.picks if p.wheel]
             full = [stack.indexes.with_others(wheel) if stack.lock is None else wheel for wheel in own]
             every += [replace(wheel, beside=tuple(own)) for wheel in full]
         return list({(wheel.file_name, wheel.target): wheel for wheel in every}.values())
+
+
+def _asked_through(asked: Iterable[Requirement], picks: Iterable[Pick], client: HttpClient) -> set[str]:
+    """What the pure wheels among the ``asked`` require (``jax[cuda13]``), but for NVIDIA's own libraries.
+
+    The import of such a wheel loads the libraries of these packages, so they are read as if they had been requested. A
+    wheel that cannot be read adds nothing: judging it reports why.
+    """
+    extras: dict[str, set[str]] = {}
+    for requirement in asked:
+        extras.setdefault(canonicalize_name(requirement.name), set()).update(requirement.extras)
+    found: set[str] = set()
+    for pick in picks:
+        name, wheel = pick.package.name, pick.wheel
+        if name not in extras or wheel is None or not wheel.file_name.endswith("-none-any.whl"):
+            continue
+        try:
+            metadata = read_planned(wheel, Depth.QUICK, client).metadata
+        except WheelproofError:
+            continue
+        if wheel.target is not None and not isinstance(metadata, Unavailable):
+            active = active_with_extras(metadata.requirements, wheel.target.markers(), extras[name])
+            found |= {canonicalize_name(requirement.name) for requirement in active}
+    return {name for name in found if not is_known_by_name(name)}
 
 
 def _subjects(stacks: Iterable[JudgedStack]) -> list[Subject]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wheel_checks.answers.stack import is_asked_for
 from wheel_checks.facts.accelerator.signals import CUDA
 from wheel_checks.facts.accelerator.verdict import DECLARED as ONLY_DECLARED
 from wheel_checks.facts.stack.facts import CONDA, DECLARED, SDIST, WHEEL, StackFacts, StackPackage
@@ -130,11 +131,6 @@ def _statements(shown: JudgedStack, several: bool) -> list[str]:
 
 def _has_accelerator(subject: Subject) -> bool:
     return subject.facts.get("accelerator") not in (None, "", "none")
-
-
-def is_asked_for(subject: Subject) -> bool:
-    """True for the package of a requirement that was given, not only required by another package."""
-    return any(str(demand).startswith("you ask for") for demand in subject.facts.get("demanded_by", ()))
 
 
 def headline(facts: StackFacts, rows: Sequence[dict[str, Any]]) -> str:
