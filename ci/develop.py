@@ -132,7 +132,7 @@ def set_up_kernels() -> None:
     digest = hashlib.sha256(f"{ROOT} {sys.version}".encode() + pins.read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest and _works(KERNELS_VENV):
         return
-    say("set-up of .venv-kernels: torch and triton, 200 MB with a CPU build of torch, else gigabytes")
+    say("set-up of .venv-kernels: torch and triton, 1.8 GB with a CPU build of torch, else more")
     if not _works(KERNELS_VENV):
         _call([sys.executable, "-m", "venv", "--clear", str(KERNELS_VENV)], "see above")
     _pip_install(KERNELS_VENV, "-r", str(pins), foreign=FOREIGN_IMPORTS)

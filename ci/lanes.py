@@ -357,15 +357,18 @@ class Meanwhile:
     def __init__(self, lane: Callable[[], bool | NotRun]) -> None:
         self._lane, self._output = lane, tempfile.TemporaryFile()  # noqa: SIM115  # closed where it is shown
         self._verdict: bool | NotRun = False
+        self.seconds = 0.0
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         _output.set(self._output)
+        start = time.monotonic()
         try:
             self._verdict = self._lane()
         except Exception:  # noqa: BLE001  # shown where the lane is called, as any failure
             self._output.write(traceback.format_exc().encode())
+        self.seconds = time.monotonic() - start
 
     def __call__(self) -> bool | NotRun:
         """Wait for its end; its verdict, which is a failure if it crashed."""
@@ -385,7 +388,9 @@ def run_lanes(lanes: Sequence[Lane], *, strict: bool = False) -> int:
     for name, lane in lanes:
         say(name)
         start = time.monotonic()
-        results.append((name, lane(), time.monotonic() - start))
+        verdict = lane()
+        seconds = lane.seconds if isinstance(lane, Meanwhile) else time.monotonic() - start
+        results.append((name, verdict, seconds))
     say("summary")
     for name, result, seconds in results:
         print(f"{name:24}{seconds:6.1f} s  {_verdict(result)}")

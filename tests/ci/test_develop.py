@@ -191,6 +191,7 @@ def test_a_lane_that_ran_meanwhile_shows_what_it_printed(
     assert capsys.readouterr().out == ""
     assert began() == verdict
     assert capsys.readouterr().out == "said it\n"
+    assert began.seconds > 0
 
 
 def test_a_lane_that_crashed_meanwhile_has_failed(capsys: pytest.CaptureFixture[str]) -> None:

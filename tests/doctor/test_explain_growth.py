@@ -21,7 +21,7 @@ TEXTS = dict.fromkeys(
     for kind in ("texts", "with", "without")
     for text in entry.get(kind, [])
 )
-TOTAL = 1 << 15  # characters that are searched
+TOTAL = 1 << 14  # characters that are searched
 SLACK = 0.02  # seconds
 
 
