@@ -20,7 +20,7 @@ from tests.support.simple_index import simple_index
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks import Finding, Outcome, Severity, UsageError, Verdict, WheelFacts, need, registry, rule
 from wheel_checks.catalogue import all_rules
-from wheelproof import doctor
+from wheelproof import Options, doctor
 
 LOCK = Path(__file__).parents[1] / "data/locks/pythons.uv.lock"
 GRACE = Path(__file__).parents[2] / "docs/files/grace.json"
@@ -48,9 +48,8 @@ def _handlers_stay(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_verify_gives_the_report_of_the_command(index: str) -> None:
-    report = wheelproof.verify(
-        "torch==2.10.0", platform="aarch64", python="3.12", expect="cuda", gpu="GB200", index_url=index
-    )
+    options = Options(platform="aarch64", python="3.12", expect="cuda", gpu="GB200", index_url=index)
+    report = wheelproof.verify("torch==2.10.0", options)
 
     assert (report.command, report.verdict, report.exit_code) == ("verify", Verdict.FAIL, 1)
     assert report.answers[0].line.startswith("torch 2.10.0 for aarch64 is not a build for cuda")
@@ -61,7 +60,7 @@ def test_verify_gives_the_report_of_the_command(index: str) -> None:
 def test_verify_takes_paths_several_targets_and_depth_full(tmp_path: Path) -> None:
     one, other = (WheelBuilder(name).write(tmp_path) for name in ("demo", "more"))
 
-    report = wheelproof.verify([one, str(other)], depth="full", offline=True, no_index=True)
+    report = wheelproof.verify([one, str(other)], Options(depth="full", offline=True, no_index=True))
 
     assert report.verdict is Verdict.PASS
     assert [subject.id for subject in report.subjects] == [one.name, other.name]
@@ -74,14 +73,14 @@ def test_a_target_that_cannot_be_read_is_undecided_and_no_exception(tmp_path: Pa
 
 
 def test_stack(index: str) -> None:
-    report = wheelproof.stack("torch==2.10.0", platform="aarch64", python="3.12", gpu="GB200", index_url=index)
+    report = wheelproof.stack("torch==2.10.0", Options(platform="aarch64", python="3.12", gpu="GB200", index_url=index))
 
     assert (report.command, report.verdict) == ("stack", Verdict.FAIL)
     assert report.answers[0].sentence == "does not run on GB200"
 
 
 def test_stack_of_a_lock_file(index: str) -> None:
-    report = wheelproof.stack(LOCK, platform="x86_64", python="3.12", no_index=True, offline=True)
+    report = wheelproof.stack(LOCK, Options(platform="x86_64", python="3.12", no_index=True, offline=True))
 
     assert report.subjects[0].facts["lock"]["name"] == LOCK.name
 
@@ -96,21 +95,23 @@ def test_diagnose_of_saved_facts_and_of_this_host() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("target", "arguments", "sentence"),
     [
-        ({"target": []}, "nothing to check; expected a target"),
-        ({"depth": "deep"}, "'deep' is not a depth; expected one of quick, links, gpu, full"),
-        ({"fail_on": "note"}, "fail_on='note' is not a severity; expected one of error, warning, never"),
-        ({"gpu": "GB2000"}, "GB2000"),
-        ({"expect": "cudda"}, "cudda"),
-        ({"select": "NOPE"}, "no rule starts with 'NOPE'"),
-        ({"platform": "sparc"}, "sparc"),
-        ({"target": "torch=2"}, "'torch=2' is not a file, folder, URL or requirement"),
+        ([], {}, "nothing to check; expected a target"),
+        ("demo", {"depth": "deep"}, "'deep' is not a depth; expected one of quick, links, gpu, full"),
+        ("demo", {"fail_on": "note"}, "fail_on='note' is not a severity; expected one of error, warning, never"),
+        ("demo", {"gpu": "GB2000"}, "GB2000"),
+        ("demo", {"expect": "cudda"}, "cudda"),
+        ("demo", {"select": "NOPE"}, "no rule starts with 'NOPE'"),
+        ("demo", {"platform": "sparc"}, "sparc"),
+        ("torch=2", {}, "'torch=2' is not a file, folder, URL or requirement"),
     ],
 )
-def test_wrong_arguments_are_an_exception_with_a_sentence(arguments: dict[str, str], sentence: str) -> None:
+def test_wrong_arguments_are_an_exception_with_a_sentence(
+    target: str | list[str], arguments: dict[str, str], sentence: str
+) -> None:
     with pytest.raises(UsageError) as raised:
-        wheelproof.verify(**{"target": "demo", "offline": True, **arguments})  # type: ignore[arg-type]  # wrong ones
+        wheelproof.verify(target, Options(offline=True, **arguments))  # type: ignore[arg-type]  # wrong ones
 
     assert sentence in str(raised.value)
 
@@ -119,7 +120,7 @@ def test_calls_in_threads_do_not_disturb_each_other(tmp_path: Path, capfd: pytes
     wheels = [WheelBuilder(f"demo{number}").write(tmp_path) for number in range(4)]
 
     with ThreadPoolExecutor(4) as pool:
-        reports = list(pool.map(lambda wheel: wheelproof.verify(wheel, depth="links", no_index=True), wheels))
+        reports = list(pool.map(lambda wheel: wheelproof.verify(wheel, Options(depth="links", no_index=True)), wheels))
 
     assert [report.subjects[0].id for report in reports] == [wheel.name for wheel in wheels]
     assert {report.verdict for report in reports} == {Verdict.PASS}
@@ -137,7 +138,7 @@ def test_a_rule_of_the_program_itself_judges_in_its_process(tmp_path: Path, monk
         if name != "acme":
             yield Finding(f"{name} is not ours")
 
-    report = wheelproof.verify(WheelBuilder().write(tmp_path), select="ACME")
+    report = wheelproof.verify(WheelBuilder().write(tmp_path), Options(select="ACME"))
 
     (result,) = report.subjects[0].results
     assert (result.rule, result.outcome, result.message) == ("ACME001", Outcome.FAIL, "demo is not ours")

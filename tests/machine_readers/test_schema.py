@@ -42,7 +42,7 @@ def test_the_examples_of_the_page_give_what_it_shows(tmp_path: Path) -> None:
     torch_like("cpu", "2.10.0", "aarch64").write(tmp_path)
     WheelBuilder().write(tmp_path)
     text = io.StringIO()
-    render(package.verify(tmp_path, expect="cuda", no_index=True), text, "json")
+    render(package.verify(tmp_path, package.Options(expect="cuda", no_index=True)), text, "json")
     commands = [command for block in read_blocks(PAGE) for command in block.commands if command.text.startswith("jq")]
 
     for command in commands:

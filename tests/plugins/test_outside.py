@@ -80,7 +80,8 @@ class TestRules:
         assert described["ACME001"]["fullDescription"]["text"] == "Our index serves nothing else."
 
     def test_the_api_uses_them(self, good: Outside) -> None:
-        program = "import wheelproof; r = wheelproof.verify('.', select='ACME', fail_on='warning'); print(r.exit_code)"
+        options = "wheelproof.Options(select='ACME', fail_on='warning')"
+        program = f"import wheelproof; print(wheelproof.verify('.', {options}).exit_code)"
         command = [str(good.python), "-c", program]
         assert subprocess.check_output(command, cwd=good.folder, text=True) == "1\n"
 

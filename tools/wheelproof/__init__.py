@@ -9,9 +9,9 @@ from wheelproof.version import __version__
 TYPE_CHECKING = False  # as in typing, which takes longer to import than --help does
 
 if TYPE_CHECKING:
-    from wheelproof.api import stack, verify
+    from wheelproof.api import Options, stack, verify
 
-__all__ = ["__version__", "stack", "verify"]
+__all__ = ["Options", "__version__", "stack", "verify"]
 
 if not TYPE_CHECKING:  # a checker of types sees the import above, and no name that is not present
 

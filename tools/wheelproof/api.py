@@ -6,11 +6,13 @@ thread, and several at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from os import PathLike, fspath
 
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.expectations import AcceleratorExpectation, Expectations, parse_expectation
+from wheel_checks.facts.expectations import Expectations, parse_expectation
 from wheel_checks.facts.gpu.targets import Product, parse_gpus
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.interrupts import left_alone
@@ -20,39 +22,40 @@ from wheelproof.plugins.loading import NO_PLUGINS, load_plugins
 from wheelproof.reporting import Selection
 from wheelproof.wheels.described import machines_of, platforms_of
 from wheelproof.wheels.model import Judgement
-from wheelproof.wheels.opening import Places, open_places
+from wheelproof.wheels.opening import Opened, Places, open_places
 
 Path = str | PathLike[str]
 
 
-def verify(
-    target: Path | Sequence[Path],
-    *,
-    platform: str | Sequence[str] = (),
-    python: str | Sequence[str] = (),
-    expect: str = "",
-    gpu: str | Sequence[str] = (),
-    driver: str | Sequence[str] = (),
-    depth: str = "quick",
-    select: str | Sequence[str] = (),
-    ignore: str | Sequence[str] = (),
-    fail_on: str = "error",
-    index_url: str | None = None,
-    extra_index_url: str | Sequence[str] = (),
-    find_links: Path | Sequence[Path] = (),
-    no_index: bool = False,
-    offline: bool = False,
-    deadline: float | None = None,
-    plugins: bool = True,
-) -> Report:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of :func:`verify` and :func:`stack`: those of the commands, with the same defaults."""
+
+    platform: str | Sequence[str] = ()  # x86_64, aarch64, ... or all; if empty, that of ``gpu``, else of this host
+    python: str | Sequence[str] = ()  # versions, such as 3.12; if empty, this Python
+    expect: str = ""  # the expected build, such as cuda==13.0 or cpu; for ``stack``, of its torch
+    gpu: str | Sequence[str] = ()  # GPUs it must run on, such as GB200 or sm_100
+    driver: str | Sequence[str] = ()  # drivers it must run with, such as 580
+    depth: str = "quick"  # what to read: quick, links, gpu or full
+    select: str | Sequence[str] = ()  # prefixes of the rules to run; if empty, all rules
+    ignore: str | Sequence[str] = ()  # prefixes of rules not to run
+    fail_on: str = "error"  # the lowest severity that makes the exit code 1: error, warning or never
+    index_url: str | None = None  # the package index; None for the one that uv and pip are configured to use
+    extra_index_url: str | Sequence[str] = ()  # additional package indexes
+    find_links: Path | Sequence[Path] = ()  # pages and folders with files
+    no_index: bool = False  # use no package index
+    offline: bool = False  # use no network, only local files and the cache
+    deadline: float | None = None  # total network timeout, in seconds
+    plugins: bool = True  # run the rules of other installed packages
+
+
+def verify(target: Path | Sequence[Path], options: Options = Options()) -> Report:
     """Judge wheels as ``wheelproof verify TARGET`` does.
 
-    A target is a .whl file, a folder, a URL, or a requirement on an index. The other arguments are those of the
-    command, with the same defaults; the index is the one that uv and pip are configured to use. ``deadline`` is in
-    seconds, ``plugins=False`` omits the rules of other installed packages. A target that cannot be read is a
-    subject of the report with an error, and the verdict is undecided.
+    A target is a .whl file, a folder, a URL, or a requirement on an index. A target that cannot be read is a subject of
+    the report with an error, and the verdict is undecided.
 
-    Raises UsageError for an argument that means nothing, and WheelproofError for a configuration that cannot be read.
+    Raises UsageError for an option that means nothing, and WheelproofError for a configuration that cannot be read.
     """
     from wheelproof.verifying.wheels import verify as judge
     from wheelproof.wheels.planning import Wanted
@@ -60,67 +63,44 @@ def verify(
     targets = _texts(target)
     if not targets:
         raise UsageError("nothing to check", expected="a target")
-    gpus, platforms, drivers = _gpus(gpu), _texts(platform), _texts(driver)
+    gpus, platforms, drivers = _gpus(options), _texts(options.platform), _texts(options.driver)
     machines = machines_of(gpus, drivers, None, platforms)
-    wanted = Wanted(platforms_of(platforms, gpus, machines), _texts(python), machines=machines)
-    expectations = Expectations(_expected(expect), gpus=gpus, drivers=drivers)
-    judgement = Judgement(expectations, _selection(select, ignore, fail_on, plugins=plugins), _depth(depth))
-    places = _places(index_url, extra_index_url, find_links, no_index=no_index, offline=offline, deadline=deadline)
-    links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
-    with left_alone(), open_places(places, places.config(), links=links, whole=whole) as opened:
+    wanted = Wanted(platforms_of(platforms, gpus, machines), _texts(options.python), machines=machines)
+    expected = parse_expectation(options.expect) if options.expect else None
+    judgement = _judgement(Expectations(expected, gpus=gpus, drivers=drivers), options)
+    with _opened(options, judgement.depth) as opened:
         return judge(targets, wanted, judgement, opened.client, opened.index, dependencies=opened.dependencies)
 
 
 def stack(
-    package: Path | Sequence[Path] = (),
-    *,
-    requirement: Path | Sequence[Path] = (),
-    platform: str | Sequence[str] = (),
-    python: str | Sequence[str] = (),
-    expect: str = "",
-    gpu: str | Sequence[str] = (),
-    driver: str | Sequence[str] = (),
-    depth: str = "quick",
-    select: str | Sequence[str] = (),
-    ignore: str | Sequence[str] = (),
-    fail_on: str = "error",
-    index_url: str | None = None,
-    extra_index_url: str | Sequence[str] = (),
-    find_links: Path | Sequence[Path] = (),
-    no_index: bool = False,
-    offline: bool = False,
-    deadline: float | None = None,
-    plugins: bool = True,
+    package: Path | Sequence[Path] = (), options: Options = Options(), *, requirement: Path | Sequence[Path] = ()
 ) -> Report:
     """Resolve a set of requirements for a target and judge every wheel of it, as ``wheelproof stack PACKAGE`` does.
 
     A package is a requirement, a .whl file, a pyproject.toml or a lock file; ``requirement`` are files, as for ``-r``.
-    The other arguments are those of :func:`verify`, but ``expect`` is about the torch of the stack.
 
-    Raises UsageError for an argument that means nothing, and WheelproofError for a configuration that cannot be read.
+    Raises UsageError for an option that means nothing, and WheelproofError for a configuration that cannot be read.
     """
     from wheel_checks.targets.extras_and_groups import NO_EXTRAS
     from wheelproof.stacks.report import judge_stack
     from wheelproof.stacks.request import read_request
 
-    gpus, drivers = _gpus(gpu), _texts(driver)
-    machines = machines_of(gpus, drivers, None, _texts(platform))
+    gpus, platforms, drivers = _gpus(options), _texts(options.platform), _texts(options.driver)
+    machines = machines_of(gpus, drivers, None, platforms)
     request = read_request(
         _texts(package),
         _texts(requirement),
         NO_EXTRAS,
-        platforms_of(_texts(platform), gpus, machines),
-        _texts(python),
+        platforms_of(platforms, gpus, machines),
+        _texts(options.python),
         gpus=tuple(product.name for product in gpus),
         machines=machines,
-        offline=offline,
-        timeout=deadline,
+        offline=options.offline,
+        timeout=options.deadline,
     )
-    expectations = Expectations(gpus=gpus, drivers=drivers, of_torch=_expected(expect))
-    judgement = Judgement(expectations, _selection(select, ignore, fail_on, plugins=plugins), _depth(depth))
-    places = _places(index_url, extra_index_url, find_links, no_index=no_index, offline=offline, deadline=deadline)
-    links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
-    with left_alone(), open_places(places, places.config(), links=links, whole=whole) as opened:
+    expected = parse_expectation(options.expect) if options.expect else None
+    judgement = _judgement(Expectations(gpus=gpus, drivers=drivers, of_torch=expected), options)
+    with _opened(options, judgement.depth) as opened:
         return judge_stack(request, judgement, opened.client, opened.config, dependencies=opened.dependencies)
 
 
@@ -130,36 +110,34 @@ def _texts(values: Path | Sequence[Path]) -> tuple[str, ...]:
     return tuple(fspath(value) for value in several)
 
 
-def _gpus(gpu: str | Sequence[str]) -> tuple[Product, ...]:
-    return parse_gpus(",".join(_texts(gpu))) if gpu else ()
+def _gpus(options: Options) -> tuple[Product, ...]:
+    return parse_gpus(",".join(_texts(options.gpu))) if options.gpu else ()
 
 
-def _expected(text: str) -> AcceleratorExpectation | None:
-    return parse_expectation(text) if text else None
-
-
-def _depth(text: str) -> Depth:
-    if text not in {depth.value for depth in Depth}:
-        raise UsageError(f"{text!r} is not a depth", expected=f"one of {', '.join(depth.value for depth in Depth)}")
-    return Depth(text)
-
-
-def _selection(select: str | Sequence[str], ignore: str | Sequence[str], fail_on: str, *, plugins: bool) -> Selection:
-    if fail_on not in {severity.value for severity in FailOn}:
-        what = f"fail_on={fail_on!r} is not a severity"
+def _judgement(expectations: Expectations, options: Options) -> Judgement:
+    if options.fail_on not in {severity.value for severity in FailOn}:
+        what = f"fail_on={options.fail_on!r} is not a severity"
         raise UsageError(what, expected=f"one of {', '.join(value.value for value in FailOn)}")
     with left_alone():
-        loaded = load_plugins(FORMATS) if plugins else NO_PLUGINS
-    return Selection(_texts(select), _texts(ignore), FailOn(fail_on), plugins=loaded)
+        plugins = load_plugins(FORMATS) if options.plugins else NO_PLUGINS
+    selection = Selection(_texts(options.select), _texts(options.ignore), FailOn(options.fail_on), plugins=plugins)
+    if options.depth not in {depth.value for depth in Depth}:
+        expected = f"one of {', '.join(depth.value for depth in Depth)}"
+        raise UsageError(f"{options.depth!r} is not a depth", expected=expected)
+    return Judgement(expectations, selection, Depth(options.depth))
 
 
-def _places(
-    index_url: str | None,
-    extra_index_url: str | Sequence[str],
-    find_links: Path | Sequence[Path],
-    *,
-    no_index: bool,
-    offline: bool,
-    deadline: float | None,
-) -> Places:
-    return Places(index_url, _texts(extra_index_url), _texts(find_links), no_index, offline=offline, deadline=deadline)
+@contextmanager
+def _opened(options: Options, depth: Depth) -> Iterator[Opened]:
+    """What is read from, with the reader of links if the depth needs it."""
+    places = Places(
+        options.index_url,
+        _texts(options.extra_index_url),
+        _texts(options.find_links),
+        options.no_index,
+        offline=options.offline,
+        deadline=options.deadline,
+    )
+    links, whole = depth.includes(Depth.LINKS), depth is Depth.FULL
+    with left_alone(), open_places(places, places.config(), links=links, whole=whole) as opened:
+        yield opened

@@ -64,13 +64,15 @@ def make_server(allowed: Sequence[str], *, offline: bool = False) -> MCPServer:
         report = await _in_thread(
             api.verify,
             named,
-            platform=_several(platform),
-            python=_several(python),
-            expect=expect,
-            gpu=gpu,
-            depth=depth,
-            offline=offline,
-            deadline=DEADLINE,
+            api.Options(
+                platform=_several(platform),
+                python=_several(python),
+                expect=expect,
+                gpu=gpu,
+                depth=depth,
+                offline=offline,
+                deadline=DEADLINE,
+            ),
         )
         return summary(report)
 
@@ -83,12 +85,14 @@ def make_server(allowed: Sequence[str], *, offline: bool = False) -> MCPServer:
         report = await _in_thread(
             api.stack,
             [requirement(text) for text in _few(requirements)],
-            platform=_several(platform),
-            python=_several(python),
-            expect=expect,
-            gpu=gpu,
-            offline=offline,
-            deadline=DEADLINE,
+            api.Options(
+                platform=_several(platform),
+                python=_several(python),
+                expect=expect,
+                gpu=gpu,
+                offline=offline,
+                deadline=DEADLINE,
+            ),
         )
         return summary(report)
 
