@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import re
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import Unavailable
 
 ROOT = Path(__file__).resolve().parents[2]
+# A field of a dataclass, with the comment above or behind it.
+COMMENT = re.compile(r"^ {4}(?:# (.*)\n {4})?(\w+): .*?(?:  # (.*))?$", re.MULTILINE)
 SCHEMAS = {
     "report": "wheel_checks/report/report.schema.json",
     "record": "tools/wheelproof/verifying/record.schema.json",
@@ -140,11 +143,13 @@ def _prose(kind: type) -> str:
 
 def _fields(kind: type) -> str:
     hints = typing.get_type_hints(kind)
+    meanings = {name: above or behind for above, name, behind in COMMENT.findall(inspect.getsource(kind))}
     rows = []
     for field in dataclasses.fields(kind):
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        rows.append((code(field.name), _hint(hints[field.name]), "yes" if required else ""))
-    return table(("field", "is", "required"), rows)
+        row = (code(field.name), _hint(hints[field.name]), "yes" if required else "")
+        rows.append((*row, text(meanings[field.name])) if any(meanings.values()) else row)
+    return table(("field", "is", "required", "means")[: len(rows[0])], rows)
 
 
 def _hint(hint: Any) -> str:

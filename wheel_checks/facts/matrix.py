@@ -133,41 +133,31 @@ class TestsRun:
 
 @dataclass(frozen=True, slots=True)
 class CellFacts:
-    """One cell. ``torch`` is the version that was resolved, ``asked`` what the matrix says (">=2.11"): when nothing was
-    resolved both are that. ``wanted`` is what torch must be, ``known`` what it is known to be instead, and ``reason``
-    why.
+    """One cell of the matrix."""
 
-    ``resolved`` are versions by project, ``tested`` the wheels that the cell names itself, ``junit`` the pattern of the
-    reports of its command, ``tests`` what is in them.
-    ``wheel`` is what the wheel on the index shows, ``imported`` what the import
-    showed; ``import_error`` says why there wasn't one. ``smoke`` contains a document for each kind of smoke test.
-    ``targets`` are those that the kernels are compiled for (sm_100). ``reference`` is the cell of the other machine
-    that compiles the same kernels, with what it made, "" when the matrix has none.
-    """
-
-    id: str
-    platform: str
-    python: str
-    torch: str
-    wanted: AcceleratorExpectation
-    asked: str = ""
-    known: AcceleratorExpectation | None = None
-    reason: str = ""
-    source: str = "the matrix"
-    targets: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
-    resolved: Mapping[str, str] | Unavailable = _NOT_RESOLVED
-    tested: tuple[TestedWheel, ...] = ()
-    wheel: Build | Unavailable = _NOT_READ
-    imported: ImportProof | Unavailable = _NOT_IMPORTED
-    import_error: str = ""
-    smoke: Mapping[str, SmokeDocument] = field(default_factory=dict)
-    modules: Tried | Unavailable = _NOT_ASKED
-    command: Tried | Unavailable = _NOT_ASKED
-    junit: str = ""
-    tests: tuple[TestsRun, ...] = ()
-    reference: str = ""
-    reference_code: MachineCode | Unavailable = _ALONE
+    id: str  # as in the matrix
+    platform: str  # x86_64 or aarch64
+    python: str  # version, such as 3.12
+    torch: str  # version that was resolved, else ``asked``
+    wanted: AcceleratorExpectation  # the build of torch that is expected
+    asked: str = ""  # what the matrix specifies (">=2.11")
+    known: AcceleratorExpectation | None = None  # the build that torch is known to be instead
+    reason: str = ""  # why that build is known
+    source: str = "the matrix"  # name of the matrix
+    targets: tuple[str, ...] = ()  # that kernels are compiled for (sm_100)
+    steps: tuple[Step, ...] = ()  # of the pipeline, in order
+    resolved: Mapping[str, str] | Unavailable = _NOT_RESOLVED  # versions by project
+    tested: tuple[TestedWheel, ...] = ()  # wheels that the cell names itself
+    wheel: Build | Unavailable = _NOT_READ  # what the wheel on the index shows
+    imported: ImportProof | Unavailable = _NOT_IMPORTED  # what the import showed
+    import_error: str = ""  # why there was no import
+    smoke: Mapping[str, SmokeDocument] = field(default_factory=dict)  # a document for each kind of smoke test
+    modules: Tried | Unavailable = _NOT_ASKED  # import of the modules under test
+    command: Tried | Unavailable = _NOT_ASKED  # the test command of the cell
+    junit: str = ""  # pattern of the reports of its command
+    tests: tuple[TestsRun, ...] = ()  # content of these reports
+    reference: str = ""  # cell of the other machine that compiles the same kernels; "" if the matrix has none
+    reference_code: MachineCode | Unavailable = _ALONE  # machine code that it made
 
     @property
     def build(self) -> Build | Unavailable:

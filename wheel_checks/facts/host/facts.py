@@ -24,35 +24,32 @@ class ProbedFacts:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """One host. ``variables`` are the environment variables that matter, and no others.
+    """One host. A section that could not be read is ``Unavailable``."""
 
-    ``taken`` is when this was read, UTC in ISO 8601. ``seconds`` is by section. ``unread`` are the sections whose
-    reader crashed or ran out of time, and what happened. ``variables_origin`` says which file sets a variable, and in
-    which line ("/etc/environment:3"), where that was found. ``probes`` are those of plug-ins, by their names.
-    """
-
-    taken: str = ""
-    system: System | Unavailable = _NOT_READ
-    container: Container | Unavailable = _NOT_READ
-    limits: Limits | Unavailable = _NOT_READ
-    pci: tuple[PciDevice, ...] | Unavailable = _NOT_READ
-    driver: KernelDriver | Unavailable = _NOT_READ
-    nodes: tuple[DeviceNode, ...] | Unavailable = _NOT_READ
-    services: Services | Unavailable = _NOT_READ
-    other_drivers: OtherDrivers | Unavailable = _NOT_READ
-    infiniband: tuple[InfiniBandPort, ...] | Unavailable = _NOT_READ
-    variables: Mapping[str, str] = field(default_factory=dict)
-    interpreter: Interpreter | Unavailable = _NOT_READ
-    installed: Installed | Unavailable = _NOT_READ
-    loader: Loader | Unavailable = _NOT_READ
-    triton: TritonFacts | Unavailable | None = _NOT_READ
-    indexes: tuple[IndexSetting, ...] | Unavailable = _NOT_READ
-    nvml: NvmlProbe | Unavailable = _NOT_READ
-    cuda: CudaProbe | Unavailable = _NOT_READ
-    counterfactuals: tuple[Counterfactual, ...] = ()
-    torch: TorchProbe | Unavailable = _NOT_READ
-    kernel: KernelProbe | Unavailable = _NOT_READ
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    taken: str = ""  # when this was read: UTC, ISO 8601
+    system: System | Unavailable = _NOT_READ  # operating system and firmware
+    container: Container | Unavailable = _NOT_READ  # the container that doctor runs in
+    limits: Limits | Unavailable = _NOT_READ  # limits of resources
+    pci: tuple[PciDevice, ...] | Unavailable = _NOT_READ  # accelerators on the PCI bus
+    driver: KernelDriver | Unavailable = _NOT_READ  # NVIDIA kernel driver
+    nodes: tuple[DeviceNode, ...] | Unavailable = _NOT_READ  # device files
+    services: Services | Unavailable = _NOT_READ  # services that GPUs need
+    other_drivers: OtherDrivers | Unavailable = _NOT_READ  # drivers of other vendors
+    infiniband: tuple[InfiniBandPort, ...] | Unavailable = _NOT_READ  # its ports
+    variables: Mapping[str, str] = field(default_factory=dict)  # environment variables that matter, and no others
+    interpreter: Interpreter | Unavailable = _NOT_READ  # the target Python
+    installed: Installed | Unavailable = _NOT_READ  # packages of that Python
+    loader: Loader | Unavailable = _NOT_READ  # what the dynamic loader finds
+    triton: TritonFacts | Unavailable | None = _NOT_READ  # None if Triton is not installed
+    indexes: tuple[IndexSetting, ...] | Unavailable = _NOT_READ  # settings of package indexes
+    nvml: NvmlProbe | Unavailable = _NOT_READ  # GPUs as NVML sees them
+    cuda: CudaProbe | Unavailable = _NOT_READ  # CUDA driver API, called in a child
+    counterfactuals: tuple[Counterfactual, ...] = ()  # the same call with one thing changed
+    torch: TorchProbe | Unavailable = _NOT_READ  # its import, in a child
+    kernel: KernelProbe | Unavailable = _NOT_READ  # a small kernel, run in a child
+    seconds: Mapping[str, float] = field(default_factory=dict)  # by section
+    # sections whose reader crashed or timed out, and what happened
     unread: Mapping[str, str] = field(default_factory=dict)
+    # file and line that set a variable ("/etc/environment:3"), if found
     variables_origin: Mapping[str, str] = field(default_factory=dict)
-    probes: Mapping[str, ProbedFacts | Unavailable] = field(default_factory=dict)
+    probes: Mapping[str, ProbedFacts | Unavailable] = field(default_factory=dict)  # of plug-ins, by name

@@ -8,34 +8,26 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """``machine`` is uname's (x86_64, aarch64), ``kernel`` its release; ``libc`` is ("glibc", "2.39") or ("musl",
-    "1.2.5").
+    """The operating system and the firmware of the host."""
 
-    ``page_size`` in bytes. ``tegra`` is the first line of /etc/nv_tegra_release ("" elsewhere). ``secure_boot`` is None
-    when the firmware does not say. ``root`` says whether the doctor runs as root; ``groups`` are its group names.
-    ``user`` is the name of its user, "" where that has none.
-    ``firmware`` is the version of the machine's firmware as DMI has it ("02.04.07"), "" where it says nothing.
-    ``emulator`` is the binfmt handler or CPU that shows that this is emulated, "" when it is not.
-    """
-
-    machine: str
-    kernel: str
-    os_id: str
-    os_name: str
-    libc: tuple[str, str]
-    page_size: int
-    tegra: str = ""
-    wsl: bool = False
-    secure_boot: bool | None = None
-    lockdown: str = ""
-    root: bool = False
-    groups: tuple[str, ...] = ()
-    user: str = ""
-    emulator: str = ""
-    kernel_command_line: str = ""
-    memory_bytes: int = 0
-    cma_free_bytes: int | None = None
-    firmware: str = ""
+    machine: str  # uname's: x86_64, aarch64
+    kernel: str  # release of the kernel
+    os_id: str  # ID of os-release
+    os_name: str  # PRETTY_NAME of os-release
+    libc: tuple[str, str]  # ("glibc", "2.39") or ("musl", "1.2.5")
+    page_size: int  # in bytes
+    tegra: str = ""  # first line of /etc/nv_tegra_release; "" elsewhere
+    wsl: bool = False  # Windows Subsystem for Linux
+    secure_boot: bool | None = None  # None if the firmware does not report it
+    lockdown: str = ""  # mode of the kernel's lockdown
+    root: bool = False  # whether doctor runs as root
+    groups: tuple[str, ...] = ()  # names of the groups of its user
+    user: str = ""  # name of its user; "" without one
+    emulator: str = ""  # binfmt handler or CPU that shows emulation
+    kernel_command_line: str = ""  # /proc/cmdline
+    memory_bytes: int = 0  # MemTotal of /proc/meminfo; 0 if unknown
+    cma_free_bytes: int | None = None  # CmaFree of /proc/meminfo
+    firmware: str = ""  # version of the firmware in DMI ("02.04.07")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,56 +29,43 @@ class ChildEnd:
 
 @dataclass(frozen=True, slots=True)
 class NvmlGpu:
-    """One GPU as NVML sees it. A value that it does not support is None. Memory in bytes, power limit in milliwatts.
+    """One GPU as NVML reports it. A value that it does not support is None."""
 
-    ``fabric_state`` is 0 not supported, 1 not started, 2 in progress, 3 completed; ``fabric_health`` the mask and
-    ``fabric_summary`` the one value (NVML 13) of :mod:`wheel_checks.facts.host.fabric_health`; ``fabric_status`` the
-    nvmlReturn_t of the probe of the fabric, ``fabric_cluster`` the UUID (hex) and ``fabric_clique`` the number of the
-    GPU's NVLink domain. ``processes`` are pids.
-
-    Of ``nvlinks_total`` links ``nvlinks`` are up, the slowest of these at ``nvlink_speed`` (MB/s in one direction), and
-    ``nvlinks_faulty`` had errors that are more than a repeated packet. ``pcie_generation`` is the highest that the GPU
-    and its slot both have; the one in use is lower while the GPU is idle. ``pcie_width`` are the lanes in use, of
-    ``pcie_width_most``. ``sm_clock`` is the highest clock in MHz, ``clock_reasons`` the mask of what keeps the clock
-    low now (nvmlClocksEventReason*). ``ecc_uncorrected`` counts errors over the GPU's life, ``rows_uncorrected`` rows
-    that were remapped after such errors.
-    """
-
-    index: int
-    name: str
-    uuid: str = ""
-    compute_mode: int | None = None
-    mig_enabled: bool | None = None
-    mig_devices: int | None = None
-    memory_total: int | None = None
-    memory_free: int | None = None
-    fabric_state: int | None = None
-    fabric_health: int | None = None
-    fabric_summary: int | None = None
-    fabric_status: int | None = None
-    fabric_clique: int | None = None
-    fabric_cluster: str = ""
-    remap_pending: bool | None = None
-    remap_failure: bool | None = None
-    error: int = 0
-    processes: tuple[int, ...] = ()
-    vbios: str = ""
-    ecc_enabled: bool | None = None
-    power_limit: int | None = None
-    nvlinks: int | None = None
-    nvlinks_total: int | None = None
-    nvlink_speed: int | None = None
-    nvlinks_faulty: int | None = None
-    pcie_generation: int | None = None
-    pcie_width: int | None = None
-    pcie_width_most: int | None = None
-    sm_clock: int | None = None
-    clock_reasons: int | None = None
-    ecc_corrected: int | None = None
-    ecc_uncorrected: int | None = None
-    rows_corrected: int | None = None
-    rows_uncorrected: int | None = None
-    gsp_firmware: str = ""
+    index: int  # of NVML
+    name: str  # of the product
+    uuid: str = ""  # of the GPU
+    compute_mode: int | None = None  # nvmlComputeMode_t
+    mig_enabled: bool | None = None  # whether MIG mode is on
+    mig_devices: int | None = None  # number of MIG devices
+    memory_total: int | None = None  # bytes
+    memory_free: int | None = None  # bytes
+    fabric_state: int | None = None  # 0 not supported, 1 not started, 2 in progress, 3 completed
+    fabric_health: int | None = None  # mask of :mod:`wheel_checks.facts.host.fabric_health`
+    fabric_summary: int | None = None  # single value of the health, from NVML 13 on
+    fabric_status: int | None = None  # nvmlReturn_t of the probe of the fabric
+    fabric_clique: int | None = None  # number of its NVLink domain
+    fabric_cluster: str = ""  # UUID of its NVLink domain, in hex
+    remap_pending: bool | None = None  # whether a row remapping is pending
+    remap_failure: bool | None = None  # whether a row remapping failed
+    error: int = 0  # nvmlReturn_t of opening it; 0 if it worked
+    processes: tuple[int, ...] = ()  # pids
+    vbios: str = ""  # version
+    ecc_enabled: bool | None = None  # whether ECC is on
+    power_limit: int | None = None  # milliwatts
+    nvlinks: int | None = None  # number of links that are up
+    nvlinks_total: int | None = None  # number of links
+    nvlink_speed: int | None = None  # of the slowest link that is up: MB/s in one direction
+    nvlinks_faulty: int | None = None  # links with errors that are more than a repeated packet
+    pcie_generation: int | None = None  # highest that GPU and slot both have; idle GPUs use a lower one
+    pcie_width: int | None = None  # lanes in use
+    pcie_width_most: int | None = None  # lanes of the GPU
+    sm_clock: int | None = None  # highest clock, MHz
+    clock_reasons: int | None = None  # mask of what lowers the clock now (nvmlClocksEventReason*)
+    ecc_corrected: int | None = None  # errors over the life of the GPU
+    ecc_uncorrected: int | None = None  # errors over the life of the GPU
+    rows_corrected: int | None = None  # rows remapped after corrected errors
+    rows_uncorrected: int | None = None  # rows remapped after uncorrected errors
+    gsp_firmware: str = ""  # version
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,38 +122,29 @@ class CudaProbe:
 
 @dataclass(frozen=True, slots=True)
 class TorchProbe:
-    """torch, imported in the target interpreter. ``error`` is what an exception of the import says, ``trace`` its end.
+    """torch, imported in the target interpreter."""
 
-    ``available`` is torch.cuda.is_available(), None when it was not reached; ``init_error`` what torch.cuda.init()
-    said; ``warnings`` what torch warned of. ``computes`` is "" when a small product was right on the first ``computed``
-    GPUs, else what failed. ``failed_at`` is the step in which the child hung or crashed; ``trace`` then says where in
-    Python that was. ``steps`` are the seconds of its steps. ``names`` are the GPUs that torch sees; ``device`` is
-    "cuda" (also for ROCm) or "xpu". ``computes_on_cpu`` is as ``computes``, where there was no GPU to compute on.
-    ``hurried`` is True where the time for everything was over during ``failed_at``, before that step had its own.
-    ``edited`` are files of the traceback that are not those that were installed, by RECORD.
-    """
-
-    end: ChildEnd
-    imported: bool
-    version: str = ""
-    cuda: str = ""
-    path: str = ""
-    available: bool | None = None
-    devices: int = 0
-    error: str = ""
-    trace: str = ""
-    init_error: str = ""
-    computes: str | None = None
-    warnings: tuple[str, ...] = ()
-    failed_at: str = ""
-    steps: Mapping[str, float] = field(default_factory=dict)
-    names: tuple[str, ...] = ()
-    device: str = ""
-    computes_on_cpu: str | None = None
-    start: StartUp = NOTHING_SEEN
-    edited: tuple[str, ...] = ()
-    computed: int = 0
-    hurried: bool = False
+    end: ChildEnd  # how the child ended
+    imported: bool  # whether the import succeeded
+    version: str = ""  # torch.__version__
+    cuda: str = ""  # torch.version.cuda
+    path: str = ""  # torch.__file__
+    available: bool | None = None  # torch.cuda.is_available(); None if it was not reached
+    devices: int = 0  # number of GPUs
+    error: str = ""  # message of the import's exception
+    trace: str = ""  # end of the traceback, or where Python was in ``failed_at``
+    init_error: str = ""  # message of torch.cuda.init()
+    computes: str | None = None  # "" if a small product was right on the first ``computed`` GPUs, else what failed
+    warnings: tuple[str, ...] = ()  # of torch
+    failed_at: str = ""  # step in which the child hung or crashed
+    steps: Mapping[str, float] = field(default_factory=dict)  # seconds by step
+    names: tuple[str, ...] = ()  # of the GPUs that torch sees
+    device: str = ""  # "cuda" (also for ROCm) or "xpu"
+    computes_on_cpu: str | None = None  # as ``computes``, if there was no GPU
+    start: StartUp = NOTHING_SEEN  # how its import started
+    edited: tuple[str, ...] = ()  # files of the traceback that differ from RECORD
+    computed: int = 0  # number of GPUs that computed
+    hurried: bool = False  # whether the total time was over during ``failed_at``
 
 
 @dataclass(frozen=True, slots=True)

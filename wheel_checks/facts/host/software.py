@@ -10,41 +10,31 @@ DANGLING, NOT_EXECUTABLE, TOO_OLD = "it is a dangling link", "it has no executab
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """The target interpreter, as a program that uses the standard library alone reports it from inside.
+    """The target interpreter, as a program that uses the standard library alone reports it from inside."""
 
-    ``path`` is what was started ("" of a log, which does not say), ``found`` why that one ("VIRTUAL_ENV names it").
-    ``version`` is "3.12.3"; ``free_threaded`` for 3.13t. ``tags`` are the wheel tags it takes, best first (the first
-    forty). ``include`` is where Python.h belongs, and ``python_h`` whether it is present. ``search_path`` is sys.path,
-    ``working_directory`` the current folder, ``user_site`` the user's site-packages when they are searched.
-    ``machine`` is the ELF machine of its binary; ``libc`` its C library and version. ``has_pip`` is False when there is
-    no pip with it, as in the environments that uv makes. ``fault`` says what happened when it was started ("" when it
-    ran); what is known then was read from its files; ``obstacle`` is one of DANGLING, NOT_EXECUTABLE and TOO_OLD
-    where that is why. ``local_modules`` are files and packages of the working directory with the names of modules of
-    the standard library, where that folder is searched.
-    """
-
-    path: str
-    found: str
-    version: str
-    implementation: str
-    prefix: str
-    base_prefix: str
-    purelib: str
-    platlib: str
-    search_path: tuple[str, ...]
-    working_directory: str
-    include: str
-    python_h: bool
-    machine: str
-    libc: tuple[str, str]
-    tags: tuple[str, ...] = ()
-    free_threaded: bool = False
-    user_site: str = ""
-    externally_managed: bool = False
-    has_pip: bool = True
-    fault: str = ""
+    path: str  # of what was started; "" if a log does not name it
+    found: str  # why this one ("VIRTUAL_ENV names it")
+    version: str  # such as 3.12.3
+    implementation: str  # such as cpython
+    prefix: str  # sys.prefix
+    base_prefix: str  # sys.base_prefix
+    purelib: str  # site-packages
+    platlib: str  # site-packages of compiled modules
+    search_path: tuple[str, ...]  # sys.path
+    working_directory: str  # the current folder
+    include: str  # where Python.h belongs
+    python_h: bool  # whether Python.h is present
+    machine: str  # ELF machine of its binary
+    libc: tuple[str, str]  # its C library and the version
+    tags: tuple[str, ...] = ()  # wheel tags it takes, best first (the first forty)
+    free_threaded: bool = False  # as 3.13t
+    user_site: str = ""  # the user's site-packages, if they are searched
+    externally_managed: bool = False  # as defined by PEP 668
+    has_pip: bool = True  # False in the environments that uv makes
+    fault: str = ""  # what happened when it was started; if not "", the rest was read from its files
+    # of the working directory, with names of modules of the standard library, if that folder is searched
     local_modules: tuple[str, ...] = ()
-    obstacle: str = ""
+    obstacle: str = ""  # DANGLING, NOT_EXECUTABLE or TOO_OLD, if that is the fault
 
     @property
     def release(self) -> str:

@@ -106,37 +106,28 @@ class PackageSymbols:
 
 @dataclass(frozen=True, slots=True)
 class InstalledEnvironment:
-    """One environment. ``target`` is what its markers are evaluated for.
+    """One environment."""
 
-    ``distributions`` are in the order in which they matter: torch, what torch requires, the others by name.
-    ``leftovers`` are the ``~`` entries that pip leaves when it is interrupted, ``unowned`` files of the accelerator's
-    packages that no RECORD lists, all as absolute paths. ``unmet`` is by the name of the distribution that requires.
-    ``lacking_versions`` are needs of the closure whose library lacks symbol versions. ``gpu_code`` is by the folder of
-    the distribution, for those that have some; "" is for libraries that belong to none.
-    ``undecided`` are files that lack a library while it is unknown whether an import loads them.
-    ``symbols`` are of each package that has libraries, paths absolute.
-    ``startup`` is what runs without being asked; ``recognised`` are paths of files that a guard of torch has written.
-    ``bytes_read`` counts metadata, ELF structures, headers of GPU code and what was hashed.
-    """
-
-    environment: Environment
-    target: Target | Unavailable
-    distributions: tuple[Distribution, ...]
-    leftovers: tuple[str, ...]
-    shared: tuple[SharedFile, ...]
-    unowned: tuple[str, ...]
-    unmet: Mapping[str, tuple[UnmetRequirement, ...]] | Unavailable
-    closure: Closure | Unavailable
-    wrong_elfs: tuple[WrongElf, ...]
-    accelerator: AcceleratorFacts | Unavailable
-    lacking_versions: tuple[LackingVersions, ...] = ()
-    undecided: frozenset[str] = frozenset()
+    environment: Environment  # its folders
+    target: Target | Unavailable  # that markers are evaluated for
+    distributions: tuple[Distribution, ...]  # in order of importance: torch, what torch requires, others by name
+    leftovers: tuple[str, ...]  # ``~`` entries that pip leaves when it is interrupted: absolute paths
+    shared: tuple[SharedFile, ...]  # files of several distributions
+    unowned: tuple[str, ...]  # files of accelerator packages that no RECORD lists: absolute paths
+    unmet: Mapping[str, tuple[UnmetRequirement, ...]] | Unavailable  # by the name of the distribution that requires
+    closure: Closure | Unavailable  # libraries and what they need
+    wrong_elfs: tuple[WrongElf, ...]  # libraries for another machine
+    accelerator: AcceleratorFacts | Unavailable  # the build of torch
+    lacking_versions: tuple[LackingVersions, ...] = ()  # libraries of the closure without the needed symbol versions
+    undecided: frozenset[str] = frozenset()  # files that lack a library, if it is unknown whether an import loads them
+    # of each package with libraries; paths are absolute
     symbols: tuple[PackageSymbols, ...] | Unavailable = _NO_SYMBOLS
+    # by folder of the distribution; "" for libraries of none
     gpu_code: Mapping[str, GpuCodeFacts] | Unavailable = _NO_GPU_CODE
-    startup: EnvironmentStartup | Unavailable = _NO_STARTUP
-    recognised: frozenset[str] = frozenset()
-    bytes_read: int = 0
-    seconds: float = 0.0
+    startup: EnvironmentStartup | Unavailable = _NO_STARTUP  # what runs when Python starts
+    recognised: frozenset[str] = frozenset()  # paths of files that a guard of torch wrote
+    bytes_read: int = 0  # metadata, ELF structures, headers of GPU code, and what was hashed
+    seconds: float = 0.0  # spent reading
 
     def owner_of(self, path: str) -> Distribution | None:
         """The distribution whose RECORD lists this absolute path; None when none does."""

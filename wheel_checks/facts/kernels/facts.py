@@ -261,31 +261,27 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class SmokeDocument:
-    """What the suite reports, ``kernels_smoke/1``. ``verdict`` and ``message`` are its own.
+    """The report of the suite, ``kernels_smoke/1``."""
 
-    ``partial`` says why this is what was known before the end; "" for the report of a whole run. ``readings`` are those
-    of each GPU.
-    """
-
-    mode: Filled
-    verdict: Filled
-    device: str = ""
-    level: str = ""
-    seed: int = 0
-    started: str = ""
-    seconds: float = 0.0
-    message: str = ""
-    partial: str = ""
-    environment: SmokeEnvironment = SmokeEnvironment()
-    calibration: Calibration | None = None
-    readings: tuple[Reading, ...] = ()
-    probes: tuple[Probe, ...] = ()
-    cases: tuple[CaseRun, ...] = ()
-    speeds: tuple[SpeedRun, ...] = ()
-    compiled: tuple[Compilation, ...] = ()
-    left_out: tuple[NotRun, ...] = ()
-    mutants: tuple[MutantRun, ...] = ()
-    families: tuple[Family, ...] = ()
+    mode: Filled  # such as run or compile
+    verdict: Filled  # of the suite
+    device: str = ""  # name of the GPU
+    level: str = ""  # of the suite: quick, full or deep
+    seed: int = 0  # of random inputs
+    started: str = ""  # UTC, ISO 8601
+    seconds: float = 0.0  # of the whole run
+    message: str = ""  # of the suite, with the verdict
+    partial: str = ""  # why the run did not end; "" for a whole run
+    environment: SmokeEnvironment = SmokeEnvironment()  # versions
+    calibration: Calibration | None = None  # measured rates of the GPU
+    readings: tuple[Reading, ...] = ()  # of each GPU
+    probes: tuple[Probe, ...] = ()  # of the suite
+    cases: tuple[CaseRun, ...] = ()  # correctness
+    speeds: tuple[SpeedRun, ...] = ()  # timed runs
+    compiled: tuple[Compilation, ...] = ()  # ahead of time
+    left_out: tuple[NotRun, ...] = ()  # cases that did not run
+    mutants: tuple[MutantRun, ...] = ()  # broken kernels that cases must notice
+    families: tuple[Family, ...] = ()  # of kernels
 
     @property
     def runs(self) -> tuple[CaseRun | SpeedRun, ...]:

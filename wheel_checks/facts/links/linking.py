@@ -72,36 +72,25 @@ class AbsentPackage:
 
 @dataclass(frozen=True, slots=True)
 class LinkFacts:
-    """The link closure of a wheel with the wheels that it requires on its target.
+    """The link closure of a wheel with the wheels that it requires on its target."""
 
-    ``owners`` maps each path of the closure to the file name of its wheel; ``wheels`` are those file names, the judged
-    wheel first. ``how`` says how the requirements were resolved ("exact pins of METADATA", "uv", "the stack");
-    ``absent`` are those of which no wheel exists, unknown when none was searched for; ``not_followed`` those whose
-    wheels were not read. ``symbols`` are those that nothing in the closure defines; ``without_init`` are members with
-    the suffix of a Python module that lack the function that Python calls.
-    ``roles`` say of the wheel's own files which of them its import loads, ``opened`` are files of
-    others that it opens for certain, ``opens_unknown`` is the line that opens a library by a path that is unknown (""
-    for none), ``cuda`` is the CUDA of the closure ("13").
-    ``wrong_metadata`` is METADATA that was served with another hash than was stated. ``not_judged`` are requirements of
-    the extras that were requested with a wheel that has no libraries: nothing of them was read.
-    """
-
-    closure: Closure
-    files: Mapping[str, ElfFacts]
-    owners: Mapping[str, str]
-    wheels: tuple[str, ...]
-    absent: tuple[AbsentPackage, ...] | Unavailable
-    how: str
-    roles: Mapping[str, Decisive]
-    opened: tuple[str, ...] = ()
-    cuda: str = ""
-    not_followed: tuple[str, ...] = ()
-    bytes_read: int = 0
-    requests: int = 0
-    wrong_metadata: tuple[WrongHash, ...] = ()
-    symbols: SymbolFacts | Unavailable = NOT_LOOKED_UP
-    without_init: frozenset[str] = frozenset()
-    opens_unknown: str = ""
+    closure: Closure  # libraries and what they need
+    files: Mapping[str, ElfFacts]  # ELF facts by path
+    owners: Mapping[str, str]  # file name of the wheel by path
+    wheels: tuple[str, ...]  # file names, the judged wheel first
+    absent: tuple[AbsentPackage, ...] | Unavailable  # requirements without a wheel; unknown if none was searched for
+    how: str  # how requirements were resolved ("exact pins of METADATA", "uv", "the stack")
+    roles: Mapping[str, Decisive]  # of the wheel's own files: which of them its import loads
+    opened: tuple[str, ...] = ()  # files of others that it opens for certain
+    cuda: str = ""  # CUDA of the closure ("13")
+    not_followed: tuple[str, ...] = ()  # requirements whose wheels were not read
+    bytes_read: int = 0  # of required wheels
+    requests: int = 0  # for required wheels
+    wrong_metadata: tuple[WrongHash, ...] = ()  # METADATA that was served with another hash than stated
+    symbols: SymbolFacts | Unavailable = NOT_LOOKED_UP  # those that nothing in the closure defines
+    without_init: frozenset[str] = frozenset()  # Python modules without the function that Python calls
+    opens_unknown: str = ""  # line that opens a library by an unknown path
+    # requirements of extras that were requested with a wheel without libraries: not read
     not_judged: tuple[str, ...] = ()
 
     def loaded(self, sms: Sequence[int] = ()) -> Loaded:

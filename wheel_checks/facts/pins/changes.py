@@ -60,32 +60,27 @@ class Survival:
 
 @dataclass(frozen=True, slots=True)
 class PackageChange:
-    """One package before and after an install; ``before`` and ``after`` are versions, "" when it is not present.
+    """One package before and after an install."""
 
-    ``machine`` is that of the target. ``accelerator`` is read from the wheel that would be taken, and is None when none
-    would be taken. ``chain`` leads from what was requested to the demand that makes the difference; it is empty when no
-    requirement asks for another version (``--upgrade`` alone does it). ``place`` is the folder of the copy that shadows
-    this one, ``by`` the package that overwrites it. ``broken`` says what it requires and would not have, ``unfit`` with
-    what it would not fit, and ``open`` what is unknown of it: sentences. ``culprits`` are the packages that break it.
-    """
-
-    name: str
-    before: str
-    after: str
-    installer: str
-    machine: str
-    fate: Fate = Fate.KEPT
+    name: str  # of the project
+    before: str  # version; "" if it is not installed
+    after: str  # version; "" if it is removed
+    installer: str  # pip or uv
+    machine: str  # of the target
+    fate: Fate = Fate.KEPT  # what happens to it
+    # of the wheel that would be installed; None if none would be
     accelerator: AcceleratorFacts | Unavailable | None = None
-    file_name: str = ""
+    file_name: str = ""  # of that wheel
+    # from what was requested to the demand that makes the difference; empty without one (``--upgrade``)
     chain: tuple[Demand, ...] = ()
-    upgrade: bool = False
-    role: Role = Role.ANCHOR
-    place: str = ""
-    by: str = ""
-    broken: tuple[str, ...] = ()
-    unfit: tuple[str, ...] = ()
-    open: tuple[str, ...] = ()
-    culprits: tuple[str, ...] = ()
+    upgrade: bool = False  # whether ``--upgrade`` was given
+    role: Role = Role.ANCHOR  # of the package
+    place: str = ""  # folder of the copy that shadows it
+    by: str = ""  # the package that overwrites it
+    broken: tuple[str, ...] = ()  # requirements that it would not have
+    unfit: tuple[str, ...] = ()  # packages that it would not fit
+    open: tuple[str, ...] = ()  # what is unknown of it
+    culprits: tuple[str, ...] = ()  # packages that break it
 
     @property
     def is_lost(self) -> bool:

@@ -69,38 +69,26 @@ class LinkedPackage:
 
 @dataclass(frozen=True, slots=True)
 class StackPackage:
-    """One package of a stack.
+    """One package of a stack."""
 
-    ``distribution`` is what would be installed: "wheel", "sdist" (it would be built there), "conda" or "none".
-    ``locked`` is what a lock says of it, None for a package that was resolved. ``archive`` is
-    the source archive, None for a package that is built from something else, and ``unread_archive`` says why one that
-    an installer would try before this version could not be read.
-    ``demands`` are all requirements on it; ``chain`` leads from what the user requested to it, one demand a step.
-    ``place`` is the line of a file of the user (a lock, requirements, pyproject.toml) that brings the package in, None
-    where no file does. ``choice`` is what the index offers where no wheel was found; ``siblings`` are wheels of the
-    same release for other machines. ``gpu_reason`` says why a GPU is required ("--gpu GB200"), "" when it is not,
-    and ``cpu_reason`` who asks for a build for the CPU ("the index .../whl/cpu"), "" when it was not asked for.
-    ``cuda_extras`` are the extras of its METADATA that bring libraries of CUDA.
-    """
-
-    name: str
-    version: str
-    target: Target
-    distribution: str
-    accelerator: AcceleratorFacts | Unavailable
-    file_name: str = ""
-    demands: tuple[Demand, ...] = ()
-    chain: tuple[Demand, ...] = ()
-    choice: Choice | None = None
-    explanation: str = ""
-    siblings: tuple[Sibling, ...] = ()
-    gpu_reason: str = ""
-    archive: SourceArchive | None = None
-    unread_archive: str = ""
-    place: Location | None = None
-    locked: LockedEntry | None = None
-    cpu_reason: str = ""
-    cuda_extras: tuple[str, ...] = ()
+    name: str  # of the project
+    version: str  # that is resolved or locked
+    target: Target  # platform and Python
+    distribution: str  # what would be installed: "wheel", "sdist" (built on the host), "conda" or "none"
+    accelerator: AcceleratorFacts | Unavailable  # of the wheel
+    file_name: str = ""  # of the wheel or archive
+    demands: tuple[Demand, ...] = ()  # all requirements on it
+    chain: tuple[Demand, ...] = ()  # from what the user requested to it, one demand a step
+    choice: Choice | None = None  # what the index offers, if no wheel was found
+    explanation: str = ""  # why there is no wheel, or the build of conda
+    siblings: tuple[Sibling, ...] = ()  # wheels of the same release for other machines
+    gpu_reason: str = ""  # why a GPU is required ("--gpu GB200"); "" if it is not
+    archive: SourceArchive | None = None  # source archive; None if it is built from something else
+    unread_archive: str = ""  # why an archive that an installer would try first could not be read
+    place: Location | None = None  # line of a user's file that requires the package; None if no file does
+    locked: LockedEntry | None = None  # entry of the lock; None if it was resolved
+    cpu_reason: str = ""  # what requires a CPU build ("the index .../whl/cpu"); "" if nothing does
+    cuda_extras: tuple[str, ...] = ()  # extras of its METADATA with libraries of CUDA
 
     @property
     def label(self) -> str:

@@ -27,33 +27,28 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
 
 @dataclass(frozen=True, slots=True)
 class WheelContents:
-    """What the bytes of one wheel say. What could not be had is ``Unavailable``, with the reason.
+    """What the bytes of one wheel show. What could not be had is ``Unavailable``, with the reason.
 
-    ``size`` is in bytes, ``depth`` how deep the file was read. ``broken`` is the sentence that says why the archive
-    cannot be read at all ("" when it can). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders;
-    ``egg_infos`` are egg-info folders with why pip cannot read them ("" where it can),
-    ``metadata_bytes`` is METADATA as it is, to compare it with what an index serves. ``variant`` is None where there is
-    no ``variant.json``, ``variant_member`` the path where it is or should be. ``elfs``, ``imports``, ``gpu_code``,
-    ``hash_faults``, ``disguised``, ``startup``, ``heads`` and ``content_sha256`` are as in ``WheelFacts``.
+    Fields without a comment are those of ``WheelFacts``.
     """
 
-    size: int
-    depth: Depth
+    size: int  # bytes
+    depth: Depth  # how much was read
     archive: Archive | Unavailable
     metadata: CoreMetadata | Unavailable
-    metadata_bytes: bytes | Unavailable
+    metadata_bytes: bytes | Unavailable  # METADATA as it is, to compare it with what an index serves
     wheel_file: WheelFile | Unavailable
     record: Record | Unavailable
     dist_infos: tuple[str, ...] = ()
     egg_infos: tuple[tuple[str, str | Unavailable], ...] = ()
     version_files: tuple[VersionFile, ...] = ()
-    variant_member: str = ""
-    variant: VariantMetadata | Unavailable | None = None
+    variant_member: str = ""  # path where ``variant.json`` is or should be
+    variant: VariantMetadata | Unavailable | None = None  # None without a ``variant.json``
     elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS
     sources: ModuleSources | Unavailable = NO_ELFS
     imports: NamedImportFacts | Unavailable = NO_ELFS
     gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE
-    accelerator: AcceleratorContent | Unavailable = NOT_READ
+    accelerator: AcceleratorContent | Unavailable = NOT_READ  # what the content shows of the build
     hash_faults: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED
     content_sha256: str = ""
     disguised: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED

@@ -53,62 +53,50 @@ class Sibling:
 
 @dataclass(frozen=True, slots=True)
 class WheelFacts:
-    """One wheel. What could not be had is ``Unavailable``, with the reason.
+    """One wheel. What could not be had is ``Unavailable``, with the reason."""
 
-    ``broken`` is the sentence that says why the archive cannot be read at all ("" when it can). ``sources`` are the
-    Python modules that show what an import loads. ``variant`` is None for a wheel that is not a variant: neither a
-    label in its name nor a ``variant.json``. ``listing`` is what the index says of it, ``other_listings`` what other
-    indexes say of a file of that name. ``target`` is the platform and Python for which markers were evaluated (None: no
-    single target is meant). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders, ``egg_infos`` those
-    of egg-info folders with why pip cannot read them, "" where it can; ``sidecar`` is the METADATA
-    that the index serves next to the wheel (PEP 658), ``sidecar_hash`` its hash as stated and as it is, and
-    ``sidecar_difference`` the first line in which it differs from the wheel's own, of both, None when they are equal;
-    ``wrong_metadata`` is METADATA that indexes serve of required wheels with another hash than they state;
-    ``hash_faults`` are ``(member, sentence)`` of contents that match neither RECORD nor CRC; ``disguised`` are
-    ``(member, kind)`` of native code under names of data; ``startup`` is what runs when Python starts, and the entry
-    points; ``heads`` is what native members are by their first bytes; ``upload`` is what an index looks at besides;
-    ``content_sha256`` is the digest of the file itself, "" unless it was read whole; ``etag`` is the strong validator
-    of the server, "" without one.
-    """
-
-    file_name: str
-    location: str
-    size: int
-    name: WheelName | Unavailable
-    archive: Archive | Unavailable
-    metadata: CoreMetadata | Unavailable
-    sidecar: CoreMetadata | Unavailable
-    wheel_file: WheelFile | Unavailable
-    record: Record | Unavailable
+    file_name: str  # of the wheel
+    location: str  # path or URL
+    size: int  # bytes
+    name: WheelName | Unavailable  # parsed file name
+    archive: Archive | Unavailable  # directory of the zip file
+    metadata: CoreMetadata | Unavailable  # METADATA
+    sidecar: CoreMetadata | Unavailable  # METADATA that the index serves next to the wheel (PEP 658)
+    wheel_file: WheelFile | Unavailable  # WHEEL
+    record: Record | Unavailable  # RECORD
+    # (member, sentence) for contents that match neither RECORD nor CRC
     hash_faults: tuple[tuple[str, str], ...] | Unavailable
-    accelerator: AcceleratorFacts | Unavailable
-    sidecar_hash: StatedHash | Unavailable = NO_SIDECAR
+    accelerator: AcceleratorFacts | Unavailable  # the build: CUDA, ROCm, CPU, ...
+    sidecar_hash: StatedHash | Unavailable = NO_SIDECAR  # of the sidecar, as stated and as it is
+    # first different line of sidecar and METADATA; None if they are equal
     sidecar_difference: tuple[str, str] | Unavailable | None = NO_SIDECAR
-    version_files: tuple[VersionFile, ...] = ()
-    dist_infos: tuple[str, ...] = ()
+    version_files: tuple[VersionFile, ...] = ()  # such as torch/version.py
+    dist_infos: tuple[str, ...] = ()  # names of top-level ``*.dist-info`` folders
+    # egg-info folders, and why pip cannot read them; "" if it can
     egg_infos: tuple[tuple[str, str | Unavailable], ...] = ()
-    listing: IndexFile | None = None
-    other_listings: tuple[OtherListing, ...] = ()
-    target: Target | None = None
-    siblings: tuple[Sibling, ...] = ()
-    elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS
-    sources: ModuleSources | Unavailable = NO_ELFS
-    imports: NamedImportFacts | Unavailable = NO_ELFS
-    links: LinkFacts | Unavailable = _NO_LINKS
-    gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE
-    variant: VariantFacts | None = None
+    listing: IndexFile | None = None  # what the index states of it
+    other_listings: tuple[OtherListing, ...] = ()  # what other indexes state of a file of that name
+    target: Target | None = None  # platform and Python that markers were evaluated for; None without a single target
+    siblings: tuple[Sibling, ...] = ()  # wheels of the same release for other machines
+    elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS  # ELF members
+    sources: ModuleSources | Unavailable = NO_ELFS  # Python modules that show what an import loads
+    imports: NamedImportFacts | Unavailable = NO_ELFS  # what an import loads
+    links: LinkFacts | Unavailable = _NO_LINKS  # the link closure
+    gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE  # by library
+    variant: VariantFacts | None = None  # None if neither its name nor a ``variant.json`` makes it a variant
+    # (member, kind) of native code with names of data files
     disguised: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED
-    startup: StartupFacts | Unavailable = NO_STARTUP
-    heads: NativeHeads | Unavailable = NO_HEADS
-    upload: UploadFacts | Unavailable = NO_UPLOAD
-    content_sha256: str = ""
-    wrong_metadata: tuple[WrongHash, ...] = ()
-    etag: str = ""
-    broken: str = ""
-    bytes_read: int = 0
-    bytes_cached: int = 0
-    requests: int = 0
-    seconds: float = 0.0
+    startup: StartupFacts | Unavailable = NO_STARTUP  # what runs when Python starts, and entry points
+    heads: NativeHeads | Unavailable = NO_HEADS  # kinds of native members by their first bytes
+    upload: UploadFacts | Unavailable = NO_UPLOAD  # what an index checks on upload
+    content_sha256: str = ""  # digest of the file; "" if it was not read whole
+    wrong_metadata: tuple[WrongHash, ...] = ()  # METADATA of required wheels with another hash than its index states
+    etag: str = ""  # strong validator of the server; "" without one
+    broken: str = ""  # why the archive cannot be read at all; "" if it can
+    bytes_read: int = 0  # of the wheel
+    bytes_cached: int = 0  # from the cache
+    requests: int = 0  # to servers
+    seconds: float = 0.0  # spent reading
 
     def without_members(self) -> WheelFacts:
         """What comparing wheels with each other needs; the members of a whole release would fill the memory."""

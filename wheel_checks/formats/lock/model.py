@@ -14,51 +14,40 @@ UV, PYLOCK, POETRY, PDM, PIXI = "uv", "pylock", "poetry", "pdm", "pixi"
 
 @dataclass(frozen=True, slots=True)
 class LockedDependency:
-    """An edge of the graph. ``version`` and ``origin`` choose among packages of one name, ``specifier`` does as well;
-    all are "" where the lock needs none. ``marker`` is PEP 508's, "" when it always holds.
-    """
+    """An edge of the graph. What the lock does not need is ""."""
 
-    name: str
-    extras: tuple[str, ...] = ()
-    marker: str = ""
-    version: str = ""
-    origin: str = ""
-    specifier: str = ""
+    name: str  # of the required package
+    extras: tuple[str, ...] = ()  # of that package that are required
+    marker: str = ""  # PEP 508; if empty, it always holds
+    version: str = ""  # chooses among packages of one name
+    origin: str = ""  # chooses among packages of one name, as in ``LockedPackage``
+    specifier: str = ""  # the required versions, such as >=2.0
 
 
 @dataclass(frozen=True, slots=True)
 class LockedPackage:
-    """One package of a lock.
+    """One package of a lock. A text that the lock does not have is ""."""
 
-    ``version`` is "" when the lock states none (a direct reference); ``files`` are its wheels and its source archive,
-    with ``url`` "" where the lock names files only. ``source`` is "" for files, else "vcs", "directory", "project"
-    (what the lock is made for) or "conda". ``direct`` is True for a file that was named by a URL or a path instead of
-    being chosen from an index. ``marker`` is PEP 508's, "" when it is always installed. ``registry`` is the index that
-    it comes from, "" where the lock names none; ``origin`` identifies the source; ``build`` is conda's build string.
-    ``optional`` maps extras, ``development`` dependency groups to what they add. ``in_groups`` are the groups that the
-    package belongs to, with ``group_markers`` for those under a condition. ``forks`` are markers of which one holds
-    where this package counts. ``line`` is that of its entry, 0 when it is unknown.
-    """
-
-    name: str
-    version: str
-    files: tuple[IndexFile, ...]
-    source: str = ""
-    direct: bool = False
-    marker: str = ""
-    registry: str = ""
-    origin: str = ""
-    build: str = ""
-    requires_python: str = ""
-    dependencies: tuple[LockedDependency, ...] = ()
-    optional: Mapping[str, tuple[LockedDependency, ...]] = field(default_factory=dict)
+    name: str  # as in PEP 503
+    version: str  # "" for a direct reference without one
+    files: tuple[IndexFile, ...]  # wheels and source archive; ``url`` is "" if the lock only has names
+    source: str = ""  # VCS, DIRECTORY, PROJECT (what the lock is made for) or CONDA; "" for files of an index
+    direct: bool = False  # whether a file is named by a URL or path, not chosen from an index
+    marker: str = ""  # PEP 508; if empty, it is always installed
+    registry: str = ""  # URL of the index that it comes from
+    origin: str = ""  # identifies the source, as edges state it
+    build: str = ""  # conda's build string
+    requires_python: str = ""  # versions of Python, such as >=3.10
+    dependencies: tuple[LockedDependency, ...] = ()  # what it always requires
+    optional: Mapping[str, tuple[LockedDependency, ...]] = field(default_factory=dict)  # further dependencies by extra
+    # further dependencies by dependency group
     development: Mapping[str, tuple[LockedDependency, ...]] = field(default_factory=dict)
-    in_groups: tuple[str, ...] = ()
-    group_markers: Mapping[str, str] = field(default_factory=dict)
-    forks: tuple[str, ...] = ()
-    is_optional: bool = False
-    extras: tuple[str, ...] = ()
-    line: int = 0
+    in_groups: tuple[str, ...] = ()  # groups that the package belongs to
+    group_markers: Mapping[str, str] = field(default_factory=dict)  # the markers of those groups that have one
+    forks: tuple[str, ...] = ()  # markers, one of which holds where this package counts; if empty, everywhere
+    is_optional: bool = False  # whether only extras install it
+    extras: tuple[str, ...] = ()  # those that it provides (uv), or that this entry adds (pdm)
+    line: int = 0  # of its entry in the file; 0 if unknown
 
     @property
     def label(self) -> str:
@@ -68,11 +57,11 @@ class LockedPackage:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One side of a conflict: an extra, a group, or all of a project (both "")."""
+    """One side of a conflict: an extra, a group, or the whole project (both "")."""
 
-    package: str
-    extra: str = ""
-    group: str = ""
+    package: str  # the project
+    extra: str = ""  # of the project
+    group: str = ""  # of the project
 
     def __str__(self) -> str:
         if self.extra:
@@ -82,29 +71,23 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A lock file.
+    """A lock file."""
 
-    ``format`` is one of "uv", "pylock", "poetry", "pdm", "pixi". ``roots`` are the names of the projects that it is
-    made for, ``requirements`` what it is made for where there is no project. ``environments`` are markers of which one
-    holds where the lock can be installed, ``forks`` the same for what was resolved apart; () for everywhere.
-    ``platforms`` are names of platforms in the format's own words. ``extras`` and ``groups`` are those that can be
-    chosen, ``default_groups`` those that are taken if none is chosen. ``conflicts`` are sets of which one member can
-    be chosen. ``has_groups`` is False where a format of that age does not say which packages belong to which group.
-    ``chosen`` maps the groups of pixi (its environments) to platforms and places of packages.
-    """
-
-    format: str
-    packages: tuple[LockedPackage, ...]
-    roots: tuple[str, ...] = ()
-    requirements: tuple[LockedDependency, ...] = ()
+    format: str  # UV, PYLOCK, POETRY, PDM or PIXI
+    packages: tuple[LockedPackage, ...]  # in the order of the file
+    roots: tuple[str, ...] = ()  # names of the projects that it is made for
+    requirements: tuple[LockedDependency, ...] = ()  # what it is made for if there is no project
+    # requirements by dependency group, without a project
     development: Mapping[str, tuple[LockedDependency, ...]] = field(default_factory=dict)
-    requires_python: str = ""
-    environments: tuple[str, ...] = ()
-    forks: tuple[str, ...] = ()
-    platforms: tuple[str, ...] = ()
+    requires_python: str = ""  # versions of Python that it is for
+    environments: tuple[str, ...] = ()  # markers, one of which holds where it can be installed; if empty, everywhere
+    forks: tuple[str, ...] = ()  # markers of parts that were resolved separately
+    platforms: tuple[str, ...] = ()  # names of platforms, in the words of the format
+    # those that can be chosen, with the packages that they name
     extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    groups: tuple[str, ...] = ()
-    default_groups: tuple[str, ...] = ()
-    conflicts: tuple[tuple[Member, ...], ...] = ()
-    has_groups: bool = True
+    groups: tuple[str, ...] = ()  # those that can be chosen
+    default_groups: tuple[str, ...] = ()  # those that are installed if none is chosen
+    conflicts: tuple[tuple[Member, ...], ...] = ()  # sets of which one member can be chosen
+    has_groups: bool = True  # False if a format of that age does not list the groups of packages
+    # pixi: positions in ``packages`` by environment and platform
     chosen: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
