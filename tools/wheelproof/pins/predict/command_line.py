@@ -8,53 +8,29 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from wheelproof.pins.documents.commands.options import Option, options_of, with_effect
 from wheelproof.pins.installers import PIP, UV
 from wheelproof.pins.predict.step import Step, Verb
 from wheelproof.pins.predict.wrappers import behind_front, behind_python, is_command, is_pip, why_opaque
 from wheelproof.wheels.declared_model import Typed, TypedKind
 
 POETRY, PDM = "poetry", "pdm"
-
-
-# Options that take a value, by what becomes of them.
 _TYPED = {
-    **dict.fromkeys(("-r", "--requirement", "--requirements"), TypedKind.FILE),
-    **dict.fromkeys(("-c", "--constraint", "--constraints"), TypedKind.CONSTRAINTS),
-    **dict.fromkeys(("-e", "--editable"), TypedKind.PROJECT),
-    "--group": TypedKind.GROUP,
+    "files": TypedKind.FILE,
+    "constraints": TypedKind.CONSTRAINTS,
+    "projects": TypedKind.PROJECT,
+    "groups": TypedKind.GROUP,
 }
-_ADDRESSES = {"-i": "--index-url", "-f": "--find-links"}
-ADDRESS_OPTIONS = {"--index-url", "--extra-index-url", "--find-links", "--index", "--default-index"}
-_PASSED_WITH_VALUE = {
-    *ADDRESS_OPTIONS,
-    *("--index-strategy", "--upgrade-strategy", "--prerelease", "--resolution", "--exclude-newer", "--fork-strategy"),
-    *("-P", "--upgrade-package", "--reinstall-package", "--torch-backend", "--uploaded-prior-to", "--keyring-provider"),
-}
-_OF_A_PLACE = {"--python", "-p", "--directory", "--project"}
-_FILES_OF_UV = {"--overrides", "--override", "--excludes", "--exclude"}
-_PASSED = {"--no-index", "--no-deps", "--force-reinstall", "--reinstall", "-I", "--ignore-installed", "--no-sources"}
-_PASSED |= {"--strict", "--exact", "--break-system-packages"}
-_WITHOUT_EFFECT_WITH_VALUE = {
-    *("--cache-dir", "--log", "--timeout", "--retries", "--trusted-host", "--progress-bar", "--root-user-action"),
-    *("--link-mode", "--config-setting", "--config-settings", "-C", "--color", "--src", "--proxy"),
-    *("--cert", "--client-cert", "--allow-insecure-host", "--no-build-isolation-package", "--build-constraint", "-b"),
-    *("--build-constraints", "--exists-action", "--use-feature", "--global-option", "--default-timeout"),
-}
-_WITHOUT_EFFECT = {
-    *("-q", "--quiet", "-qq", "-v", "--verbose", "-vv", "-vvv", "--no-cache-dir", "--no-cache", "-n"),
-    *("--no-build-isolation", "--no-input", "--disable-pip-version-check", "--no-warn-script-location", "--compile"),
-    *("--no-compile", "--no-progress", "--compile-bytecode", "--no-python-version-warning", "--no-warn-conflicts"),
-    *("--prefer-binary", "--use-pep517", "--no-color", "--refresh", "--dry-run", "--check-build-dependencies"),
-    *("--native-tls", "--system-certs", "--yes", "-y", "--no-verify-hashes", "--debug"),
-}
-_FLAGS = {"-U", "--upgrade", "--pre", "--user", "--system"}
-_SHORT_VALUES = ("-r", "-c", "-e", "-i", "-f", "-t", "-P", "-p", "-b", "-C")
+_LONG = {"-i": "--index-url", "-f": "--find-links"}
+_FILES_OF_UV = with_effect("uv pip", "overrides", "excludes")
+ADDRESS_OPTIONS = with_effect("uv", "index")
+_UNKNOWN = Option("other", takes_value=False)
 
 
 def read_command(words: Sequence[str], folder: Path) -> Step:
@@ -82,7 +58,7 @@ def _of_program(program: str, words: list[str], text: str, folder: Path) -> Step
         return Step(text, Verb.APART)
     if program not in ("pip", "uv", POETRY, PDM):
         return Step(text, unread=f"{program} has no dry run")
-    behind, folder, other = _behind_globals(words, folder)
+    behind, folder, other = _behind_globals(options_of(program), words, folder)
     reading = _Reading(text, folder)
     if program == "pip":
         step = reading.pip(behind, PIP)
@@ -94,19 +70,20 @@ def _of_program(program: str, words: list[str], text: str, folder: Path) -> Step
 _ELSEWHERE = "it works on another environment (--python {0}): pass that one to wheelproof as well"
 
 
-def _behind_globals(words: list[str], folder: Path) -> tuple[list[str], Path, str]:
+def _behind_globals(options: Mapping[str, Option], words: list[str], folder: Path) -> tuple[list[str], Path, str]:
     """The words after the options of the program itself, the folder it works in, and the environment it works on."""
     other = ""
     while words and words[0].startswith("-"):
-        option, equals, value = words[0].partition("=")
-        takes = option in _WITHOUT_EFFECT_WITH_VALUE | _OF_A_PLACE | {"--config-file", "-C"}
-        if takes and not equals:
+        name, equals, value = words[0].partition("=")
+        option = options.get(name, _UNKNOWN)
+        takes_next = option.takes_value and not equals
+        if takes_next:
             value = words[1] if len(words) > 1 else ""
-        if option in ("--directory", "--project", "-C"):
+        if option.effect == "folder":
             folder = folder / value
-        elif option in _OF_A_PLACE:
+        elif option.effect == "python":
             other = value
-        words = words[2 if takes and not equals else 1 :]
+        words = words[2 if takes_next else 1 :]
     return words, folder, other
 
 
@@ -131,8 +108,9 @@ class _Reading:
 
     def pip(self, words: list[str], installer: str) -> Step:
         verb = words[0] if words else ""
+        options = options_of(f"uv pip {verb}" if installer == UV else f"pip {verb}")
         if verb in ("install", "sync"):
-            step = self._install(words[1:], installer)
+            step = self._install(words[1:], installer, options)
             return (
                 replace(
                     step,
@@ -144,7 +122,7 @@ class _Reading:
             )
         if verb == "uninstall":
             names = tuple(word for word in words[1:] if not word.startswith("-"))
-            files = any(word in _TYPED for word in words[1:])
+            files = any(options.get(word, _UNKNOWN).effect in _TYPED for word in words[1:])
             unread = "what it uninstalls is in a file" if files else ""
             return Step(self.text, Verb.UNINSTALL, (installer,), names, unread=unread)
         if verb in (
@@ -163,33 +141,32 @@ class _Reading:
             return Step(self.text, Verb.NOTHING)
         return Step(self.text, unread=f"`{installer} {verb}` is unknown")
 
-    def _install(self, words: list[str], installer: str) -> Step:
+    def _install(self, words: list[str], installer: str, options: Mapping[str, Option]) -> Step:
         step = Step(self.text, Verb.INSTALL, (installer,), project=self.folder)
-        for option, value in _options(words):
-            step = self._option(step, option, value)
+        for name, value in _options(words, options):
+            step = self._option(step, name, options.get(name, _UNKNOWN), value) if name else _operand(step, value)
         return step
 
-    def _option(self, step: Step, option: str, value: str) -> Step:
-        if not option:
-            return _operand(step, value)
-        if option in _TYPED:
-            return replace(step, typed=(*step.typed, Typed(_TYPED[option], value)))
-        if option in _FLAGS:
+    def _option(self, step: Step, name: str, option: Option, value: str) -> Step:
+        effect = option.effect
+        if effect in _TYPED:
+            return replace(step, typed=(*step.typed, Typed(_TYPED[effect], value)))
+        if effect in ("upgrade", "pre", "user", "system"):
             return replace(
                 step,
-                upgrade=step.upgrade or option in ("-U", "--upgrade"),
-                pre=step.pre or option == "--pre",
-                to_user=step.to_user or option == "--user",
-                to_system=step.to_system or option == "--system",
+                upgrade=step.upgrade or effect == "upgrade",
+                pre=step.pre or effect == "pre",
+                to_user=step.to_user or effect == "user",
+                to_system=step.to_system or effect == "system",
             )
-        if option in ("-t", "--target"):
+        if effect == "target":
             return replace(step, folder=str((self.folder / value).absolute()))
-        if option in ("--only-binary", "--no-build"):
-            unread = "" if value in ("", ":all:", ":none:") else f"its option {option} {value} is unknown"
+        if effect == "wheels":
+            unread = "" if value in ("", ":all:", ":none:") else f"its option {name} {value} is unknown"
             return replace(step, wheels_only=value in ("", ":all:"), unread=step.unread or unread)
-        passed = _passed(option, value, self.folder)
-        unread = "" if passed is not None else f"its option {option} is unknown"
-        unread = _ELSEWHERE.format(value) if option in ("--python", "-p") else unread
+        passed = _passed(name, option, value, self.folder)
+        unread = "" if passed is not None else f"its option {name} is unknown"
+        unread = _ELSEWHERE.format(value) if effect == "python" else unread
         return replace(step, options=(*step.options, *(passed or ())), unread=step.unread or unread)
 
     def _of_project(self, verb: str, words: list[str]) -> Step:
@@ -211,27 +188,32 @@ class _Reading:
         return replace(step, arguments=tuple(kept))
 
     def _run(self, step: Step, words: list[str]) -> Step:
+        options = options_of("uv run")
         kept: list[str] = []
         with_: list[str] = []
         at = 0
         while at < len(words) and words[at].startswith("-") and words[at] != "--":
-            option, equals, value = words[at].partition("=")
-            takes = option in _RUN_WITH_VALUE
-            if takes and not equals:
+            name, equals, value = words[at].partition("=")
+            option = options.get(name, _UNKNOWN)
+            takes_next = option.takes_value and not equals
+            if takes_next:
                 value = words[at + 1] if at + 1 < len(words) else ""
-            if option in ("--with", "-w"):
-                with_ += _separated(value)
-            elif option in ("--with-requirements", "--with-editable"):
-                step = replace(step, unread=f"what {option} names is not read")
-            elif option == "--isolated":
-                return replace(step, verb=Verb.APART)
-            elif option == "--no-sync":
-                step = replace(step, arguments=("--no-sync",))
-            elif option == "--exact":
-                step = replace(step, is_exact=True)
-            elif option not in ("-m", "--module", "-s", "--script", "--gui-script"):
-                kept += [option, value] if takes else [option]
-            at += 2 if takes and not equals else 1
+            match option.effect:
+                case "requirements":
+                    with_ += _separated(value)
+                case "files" | "projects":
+                    step = replace(step, unread=f"what {name} names is not read")
+                case "apart":
+                    return replace(step, verb=Verb.APART)
+                case "unsynced":
+                    step = replace(step, arguments=("--no-sync",))
+                case "exact":
+                    step = replace(step, is_exact=True)
+                case "program":
+                    pass
+                case _:
+                    kept += [name, value] if option.takes_value else [name]
+            at += 2 if takes_next else 1
         step = replace(step, with_=tuple(with_), arguments=(*step.arguments, *kept))
         return replace(step, unread=step.unread or _what_it_runs("uv run", words[at:]))
 
@@ -240,26 +222,10 @@ class _Reading:
         verb = words[0] if words else ""
         name = f"{program}.lock"
         if (program, verb) in ((POETRY, "install"), (POETRY, "sync"), (PDM, "install"), (PDM, "sync")):
-            is_exact = (verb == "sync" and program == POETRY) or "--sync" in words or "--clean" in words
-            unknown = [
-                w
-                for w in words[1:]
-                if w
-                not in (
-                    "--sync",
-                    "--clean",
-                    "--no-root",
-                    "--no-interaction",
-                    "-n",
-                    "-q",
-                    "--no-self",
-                    "--frozen-lockfile",
-                    "--check",
-                    "--no-editable",
-                    "--no-ansi",
-                    "-v",
-                )
-            ]
+            options = options_of(f"{program} {verb}")
+            given = [(word, options.get(word, _UNKNOWN).effect) for word in words[1:]]
+            is_exact = (verb == "sync" and program == POETRY) or any(effect == "exact" for _, effect in given)
+            unknown = [word for word, effect in given if effect not in ("exact", "none")]
             unread = f"its option {unknown[0]} is unknown" if unknown else ""
             return Step(
                 self.text, Verb.LOCKED, (program,), project=self.folder / name, is_exact=is_exact, unread=unread
@@ -287,22 +253,15 @@ def _what_it_runs(by: str, words: list[str]) -> str:
     return ""
 
 
-_RUN_WITH_VALUE = {
-    *("--with", "-w", "--with-requirements", "--with-editable", "--extra", "--group", "--no-group", "--only-group"),
-    *("--package", "--python", "-p", "--env-file", "--no-extra", "--directory", "--project", *_PASSED_WITH_VALUE),
-    *_WITHOUT_EFFECT_WITH_VALUE,
-}
-
-
-def _passed(option: str, value: str, folder: Path) -> tuple[str, ...] | None:
+def _passed(name: str, option: Option, value: str, folder: Path) -> tuple[str, ...] | None:
     """The words that give an option to the installer; None for one that is unknown."""
-    if option in _WITHOUT_EFFECT or option in _WITHOUT_EFFECT_WITH_VALUE:
+    if option.effect == "none":
         return ()
-    if option in _PASSED_WITH_VALUE:
-        return (option, value)
-    if option in _FILES_OF_UV:
-        return (option, str((folder / value).absolute()))
-    return (option,) if option in _PASSED else None
+    if option.effect in ("overrides", "excludes"):
+        return (name, str((folder / value).absolute()))
+    if option.effect in ("index", "search", "chosen", "reinstall"):
+        return (name, value) if option.takes_value else (name,)
+    return None
 
 
 def _operand(step: Step, value: str) -> Step:
@@ -313,22 +272,8 @@ def _operand(step: Step, value: str) -> Step:
     return replace(step, requirements=(*step.requirements, value))
 
 
-def _options(words: list[str]) -> Iterator[tuple[str, str]]:
+def _options(words: list[str], options: Mapping[str, Option]) -> Iterator[tuple[str, str]]:
     """Options with their values, and operands as values of ""."""
-    taking = {*_TYPED, *_PASSED_WITH_VALUE, *_FILES_OF_UV, *_WITHOUT_EFFECT_WITH_VALUE, *_ADDRESSES}
-    taking |= {
-        "--python",
-        "-p",
-        "-t",
-        "--target",
-        "--only-binary",
-        "--no-binary",
-        "--prefix",
-        "--root",
-        "--platform",
-        "--python-version",
-    }
-    taking |= {"--python-platform", "--extra", "--abi", "--implementation"}
     at = 0
     while at < len(words):
         word = words[at]
@@ -339,14 +284,13 @@ def _options(words: list[str]) -> Iterator[tuple[str, str]]:
         if not word.startswith("-") or word == "-":
             yield "", word
             continue
-        option, equals, value = word.partition("=")
-        if not word.startswith("--") and word[:2] in _SHORT_VALUES and len(word) > 2:
-            option, equals, value = word[:2], "=", word[2:].removeprefix("=")
-        option = _ADDRESSES.get(option, option)
-        if option in taking and not equals:
+        name, equals, value = word.partition("=")
+        if not word.startswith("--") and len(word) > 2 and options.get(word[:2], _UNKNOWN).takes_value:
+            name, equals, value = word[:2], "=", word[2:].removeprefix("=")
+        if options.get(name, _UNKNOWN).takes_value and not equals:
             value = words[at] if at < len(words) else ""
             at += 1
-        yield option, value
+        yield _LONG.get(name, name), value
 
 
 def _separated(value: str) -> list[str]:

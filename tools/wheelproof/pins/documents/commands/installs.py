@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from wheel_checks.data import load
 from wheelproof.pins.documents.commands.dockerfile import dockerfile_commands
 from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect
+from wheelproof.pins.documents.commands.options import Option, options_of
 from wheelproof.pins.documents.commands.shell import Command, Values, Word, split
 
 _ALIKE = 12  # characters by which a word is found again
@@ -65,36 +66,30 @@ _PROSE = re.compile(r"[A-Z][a-z]+[,:.]?")  # "Run pip install torch": a sentence
 _PIP_VARIABLE = re.compile(r"\$[({]{0,2}\w*pip\w*\b", re.IGNORECASE)
 _UV_VARIABLE = re.compile(r"\$[({]{0,2}\w*\buv\b\w*", re.IGNORECASE)
 _DOCKERFILE = re.compile(r"[Dd]ockerfile[\w.-]*$")
-_UPGRADE = {"-U", "--upgrade"}
-_REINSTALL = {"--force-reinstall", "--ignore-installed", "-I", "--reinstall"}
+# Where the values of options belong, by their effect.
+_KINDS = {
+    "requirements": "requirements",
+    "files": "files",
+    "constraints": "constraints",
+    "overrides": "constraints",
+    "projects": "paths",
+}
 _HARMLESS = {"--dry-run", "--help", "-h", "--version"}
 
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """An installation: the ``tool``, and the words that are requirements, files, constraints and projects.
-
-    ``flags`` are the options without a value. A word that holds UNKNOWN is not known as a whole.
-    """
+    """An installation. A word that holds UNKNOWN is not known as a whole."""
 
     tool: str
     at: int
-    form: str
+    form: str  # how the requirements are written
     requirements: tuple[Word, ...] = ()
     files: tuple[Word, ...] = ()
     constraints: tuple[Word, ...] = ()
     paths: tuple[Word, ...] = ()
-    flags: frozenset[str] = frozenset()
-
-    @property
-    def upgrades(self) -> bool:
-        """Whether what is named is taken as new as it may be."""
-        return bool(self.flags & _UPGRADE)
-
-    @property
-    def reinstalls(self) -> bool:
-        """Whether what is installed is installed again, from the index."""
-        return bool(self.flags & _REINSTALL)
+    upgrades: bool = False  # the latest allowed versions of what is named are installed
+    reinstalls: bool = False  # what is installed is installed again, from the index
 
 
 def installs(command: Command, dialect: Dialect = Dialect.SH, variables: Values | None = None) -> Iterator[Install]:
@@ -169,11 +164,6 @@ def _of_words(words: tuple[Word, ...]) -> Iterator[Install]:
 class _Row:
     program: tuple[re.Pattern[str], ...]
     verbs: frozenset[str]
-    values: frozenset[str]
-    requirements: frozenset[str]
-    files: frozenset[str]
-    constraints: frozenset[str]
-    paths: frozenset[str]
     form: str
     positional: str
     label: str
@@ -188,22 +178,8 @@ def _rows() -> tuple[_Row, ...]:
 
 
 def _row(row: dict[str, Any]) -> _Row:
-    def options(key: str) -> frozenset[str]:
-        return frozenset(row.get(key, ()))
-
-    return _Row(
-        tuple(re.compile(part) for part in row["program"]),
-        options("verbs"),
-        options("values"),
-        options("requirements"),
-        options("files"),
-        options("constraints"),
-        options("paths"),
-        row["form"],
-        row["positional"],
-        row["name"],
-        bool(row.get("bare")),
-    )
+    program = tuple(re.compile(part) for part in row["program"])
+    return _Row(program, frozenset(row["verbs"]), row["form"], row["positional"], row["name"], bool(row.get("bare")))
 
 
 def _is_program(pattern: re.Pattern[str], word: Word) -> bool:
@@ -221,13 +197,13 @@ def _begins(row: _Row, words: tuple[Word, ...], start: int) -> tuple[str, int] |
     at = start
     for number, pattern in enumerate(row.program):
         if number:
-            at = _behind_options(row, words, at)
+            at = _behind_options(options_of(row.label), words, at)
         if at >= len(words) or not _is_program(pattern, words[at]):
             return None
         at += 1
     if not row.verbs:
         return row.label, at
-    at = _behind_options(row, words, at)
+    at = _behind_options(options_of(row.label), words, at)
     if at >= len(words) or words[at].text not in row.verbs:
         return None
     return f"{row.label} {words[at].text}", at + 1
@@ -239,6 +215,7 @@ def _parse(row: _Row, words: tuple[Word, ...], start: int) -> tuple[Install | No
     if begun is None:
         return None
     tool, at = begun
+    options = options_of(tool)
     found: dict[str, list[Word]] = {"requirements": [], "files": [], "constraints": [], "paths": []}
     flags: set[str] = set()
     while at < len(words):
@@ -250,17 +227,20 @@ def _parse(row: _Row, words: tuple[Word, ...], start: int) -> tuple[Install | No
             if row.positional != "nothing" and word.text != "--":
                 _positional(found[row.positional], word)
             continue
-        option, value, at = _option(row, words, at + 1, word)
+        option, value, at = _option(options, words, at + 1, word)
         flags.add(option)
-        if value is not None:
-            _valued(row, found, option, value)
+        kind = _KINDS.get(options[option].effect) if option in options else None
+        if value is not None and kind is not None:
+            found[kind] += _several(value) if kind == "requirements" else [value]
     named = any(found.values())
     empty = not named and not row.bare and (row.positional == "nothing" or not row.verbs)
     if empty or flags & _HARMLESS:
         return None, at
     form = "pep508" if "--pypi" in flags else row.form
     kinds = {kind: tuple(found[kind]) for kind in found}
-    return Install(tool, words[start].at, form, flags=frozenset(flags), **kinds), at
+    effects = {options[flag].effect for flag in flags if flag in options}
+    upgrades, reinstalls = "upgrade" in effects, "reinstall" in effects
+    return Install(tool, words[start].at, form, **kinds, upgrades=upgrades, reinstalls=reinstalls), at
 
 
 def _positional(found: list[Word], word: Word) -> None:
@@ -271,41 +251,35 @@ def _positional(found: list[Word], word: Word) -> None:
     found.append(word)
 
 
-def _valued(row: _Row, found: dict[str, list[Word]], option: str, value: Word) -> None:
-    """Add the value of an option where it belongs."""
-    if option in row.requirements:
-        found["requirements"] += _several(value)
-    elif option in row.files:
-        found["files"].append(value)
-    elif option in row.constraints:
-        found["constraints"].append(value)
-    elif option in row.paths:
-        found["paths"].append(value)
-
-
 def _several(value: Word) -> list[Word]:
     """Split the value of uv's --with at commas, except those within brackets and versions."""
     parts = re.split(r",(?=\s*[A-Za-z])(?![^\[]*\])", value.text)
     return [Word(part.strip(), value.raw, value.at) for part in parts if part.strip()]
 
 
-def _behind_options(row: _Row, words: tuple[Word, ...], at: int) -> int:
+def _behind_options(options: Mapping[str, Option], words: tuple[Word, ...], at: int) -> int:
     """Behind the options of a program that are before its verb."""
     while at < len(words) and words[at].text.startswith("-"):
-        _, _, at = _option(row, words, at + 1, words[at])
+        _, _, at = _option(options, words, at + 1, words[at])
     return at
 
 
-def _option(row: _Row, words: tuple[Word, ...], at: int, word: Word) -> tuple[str, Word | None, int]:
+def _option(
+    options: Mapping[str, Option], words: tuple[Word, ...], at: int, word: Word
+) -> tuple[str, Word | None, int]:
     """The option that a word is, its value, and where the next word is."""
     text = word.text
     name, equals, value = text.partition("=")
     if text.startswith("--") and equals:
         return name, Word(value, word.raw, word.at), at
     short = not text.startswith("--") and len(text) > len("-r")
-    if short and text[:2] in row.values:  # -rFILE
+    if short and _takes_value(options, text[:2]):  # -rFILE
         return text[:2], Word(text[2:].removeprefix("="), word.raw, word.at), at
     last = f"-{text[-1]}" if short and text[1:].isalpha() else text  # -qr FILE
-    if last in row.values and at < len(words):
+    if _takes_value(options, last) and at < len(words):
         return last, words[at], at + 1
     return ("-U" if re.fullmatch(r"-[a-zA-Z]*U[a-zA-Z]*", text) else text), None, at
+
+
+def _takes_value(options: Mapping[str, Option], name: str) -> bool:
+    return name in options and options[name].takes_value
