@@ -14,45 +14,19 @@ from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from wheel_checks.data import load
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installer_files import uv_tables
 from wheel_checks.sources.regular_file import expand_home, real_path
 from wheel_checks.sources.trust import Address, Trust, is_inside, with_url
 
-# What a tree may say of a resolution: versions, never places, programs, credentials or certificates.
-_OF_A_TREE = {
-    "build-constraint-dependencies",
-    "constraint-dependencies",
-    "dependency-metadata",
-    "environments",
-    "exclude-dependencies",
-    "exclude-newer",
-    "exclude-newer-package",
-    "fork-strategy",
-    "index-strategy",
-    "no-binary",
-    "no-binary-package",
-    "no-build-isolation",
-    "no-build-isolation-package",
-    "no-deps",
-    "no-index",
-    "override-dependencies",
-    "prerelease",
-    "required-environments",
-    "require-hashes",
-    "resolution",
-}
-_REACHING = {
-    "allow-insecure-host",
-    "cache-dir",
-    "concurrent-downloads",
-    "keyring-provider",
-    "native-tls",
-    "no-cache",
-    "system-certs",
-}
-_PLACES = ("index-url", "extra-index-url", "find-links")
 _ADDRESS = re.compile(r"://|^file:|\bgit\+|@\s*[./~]")
+
+
+def _keys(kind: str) -> list[str]:
+    """The settings of one kind of the table."""
+    keys: list[str] = load("install_commands")["uv_settings"][kind]
+    return keys
 
 
 @dataclass(slots=True)
@@ -89,7 +63,7 @@ def reaching_settings(environ: Mapping[str, str], cwd: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for _, table, tree in uv_tables(environ, cwd):
         if tree is None:
-            found = _merged(found, {key: value for key, value in table.items() if key in _REACHING})
+            found = _merged(found, {key: value for key, value in table.items() if key in _keys("reaching")})
     return found
 
 
@@ -112,7 +86,7 @@ def _with_places(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     found = dict(table)
     if isinstance(found.get("pip"), Mapping):
         found["pip"] = _with_places(found["pip"], folder)
-    for key in _PLACES:
+    for key in ("index-url", *_keys("places")):
         if isinstance(found.get(key), str):
             found[key] = _absolute(found[key], folder)
         elif isinstance(found.get(key), list):
@@ -142,8 +116,10 @@ class _OfTree:
 
     def take(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """What of a tree's table reaches uv."""
-        found = {key: self._checked(value, key) for key, value in table.items() if key in _OF_A_TREE}
-        found |= {key: list(self._allowed(key, table[key])) for key in _PLACES[1:] if isinstance(table.get(key), list)}
+        found = {key: self._checked(value, key) for key, value in table.items() if key in _keys("tree")}
+        found |= {
+            key: list(self._allowed(key, table[key])) for key in _keys("places") if isinstance(table.get(key), list)
+        }
         if isinstance(table.get("index-url"), str):
             for url in self._allowed("index-url", [table["index-url"]]):
                 found["index-url"] = url
