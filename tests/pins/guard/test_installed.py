@@ -45,6 +45,10 @@ def test_the_table_of_the_program_is_up_to_date() -> None:
     assert update_guard_program.TABLE.read_text() == update_guard_program.text_of([update_guard_program.current()])
 
 
+def test_the_options_of_the_program_are_those_of_the_table() -> None:
+    assert update_guard_program.OPTIONS.read_text() == update_guard_program.options_text()
+
+
 def test_the_program_is_of_python_3_9() -> None:
     for path in INSIDE.glob("*.py"):
         ast.parse(path.read_text(), feature_version=(3, 9))

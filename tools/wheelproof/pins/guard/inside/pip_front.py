@@ -10,16 +10,12 @@ from dataclasses import dataclass, field
 from . import layout, pip_conf
 from .guarded import Guard, needed_of
 from .held import installed, name_of
+from .options import PIP_PLACES, PIP_VALUED
 
-_GLOBAL = {
-    "--python", "--log", "--proxy", "--retries", "--timeout", "--exists-action", "--trusted-host", "--cert",
-    "--client-cert", "--cache-dir", "--keyring-provider", "--use-feature", "--use-deprecated", "--resume-retries",
-}  # fmt: skip  # options before the command that take a value
 _COMMANDS = {
     "install", "lock", "download", "uninstall", "freeze", "inspect", "list", "show", "check", "config", "search",
     "cache", "index", "wheel", "hash", "completion", "debug", "help",
 }  # fmt: skip
-_ELSEWHERE = ("--target", "-t", "--prefix", "--root")
 _BUILD_CONSTRAINT = (25, 3)  # the first pip with --build-constraint
 
 
@@ -87,7 +83,7 @@ def is_of(path: str, prefix: str, sites: Sequence[str]) -> bool:
 
 def prepare(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]) -> Prepared:
     """The call ``pip ARGUMENTS`` in the environment of ``guard``."""
-    at = find_command(arguments, _GLOBAL, _COMMANDS)
+    at = find_command(arguments, PIP_VALUED, _COMMANDS)
     command = arguments[at] if at < len(arguments) else ""
     rest = arguments[at + 1 :]
     if {"-h", "--help"} & set(rest):
@@ -96,7 +92,7 @@ def prepare(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]
         return _uninstall(guard, arguments, rest, variables)
     if command not in ("install", "wheel"):
         return Prepared(arguments, variables)
-    places = values_of(rest, *_ELSEWHERE)
+    places = values_of(rest, *PIP_PLACES)
     if command == "install" and places and not any(is_of(path, guard.place.prefix, guard.sites) for path in places):
         other = {**variables, "PIP_CONSTRAINT": variables.get("PIP_CONSTRAINT") or os.devnull}
         return Prepared(arguments, other, f"installs into {places[-1]}, which is not held")

@@ -17,43 +17,23 @@ from pathlib import Path
 from . import layout, pip_conf
 from .guarded import Guard, load, needed_of
 from .held import name_of
+from .options import (
+    UV_PLACES,
+    UV_RUN_ONLY,
+    UV_RUN_VALUED,
+    UV_SHARED,
+    UV_SHARED_VALUED,
+    UV_VALUED,
+    UV_VENV_VALUED,
+)
 from .pip_front import Prepared, cache_of, find_command, is_of, names_in_files, refusal, values_of
 
-_GLOBAL = {
-    "--cache-dir", "--color", "--directory", "--project", "--config-file", "--allow-insecure-host", "--native-tls-cert",
-}  # fmt: skip  # options of every command that take a value
 _COMMANDS = {
     "auth", "run", "init", "add", "remove", "version", "sync", "lock", "export", "tree", "format", "check", "audit",
     "tool", "python", "pip", "venv", "build", "publish", "workspace", "cache", "self", "help",
     "generate-shell-completion",
 }  # fmt: skip
 _VERBS = {"compile", "sync", "install", "uninstall", "freeze", "list", "show", "tree", "check", "debug"}
-_RUN_VALUED = _GLOBAL | {
-    "--extra", "--no-extra", "--group", "--no-group", "--only-group", "--no-editable-package", "--env-file", "--with",
-    "-w", "--with-editable", "--with-requirements", "--package", "--python-platform", "--index", "--default-index",
-    "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--index-strategy", "--keyring-provider", "-P",
-    "--upgrade-package", "--upgrade-group", "--resolution", "--prerelease", "--prerelease-package", "--fork-strategy",
-    "--exclude-newer", "--exclude-newer-package", "--no-sources-package", "--reinstall-package", "--link-mode", "-C",
-    "--config-setting", "--config-settings-package", "--no-build-isolation-package", "--no-build-package",
-    "--no-binary-package", "--refresh-package", "-p", "--python",
-}  # fmt: skip
-_NOT_OF_SYNC = {
-    "-m",
-    "--module",
-    "--exact",
-    "--no-sync",
-    "-s",
-    "--script",
-    "--gui-script",
-    "--no-project",
-    "--isolated",
-}
-_NOT_OF_SYNC_VALUED = {"--env-file", "--with", "-w", "--with-editable", "--with-requirements"}
-_SHARED = ("--active", "--offline", "-q", "--quiet", "--no-config", "--no-index", "-n", "--no-cache", "--no-progress")
-_SHARED_VALUED = (
-    "--directory", "--project", "-p", "--python", "--cache-dir", "--config-file", "--index", "--default-index",
-    "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--index-strategy", "--link-mode",
-)  # fmt: skip
 _SCRIPT = re.compile(r"^# /// script\s*$", re.MULTILINE)
 _LOCK = re.compile(r"pylock(?:\.[^.]+)?\.toml")
 _REMOVED = re.compile(r"^ [-~] ([A-Za-z0-9._-]+)", re.MULTILINE)
@@ -81,7 +61,7 @@ def find_uv(guard: Guard | None, variables: Mapping[str, str]) -> str:
 
 def prepare(uv: str, arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[Guard | None, Prepared]:
     """The call ``uv ARGUMENTS``, and the guard of the environment that it is for, None when that has none."""
-    at = find_command(arguments, _GLOBAL, _COMMANDS)
+    at = find_command(arguments, UV_VALUED, _COMMANDS)
     command = arguments[at] if at < len(arguments) else ""
     rest = list(arguments[at + 1 :])
     end = find_command(rest, _valued_of_run(uv)) if command == "run" else len(rest)
@@ -90,7 +70,7 @@ def prepare(uv: str, arguments: Sequence[str], variables: Mapping[str, str]) -> 
     if command not in ("pip", "venv", "sync", "run", "add", "remove") or {"-h", "--help"} & set(options):
         return None, Prepared(arguments, variables)
     if command == "pip":
-        below = find_command(rest, _GLOBAL, _VERBS)
+        below = find_command(rest, UV_VALUED, _VERBS)
         verb = rest[below] if below < len(rest) else ""
         guard = _guard_of_pip(uv, arguments, folder, variables) if verb in ("install", "sync", "uninstall") else None
         words = at + 1 + below + 1
@@ -110,7 +90,7 @@ def _valued_of_run(uv: str) -> frozenset[str]:
     """The options of ``uv run`` that take a value: those that are known, and what this uv says of others."""
     done = subprocess.run([uv, "run", "--help"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     text = _COLOURS.sub("", done.stdout.decode(errors="replace"))
-    return frozenset(_RUN_VALUED | {name for found in _VALUED.finditer(text) for name in found.groups("")})
+    return frozenset(UV_RUN_VALUED | {name for found in _VALUED.finditer(text) for name in found.groups("")})
 
 
 # uv pip
@@ -259,7 +239,7 @@ def _of_sync(options: Sequence[str], valued: Set[str]) -> list[str]:
     while index < len(options):
         name = options[index].partition("=")[0]
         width = 2 if options[index] in valued else 1
-        if name not in _NOT_OF_SYNC and name not in _NOT_OF_SYNC_VALUED and name != "--no-env-file":
+        if name not in UV_RUN_ONLY:
             found += options[index : index + width]
         index += width
     return found
@@ -267,8 +247,8 @@ def _of_sync(options: Sequence[str], valued: Set[str]) -> list[str]:
 
 def _shared(options: Sequence[str]) -> list[str]:
     """The options of ``uv remove`` that say where and how, and not what."""
-    found = [option for option in options if option in _SHARED]
-    for name in _SHARED_VALUED:
+    found = [option for option in options if option in UV_SHARED]
+    for name in sorted(UV_SHARED_VALUED):
         found += [word for value in values_of(options, name) for word in (name, value)]
     return found
 
@@ -343,7 +323,7 @@ def _folder(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
 
 def _guard_of_pip(uv: str, arguments: Sequence[str], folder: str, variables: Mapping[str, str]) -> Guard | None:
     asked = values_of(arguments, "-p", "--python") or list(filter(None, [variables.get("UV_PYTHON", "")]))
-    places = values_of(arguments, "-t", "--target", "--prefix")
+    places = values_of(arguments, *UV_PLACES)
     is_system = "--system" in arguments or variables.get("UV_SYSTEM_PYTHON", "").lower() in _TRUE
     if asked or is_system:
         prefix = _prefix_of(uv, asked[-1] if asked else "", folder, variables, is_system=is_system)
@@ -422,8 +402,7 @@ def _venv(
     rest: Sequence[str], folder: str, arguments: Sequence[str], variables: Mapping[str, str]
 ) -> tuple[Guard | None, Prepared]:
     """``uv venv``: refused where it would remove a guarded environment."""
-    valued = _RUN_VALUED | {"--prompt"}
-    at = find_command(rest, valued)
+    at = find_command(rest, UV_VENV_VALUED)
     guard = load(os.path.join(folder, rest[at] if at < len(rest) else ".venv"))
     clears = {"-c", "--clear"} & set(rest) or variables.get("UV_VENV_CLEAR", "").lower() in _TRUE
     if guard is None or not clears:
