@@ -55,7 +55,7 @@ def test_a_read_only_environment_is_left(host: HostFacts, monkeypatch: pytest.Mo
         ({"prefix": "/usr", "base_prefix": "/usr", "externally_managed": True}, "(EXTERNALLY-MANAGED)"),
         ({"prefix": "/usr/local", "base_prefix": "/usr/local"}, "/usr/local is not a virtual environment"),
         ({"fault": "it hangs"}, "does not run"),
-        ({"prefix": "/nonexistent"}, "cannot be read"),
+        ({"prefix": "/dev/null/env"}, "cannot be read"),
     ],
 )
 def test_no_other_python_is_changed(host: HostFacts, fields: dict[str, object], says: str) -> None:
