@@ -50,7 +50,7 @@ MISTAKES = (
     Mistake("command line", f"{PROOF}/cli/diff.py", "<= MANY", "> MANY"),
     Mistake("renderer", f"{CHECKS}/report/junit.py", "seen[name] == 1", "seen[name] == 2"),
     Mistake("pins", f"{PROOF}/pins/documents/conda.py", '("dependencies", "pip")', '("dependencies", "pips")'),
-    Mistake("matrix", f"{PROOF}/matrix/steps.py", "0 <= age < keep_for", "0 <= age > keep_for"),
+    Mistake("matrix", f"{PROOF}/matrix/cell/steps.py", "0 <= age < keep_for", "0 <= age > keep_for"),
     Mistake("table", f"{CHECKS}/data/products.toml", "old = 101", "old = 102"),
     Mistake(
         "only in a child", f"{PROOF}/doctor/inside/interpreter.py", 'find_spec("pip") is not', 'find_spec("pip") is'

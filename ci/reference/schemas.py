@@ -22,7 +22,7 @@ COMMENT = re.compile(r"^ {4}(?:# (.*)\n {4})?(\w+): .*?(?:  # (.*))?$", re.MULTI
 SCHEMAS = {
     "report": "wheel_checks/report/report.schema.json",
     "record": "tools/wheelproof/verifying/record.schema.json",
-    "matrix": "tools/wheelproof/matrix/matrix.schema.json",
+    "matrix": "tools/wheelproof/matrix/definition/matrix.schema.json",
     "nodes": "tools/wheelproof/fleet/nodes.schema.json",
 }
 ABOUT = {

@@ -12,7 +12,7 @@ import yaml
 
 from ci import lanes, update_plans
 from tests.support.patience import PATIENCE
-from wheelproof.matrix.reading import read_matrix
+from wheelproof.matrix.definition.reading import read_matrix
 
 FOLDER = Path(__file__).parents[2] / "docs" / "adopting"
 

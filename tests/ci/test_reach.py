@@ -42,7 +42,7 @@ def near(graph: Graph, changed: str) -> set[str]:
         ("tools/wheelproof/cli/stack.py", "tests/cli/test_stack.py"),  # a command of the table
         ("tools/wheelproof/doctor/probes/loader.py", "tests/doctor/test_loader_probe.py"),  # a probe
         ("tools/wheelproof/doctor/inside/interpreter.py", "tests/doctor/test_python_probe.py"),  # run by children only
-        ("tools/wheelproof/matrix/worker.py", "tests/matrix/test_run.py"),  # the same, by -m
+        ("tools/wheelproof/matrix/run/worker.py", "tests/matrix/run/test_execution.py"),  # the same, by -m
         ("tools/wheelproof/pins/documents/conda.py", "tests/pins/documents/test_documents.py"),  # of a table of readers
         ("kernels_smoke/norm/cases.py", "tests/kernels/test_norm.py"),  # imported where torch is
         ("kernels_smoke/suite/probes/driver_program.py", "tests/kernels/suite/test_driver.py"),  # start.command()

@@ -14,8 +14,8 @@ import yaml
 
 from tests.conftest import Wheelproof
 from tests.docs.blocks import Block, read_blocks
+from wheelproof.matrix.definition.reading import parse_matrix
 from wheelproof.matrix.executors.docker.executor import debian_image
-from wheelproof.matrix.reading import parse_matrix
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS / "matrix.md", DOCS / "how-to/both-architectures.md"]

@@ -12,8 +12,8 @@ from tests.support.rendering import rendered
 from wheel_checks.facts.matrix import CellFacts, Step
 from wheel_checks.model import Report, Unavailable
 from wheel_checks.report import schema
+from wheelproof.matrix.cell.steps import Record
 from wheelproof.matrix.report import make_report
-from wheelproof.matrix.steps import Record
 from wheelproof.reporting import OpenReport
 
 STARTED = "2026-11-20T09:00:00Z"

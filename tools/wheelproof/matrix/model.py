@@ -42,16 +42,16 @@ class Known:
 class Cell:
     """One cell. ``id`` is safe as the name of a folder: ``aarch64-py3.11-torch2.10.0``.
 
-    ``platform`` is the machine ("x86_64" or "aarch64"), ``glibc`` the latest whose wheels are taken ("2.28").
-    ``torch`` is a version, a specifier such as ">=2.11", ``LATEST`` or ``NIGHTLY``; ``packages`` are requirements that
-    are installed next to it. ``wheel`` is the wheel under test (a path, a glob, a URL or a requirement; a requirement
-    once :mod:`wheelproof.matrix.tested` has read it), ``imports`` the modules that must import, ``command`` a command
-    of the shell that must end with status 0, ``junit`` the pattern of its JUnit reports. ``index`` and ``find_links``
-    are asked before what is configured here, ``torch_index`` is where torch alone is from; ``pre`` allows pre-releases,
-    ``constraints`` are requirements that limit versions. ``env`` are variables of what runs in the cell,
-    ``system_packages`` are Debian's. ``accelerator`` is what torch must be there, and ``expect`` what it is known to be
-    instead (None: nothing is known). ``gpu`` are the products that the kernels are compiled for. ``smoke`` says how
-    kernels are tried, ``level`` and ``kernels`` (names or families, all when empty) which. ``image`` is that of the
+    ``platform`` is the machine ("x86_64" or "aarch64"), ``glibc`` the latest whose wheels are taken ("2.28"). ``torch``
+    is a version, a specifier such as ">=2.11", ``LATEST`` or ``NIGHTLY``; ``packages`` are requirements that are
+    installed next to it. ``wheel`` is the wheel under test (a path, a glob, a URL or a requirement; a requirement once
+    :mod:`wheelproof.matrix.cell.wheel_under_test` has read it), ``imports`` the modules that must import, ``command`` a
+    command of the shell that must end with status 0, ``junit`` the pattern of its JUnit reports. ``index`` and
+    ``find_links`` are asked before what is configured here, ``torch_index`` is where torch alone is from; ``pre``
+    allows pre-releases, ``constraints`` are requirements that limit versions. ``env`` are variables of what runs in the
+    cell, ``system_packages`` are Debian's. ``accelerator`` is what torch must be there, and ``expect`` what it is known
+    to be instead (None: nothing is known). ``gpu`` are the products that the kernels are compiled for. ``smoke`` says
+    how kernels are tried, ``level`` and ``kernels`` (names or families, all when empty) which. ``image`` is that of the
     Docker executor, "" for its own. ``runner`` are the labels of the GitHub runner, ``deadline`` the seconds that the
     cell may take, ``timeout`` those of each step (None: as the deadline), ``retries`` how often a step that the network
     failed is tried again.

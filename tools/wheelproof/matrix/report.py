@@ -18,9 +18,9 @@ from wheel_checks.model import CheckResult, Evidence, Outcome, Report, Severity,
 from wheel_checks.report.wording import CASES
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import Cost
+from wheelproof.matrix.cell.pipeline import INSTALLED, VERIFY
+from wheelproof.matrix.cell.steps import Record
 from wheelproof.matrix.overview import headline, overview
-from wheelproof.matrix.steps import Record
-from wheelproof.matrix.way import INSTALLED, VERIFY
 from wheelproof.reporting import EVERY_RULE, NO_COST, OpenReport, Selection
 
 KIND = "cell"

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print one line of JSON. Raises UsageError for a cell that no runner is configured for, and WheelproofError."""
     from wheel_checks.report.wording import plain_json
-    from wheelproof.matrix.listing import as_github
+    from wheelproof.matrix.definition.listing import as_github
     from wheelproof.matrix.model import GPU_RUNNER
 
     cells = chosen_cells(arguments)

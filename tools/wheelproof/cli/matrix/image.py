@@ -46,9 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _named(arguments: argparse.Namespace) -> list[Image]:
+    from wheelproof.matrix.definition.keys import debian_package
     from wheelproof.matrix.executors.docker.emulation import DOCKER_NAMES
     from wheelproof.matrix.executors.docker.image import SUITES, Image
-    from wheelproof.matrix.keys import debian_package
 
     for flag, values, known in (
         ("--platform", arguments.platform, DOCKER_NAMES),

@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the cells. Raises WheelproofError."""
     from wheel_checks.report.links import is_screen
     from wheel_checks.report.wording import plain_json, write
-    from wheelproof.matrix.listing import as_json, as_table, as_text
+    from wheelproof.matrix.definition.listing import as_json, as_table, as_text
 
     cells = chosen_cells(arguments)
     with open_output("-") as stream:

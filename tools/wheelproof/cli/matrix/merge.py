@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, judge, and print the merged report. Raises WheelproofError."""
     from wheelproof.fleet.inputs import find_inputs
-    from wheelproof.matrix.gathering import merge
-    from wheelproof.matrix.reading import read_matrix
+    from wheelproof.matrix.definition.reading import read_matrix
+    from wheelproof.matrix.run.merge import merge
 
     output = OutputOptions.from_arguments(arguments)
     path = matrix_path(arguments)

@@ -27,7 +27,7 @@ def add_matrix_options(parser: argparse.ArgumentParser) -> None:
 
 def chosen_cells(arguments: argparse.Namespace) -> Sequence[Cell]:
     """The cells that the options name. Raises UsageError."""
-    from wheelproof.matrix.reading import read_matrix
+    from wheelproof.matrix.definition.reading import read_matrix
 
     return read_matrix(matrix_path(arguments)).only(arguments.only)
 

@@ -44,10 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the file. Raises UsageError for a cell that has no place there, and WheelproofError."""
-    from wheelproof.matrix.listing import as_json
+    from wheelproof.matrix.definition.listing import as_json
+    from wheelproof.matrix.definition.reading import read_matrix
     from wheelproof.matrix.plans import ENGINES as WRITERS
     from wheelproof.matrix.plans.model import Plan
-    from wheelproof.matrix.reading import read_matrix
 
     if arguments.output != "-":
         check_output("--output", arguments.output)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # not for --help
     from collections.abc import Mapping, Sequence
 
     from wheel_checks.model import Unavailable
+    from wheelproof.matrix.cell.pipeline import Task
     from wheelproof.matrix.model import Cell
-    from wheelproof.matrix.way import Task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,12 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Take the cells their way and print the merged report. Raises WheelproofError."""
+    from wheelproof.matrix.cell.package_sources import with_places
+    from wheelproof.matrix.cell.pipeline import step_names
+    from wheelproof.matrix.cell.wheel_under_test import with_requirement
+    from wheelproof.matrix.definition.reading import read_matrix
     from wheelproof.matrix.folders import default_cache, default_work
-    from wheelproof.matrix.merging import Request, run_matrix
-    from wheelproof.matrix.places import with_places
-    from wheelproof.matrix.reading import read_matrix
-    from wheelproof.matrix.tested import with_requirement
-    from wheelproof.matrix.way import step_names
+    from wheelproof.matrix.run.execution import Request, run_matrix
 
     output = OutputOptions.from_arguments(arguments)
     if arguments.jobs < 1:

@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, compare, and print the merged report. Raises WheelproofError."""
     from wheelproof.fleet.inputs import find_inputs
-    from wheelproof.fleet.merging import merge
-    from wheelproof.matrix import gathering
+    from wheelproof.fleet.merging import merge as merge_hosts
+    from wheelproof.matrix.run.merge import merge as merge_cells
 
     output = OutputOptions.from_arguments(arguments)
     expected = expected_hosts(arguments.expect_hosts)
@@ -69,9 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     with reading(inputs, quiet=output.quiet) as read:
         cells, documents = ([], read) if of_hosts else _only_of_cells(read)
         if cells:
-            report = gathering.merge(cells, output)
+            report = merge_cells(cells, output)
         else:
-            report = merge(documents, expected, output, arguments.topology, tables)
+            report = merge_hosts(documents, expected, output, arguments.topology, tables)
     return emit(report, output)
 
 
@@ -94,7 +94,7 @@ def _only_of_cells(documents: Iterator[Document]) -> tuple[list[tuple[str, Any]]
     """The documents with their sources when all are reports of cells (what cannot be read may be one); else none, and
     the documents as they were.
     """
-    from wheelproof.matrix.gathering import is_of_cells
+    from wheelproof.matrix.run.merge import is_of_cells
 
     taken: list[Document] = []
     for document in documents:

@@ -18,8 +18,8 @@ from wheel_checks.phrases import joined
 from wheel_checks.process import Ended
 from wheel_checks.sources.scratch_folder import scratch_folder, sweep
 from wheel_checks.sources.uv_binary import run_uv
-from wheelproof.matrix.commands import run_command
 from wheelproof.matrix.executors.base import Mount
+from wheelproof.matrix.executors.commands import run_command
 from wheelproof.matrix.model import Cell
 
 NVIDIA_CONTROL = Path("/dev/nvidiactl")  # made by the driver

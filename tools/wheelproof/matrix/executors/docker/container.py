@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.process import Ended
-from wheelproof.matrix.commands import MOST_OUTPUT, Kept
 from wheelproof.matrix.executors.base import Mount
+from wheelproof.matrix.executors.commands import MOST_OUTPUT, Kept
 from wheelproof.matrix.executors.docker.engine import EngineError, answering, asking
 
 if TYPE_CHECKING:  # the SDK is an extra, and takes a third of a second to import

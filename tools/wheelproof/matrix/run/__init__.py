@@ -1,0 +1,1 @@
+"""A run of many cells, and the merge of runs on several machines."""
