@@ -18,10 +18,10 @@ EMULATED = Cell("emulated", ELSEWHERE, "3.11", "2.11.0")
 @functools.cache
 def runs_natively() -> bool:
     """True when containers of this host's architecture can run, from our image."""
-    return DockerExecutor().obstacle(NATIVE) is None
+    return DockerExecutor().blocker(NATIVE) is None
 
 
 @functools.cache
 def runs_emulated() -> bool:
     """True when containers of the other architecture can run, from our image."""
-    return DockerExecutor().obstacle(EMULATED) is None
+    return DockerExecutor().blocker(EMULATED) is None

@@ -14,7 +14,7 @@ from tests.support.range_server import RangeServer, fail
 from tests.support.simple_index import simple_index
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import UsageError
-from wheelproof.matrix.cell.package_sources import with_places
+from wheelproof.matrix.cell.package_sources import with_urls
 from wheelproof.matrix.model import Cell
 
 CPU = "accelerator = 'cpu'"
@@ -207,4 +207,4 @@ def test_a_place_that_is_not_there_is_said_before_anything_is_installed(
 ) -> None:
     (tmp_path / "bad.txt").write_text("a b c\n", encoding="utf-8")
     with pytest.raises(UsageError, match=says):
-        with_places(Cell("c", HERE, PYTHON, "2.11.0", **keys), tmp_path)
+        with_urls(Cell("c", HERE, PYTHON, "2.11.0", **keys), tmp_path)

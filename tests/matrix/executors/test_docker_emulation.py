@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wheelproof.matrix.executors.docker.emulation import obstacle, quick_cpu
+from wheelproof.matrix.executors.docker.emulation import blocker, quick_cpu
 
 # As the kernel writes it (Documentation/admin-guide/binfmt-misc.rst); the magic is that of Debian's qemu-user-static.
 ENTRY = """\
@@ -27,17 +27,17 @@ def register(folder: Path, name: str, *, state: str = "enabled", flags: str = "P
 
 
 def test_a_machine_runs_its_own_programs(tmp_path: Path) -> None:
-    assert obstacle("aarch64", "aarch64", tmp_path / "binfmt_misc") is None
+    assert blocker("aarch64", "aarch64", tmp_path / "binfmt_misc") is None
 
 
 def test_an_emulator_that_is_registered_whatever_its_name(tmp_path: Path) -> None:
     register(tmp_path / "binfmt_misc", "our-qemu")
-    assert obstacle("aarch64", "x86_64", tmp_path / "binfmt_misc") is None
+    assert blocker("aarch64", "x86_64", tmp_path / "binfmt_misc") is None
 
 
 def test_an_arm_machine_emulates_the_other(tmp_path: Path) -> None:
     register(tmp_path / "binfmt_misc", "qemu-x86_64", machine="3e00")
-    assert obstacle("x86_64", "aarch64", tmp_path / "binfmt_misc") is None
+    assert blocker("x86_64", "aarch64", tmp_path / "binfmt_misc") is None
 
 
 @pytest.mark.parametrize("mounted", [True, False])
@@ -45,7 +45,7 @@ def test_no_emulator_and_the_command_that_installs_one(tmp_path: Path, mounted: 
     folder = tmp_path / "binfmt_misc"
     if mounted:
         register(folder, "qemu-s390x", machine="0016")
-    found = obstacle("aarch64", "x86_64", folder)
+    found = blocker("aarch64", "x86_64", folder)
     assert found is not None
     assert found.reason == "programs of aarch64 do not run on this x86_64 machine: no emulator is registered"
     assert "apt-get install qemu-user-static binfmt-support && update-binfmts --enable qemu-aarch64" in found.hint
@@ -53,14 +53,14 @@ def test_no_emulator_and_the_command_that_installs_one(tmp_path: Path, mounted: 
 
 def test_an_emulator_that_is_switched_off(tmp_path: Path) -> None:
     register(tmp_path / "binfmt_misc", "qemu-aarch64", state="disabled")
-    found = obstacle("aarch64", "x86_64", tmp_path / "binfmt_misc")
+    found = blocker("aarch64", "x86_64", tmp_path / "binfmt_misc")
     assert found is not None
     assert found.reason == "the emulation of aarch64 is switched off (binfmt_misc: qemu-aarch64)"
 
 
 def test_an_emulator_that_each_container_would_have_to_hold(tmp_path: Path) -> None:
     register(tmp_path / "binfmt_misc", "qemu-aarch64", flags="OC")
-    found = obstacle("aarch64", "x86_64", tmp_path / "binfmt_misc")
+    found = blocker("aarch64", "x86_64", tmp_path / "binfmt_misc")
     assert found is not None
     assert "without flag F" in found.reason
 
@@ -69,7 +69,7 @@ def test_entries_that_are_no_elf_emulators_do_not_matter(tmp_path: Path) -> None
     register(tmp_path / "binfmt_misc", "qemu-aarch64")
     (tmp_path / "binfmt_misc" / "python3.11").write_text("enabled\ninterpreter /usr/bin/python3\nextension .pyc\n")
     (tmp_path / "binfmt_misc" / "odd").write_bytes(b"\xff\xfe")
-    assert obstacle("aarch64", "x86_64", tmp_path / "binfmt_misc") is None
+    assert blocker("aarch64", "x86_64", tmp_path / "binfmt_misc") is None
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_an_engine_that_is_too_old(tmp_path: Path) -> None:
 
 
 def test_a_server_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "PATIENCE", 1)
+    monkeypatch.setattr(engine, "TIMEOUT", 1)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "docker.sock"))
         listener.listen()
@@ -148,13 +148,13 @@ def test_a_server_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             connect({"DOCKER_HOST": f"unix://{tmp_path}/docker.sock"})
 
 
-def obstacle(tmp_path: Path, answers: Mapping[str, tuple[int, object]], cell: Cell) -> Unavailable | None:
+def blocker(tmp_path: Path, answers: Mapping[str, tuple[int, object]], cell: Cell) -> Unavailable | None:
     with fake_engine(tmp_path / "docker.sock", VERSION | dict(answers)) as environ:
-        return DockerExecutor(environ=environ, binfmt=tmp_path / "binfmt_misc").obstacle(cell)
+        return DockerExecutor(environ=environ, binfmt=tmp_path / "binfmt_misc").blocker(cell)
 
 
 def test_no_image_of_ours_and_the_command_that_makes_it(tmp_path: Path) -> None:
-    found = obstacle(tmp_path, {"/json": (404, {"message": "No such image"})}, NATIVE)
+    found = blocker(tmp_path, {"/json": (404, {"message": "No such image"})}, NATIVE)
     assert found is not None
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}[HERE]
     assert found.reason == f"the Docker engine has no image wheelproof/debian:bookworm-{architecture}"
@@ -163,19 +163,19 @@ def test_no_image_of_ours_and_the_command_that_makes_it(tmp_path: Path) -> None:
 
 def test_no_image_with_the_packages_of_a_cell(tmp_path: Path) -> None:
     cell = replace(NATIVE, system_packages=("libgl1", "jq"))
-    found = obstacle(tmp_path, {"/json": (404, {"message": "No such image"})}, cell)
+    found = blocker(tmp_path, {"/json": (404, {"message": "No such image"})}, cell)
     assert found is not None
     assert found.hint == (
         f"wheelproof matrix image --platform {HERE} --python 3.11 --system-package libgl1 --system-package jq"
     )
-    here = VenvExecutor().obstacle(replace(cell, platform=HERE))
+    here = VenvExecutor().blocker(replace(cell, platform=HERE))
     assert here is not None
     assert here.reason == "the cell needs Debian packages, libgl1 and jq, which are not installed into this host"
 
 
 @pytest.mark.parametrize("python", ["3.12", "3.13t"])
 def test_a_python_that_no_release_of_debian_has(tmp_path: Path, python: str) -> None:
-    found = obstacle(tmp_path, {}, Cell("other", HERE, python, "2.11.0"))
+    found = blocker(tmp_path, {}, Cell("other", HERE, python, "2.11.0"))
     assert found is not None
     assert found.reason == f"no Debian release has Python {python}to build an image from"
     assert found.hint == "Debian has 3.11, 3.13 and 3.14; or set the key image of the cell to an image that has it"
@@ -183,20 +183,20 @@ def test_a_python_that_no_release_of_debian_has(tmp_path: Path, python: str) -> 
 
 def test_no_image_of_somebody_else(tmp_path: Path) -> None:
     cell = Cell("other", HERE, "3.12", "2.11.0", image="python:3.12-slim")
-    found = obstacle(tmp_path, {"/json": (404, {"message": "No such image"})}, cell)
+    found = blocker(tmp_path, {"/json": (404, {"message": "No such image"})}, cell)
     assert found is not None
     assert found.hint.startswith("docker pull --platform linux/")
 
 
 def test_an_image_for_another_machine(tmp_path: Path) -> None:
-    found = obstacle(tmp_path, {"/json": (200, {"Architecture": "s390x"})}, NATIVE)
+    found = blocker(tmp_path, {"/json": (200, {"Architecture": "s390x"})}, NATIVE)
     assert found is not None
     assert "is for s390x, not " in found.reason
 
 
 def test_no_emulator(tmp_path: Path) -> None:
     other = {"x86_64": "aarch64", "aarch64": "x86_64"}[HERE]
-    found = obstacle(tmp_path, {}, Cell("emulated", other, "3.11", "2.11.0"))
+    found = blocker(tmp_path, {}, Cell("emulated", other, "3.11", "2.11.0"))
     assert found is not None
     assert "no emulator is registered" in found.reason
 
@@ -206,12 +206,12 @@ def test_a_gpu_is_there_when_the_engine_offers_one(tmp_path: Path, runtimes: dic
     cell = Cell("gpu", HERE, "3.11", "2.11.0", smoke=(Smoke.CUDA,))
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}[HERE]
     answers = {"/json": (200, {"Architecture": architecture}), "/info": (200, {"Runtimes": runtimes})}
-    found = obstacle(tmp_path, answers, cell)
+    found = blocker(tmp_path, answers, cell)
     assert (found is None) == offered
     assert found is None or "NVIDIA Container Toolkit" in found.hint
 
 
-def test_an_obstacle_is_what_a_place_fails_with(tmp_path: Path) -> None:
+def test_a_blocker_is_what_a_place_fails_with(tmp_path: Path) -> None:
     executor = DockerExecutor(environ={"DOCKER_HOST": f"unix://{tmp_path}/none.sock"})
     with pytest.raises(EngineError, match="native cannot run in a container: no Docker engine is running"):
         executor.place(NATIVE, []).__enter__()

@@ -18,7 +18,7 @@ from wheelproof.matrix.cell.trees import Lock, Trees
 from wheelproof.matrix.executors.venv import VenvExecutor
 from wheelproof.matrix.model import Cell
 from wheelproof.matrix.run import blockers
-from wheelproof.matrix.run.blockers import UNPACKED, obstacle_of_place, obstacles_of_locks
+from wheelproof.matrix.run.blockers import UNPACKED, executor_blocker, lock_blockers
 
 GIB = 1 << 30
 TORCH = {"torch": (4 * GIB, "aa"), "numpy": (GIB, "bb")}
@@ -38,7 +38,7 @@ def task(folder: Path, name: str, packages: dict[str, tuple[int, str]]) -> Task:
 def found(monkeypatch: pytest.MonkeyPatch, tasks: Sequence[Task], free: float, *cached: str) -> dict[str, str]:
     monkeypatch.setattr(blockers, "_least_room", lambda _: (int(free), Path("/full")))
     monkeypatch.setattr(blockers, "_is_cached", lambda task, _: task.cell.id in cached)
-    return {cell: obstacle.reason for cell, obstacle in obstacles_of_locks(tasks).items()}
+    return {cell: blocker.reason for cell, blocker in lock_blockers(tasks).items()}
 
 
 def test_a_file_takes_room_once_however_many_cells_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_what_is_there_takes_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found(monkeypatch, [two], 0) == {}
 
 
-def test_an_index_that_states_no_size_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_states_no_size_blocks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found(monkeypatch, [task(tmp_path, "one", {"torch": (0, "aa")})], 1) == {}
 
 
@@ -83,7 +83,7 @@ def test_uv_says_what_it_would_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("python", ["3.13t", "3.14t"])
 def test_a_free_threaded_python_cannot_be_resolved_for(python: str) -> None:
-    obstacle = obstacle_of_place(Cell("c", HERE, python, "2.11.0"), VenvExecutor())
-    assert obstacle is not None
-    assert obstacle.reason == f"uv cannot resolve for the free-threaded Python {python[:-1]} without that interpreter"
-    assert obstacle.hint == "expected a Python version without t, such as 3.13"
+    blocker = executor_blocker(Cell("c", HERE, python, "2.11.0"), VenvExecutor())
+    assert blocker is not None
+    assert blocker.reason == f"uv cannot resolve for the free-threaded Python {python[:-1]} without that interpreter"
+    assert blocker.hint == "expected a Python version without t, such as 3.13"

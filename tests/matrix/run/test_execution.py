@@ -30,7 +30,7 @@ def world(tmp_path: Path, index: RangeServer) -> MatrixWorld:
     return MatrixWorld.create(tmp_path, index)
 
 
-def test_a_cell_goes_the_whole_way_and_a_second_run_keeps_it(index: RangeServer, world: MatrixWorld) -> None:
+def test_a_cell_completes_every_step_and_a_second_run_keeps_it(index: RangeServer, world: MatrixWorld) -> None:
     index.files.update(simple_index(torch_wheel("cuda")))
     world.write()
     report = world.run()

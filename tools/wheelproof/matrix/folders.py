@@ -19,7 +19,7 @@ from pathlib import Path
 from wheel_checks.errors import DeadlineError, SourceError, WheelproofError
 from wheel_checks.sources.http.cache import default_cache_path
 
-_PATIENCE = 90.0  # seconds that what is left of a run that was killed has to end
+_TIMEOUT = 90.0  # seconds that what is left of a run that was killed has to end
 _TICK = 0.2  # seconds between two looks at a lock that someone else holds
 
 
@@ -51,7 +51,7 @@ def only_run(work: Path) -> Iterator[int]:
     Those of a run that was killed get the time to end. Raises WheelproofError when another run has it.
     """
     with _locked_file(work / ".lock") as descriptor:
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _TIMEOUT
         while not _locked(descriptor):
             owner = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
             if time.monotonic() >= end or (owner.isdecimal() and Path(f"/proc/{owner}").exists()):

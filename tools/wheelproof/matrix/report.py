@@ -26,7 +26,7 @@ from wheelproof.reporting import EVERY_RULE, NO_COST, OpenReport, Selection
 KIND = "cell"
 WRONG_BUILD = "MTX101"
 GPU_CODE = "WHL6"  # the rules on code for GPUs, of which a CPU build has none
-WHOLE_WAY = "MTX001"  # holds whatever rules were selected: a cell that was not tried must not look like a pass
+EVERY_STEP = "MTX001"  # holds whatever rules were selected: a cell that was not tried must not look like a pass
 
 
 def make_report(
@@ -43,7 +43,7 @@ def make_report(
 
     ``more`` are subjects that are no cells, ``notes`` sentences for people. Raises UsageError for a rule prefix.
     """
-    rules = [get_rule(WHOLE_WAY), *(rule for rule in selection.rules(KIND) if rule.id != WHOLE_WAY)]
+    rules = [get_rule(EVERY_STEP), *(rule for rule in selection.rules(KIND) if rule.id != EVERY_STEP)]
     subjects = []
     for cell in cells:
         own = run_rules(rules, cell, Expectations())

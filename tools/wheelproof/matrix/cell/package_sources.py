@@ -32,7 +32,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _WHERE = "the matrix"
 
 
-def with_places(cell: Cell, folder: Path) -> Cell:
+def with_urls(cell: Cell, folder: Path) -> Cell:
     """The cell with URLs for the paths that its keys name, from ``folder`` on, and the lines of its constraint files.
 
     Raises UsageError for a folder or a file that is not present, and for a line that is not a constraint.
@@ -72,7 +72,7 @@ def _constraints(cell: Cell, text: str, folder: Path) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class PackageSources:
     """Where the packages of a cell are searched for. ``torch`` is the only index of torch, "" when it has no other."""
 
     indexes: IndexConfig
@@ -118,7 +118,7 @@ class Places:
                     yield path.name, path.stat().st_size, path.stat().st_mtime_ns
 
 
-def places_of(cell: Cell, configured: IndexConfig, *, named: bool) -> Places:
+def sources_of(cell: Cell, configured: IndexConfig, *, named: bool) -> PackageSources:
     """The places of a cell: those that it names, then the ``configured`` ones.
 
     Those that may not be contacted are ``refused``. Local ones count where the user ``named`` the matrix.
@@ -139,7 +139,7 @@ def places_of(cell: Cell, configured: IndexConfig, *, named: bool) -> Places:
         strategy=FIRST_INDEX if own else configured.strategy,
         refused=(*configured.refused, *refused),
     )
-    return Places(indexes, *of_torch)
+    return PackageSources(indexes, *of_torch)
 
 
 def allowed_text(text: str, indexes: IndexConfig, *, named: bool) -> str:

@@ -1,4 +1,4 @@
-"""The way of one cell: resolve, verify, install, look at what is installed, import, run or compile kernels.
+"""The steps of one cell: resolve, verify, install, look at what is installed, import, run or compile kernels.
 
 Everything that reads an index or a file runs on this host. ``platform_steps.py`` has what must run on the platform.
 """
@@ -26,8 +26,8 @@ from wheel_checks.sources.installer_config import IndexConfig, configured_indexe
 from wheel_checks.sources.regular_file import open_regular
 from wheel_checks.sources.trust import Trust
 from wheel_checks.sources.uv.resolver import resolve
-from wheelproof.matrix.cell.package_sources import Places, allowed_text, places_of
-from wheelproof.matrix.cell.platform_steps import trial_steps, try_in_place
+from wheelproof.matrix.cell.package_sources import PackageSources, allowed_text, sources_of
+from wheelproof.matrix.cell.platform_steps import platform_steps, run_on_platform
 from wheelproof.matrix.cell.steps import Steps, digest_of_files
 from wheelproof.matrix.cell.trees import Lock, Trees
 from wheelproof.matrix.executors.base import Executor
@@ -42,7 +42,7 @@ REPORTED = (0, 1, 3)  # exit codes of a command that has written a report
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One cell, and how it is to go its way. ``run`` names the run, ``fresh`` does again what was done.
+    """One cell, and how it is run. ``run`` names the run, ``fresh`` does again what was done.
 
     ``work`` is the work folder of the run, ``cache`` the matrix's folder in the cache, ``deadline`` the seconds that
     the cell may take. ``select`` and ``ignore`` are prefixes of rules. ``trust_index`` are the addresses that may be
@@ -76,7 +76,7 @@ class Task:
 
 def step_names(cell: Cell) -> tuple[str, ...]:
     """The steps of a cell, in their order."""
-    return (RESOLVE, VERIFY, PREFLIGHT, INSTALL, INSTALLED, *trial_steps(cell))
+    return (RESOLVE, VERIFY, PREFLIGHT, INSTALL, INSTALLED, *platform_steps(cell))
 
 
 def compile_targets(cell: Cell) -> tuple[str, ...]:
@@ -84,15 +84,15 @@ def compile_targets(cell: Cell) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parse_target(gpu) for gpu in cell.gpu))
 
 
-def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _step: None) -> None:
-    """Take a cell as far as it comes; every step leaves a record. Raises SourceError when none can be written.
+def run_pipeline(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _step: None) -> None:
+    """Run a cell as far as it comes; every step leaves a record. Raises SourceError when none can be written.
 
     ``heard`` gets the name of each step as it begins.
     """
     cell, trees = task.cell, Trees(task.cache / "trees")
     steps = Steps(make_folder(task.folder), task.run, task.deadline, task.fresh, heard, cell.timeout, cell.retries)
     configured = configured_indexes(os.environ, Path.cwd(), trust=Trust.parse(task.trust_index))
-    places = places_of(cell, configured, named=task.named)
+    sources = sources_of(cell, configured, named=task.named)
     resolving = [
         cell.torch,
         cell.requirements,
@@ -100,10 +100,10 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
         cell.pre,
         cell.target.id,
         task.trust_index,
-        places.identity,
+        sources.identity,
     ]
     resolving.append(list(_digests_of_files(cell)))
-    resolved = steps.take(RESOLVE, resolving, lambda: _resolve(task, places, steps), keep_for=FRESH_INDEX)
+    resolved = steps.take(RESOLVE, resolving, lambda: _resolve(task, sources, steps), keep_for=FRESH_INDEX)
     if resolved is None:
         return
     lock = Lock.from_json(resolved["packages"])
@@ -113,16 +113,18 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
     target = [f"torch=={lock.versions['torch']}", "--platform", cell.target.platform, "--python", cell.python]
     verifying = [*resolving, *judging, *target]
     # The places of the cell alone: its variables are for what runs in it.
-    environ = dict(os.environ) if places.indexes == configured and not places.torch else places.environment(os.environ)
+    environ = (
+        dict(os.environ) if sources.indexes == configured and not sources.torch else sources.environment(os.environ)
+    )
     depth = ["--depth", "links"]
     steps.take(VERIFY, verifying, lambda: _judge(task, steps, VERIFY, [*target, *depth], environ), keep_for=FRESH_INDEX)
     if task.plans:
         return
-    if steps.take(INSTALL, [], lambda: _install(task, trees, lock, places.of_a_lock, steps), keep_for=0) is None:
+    if steps.take(INSTALL, [], lambda: _install(task, trees, lock, sources.of_a_lock, steps), keep_for=0) is None:
         return
     installed = ["--installed", "--python", str(trees.path(lock))]
     steps.take(INSTALLED, judging, lambda: _judge(task, steps, INSTALLED, installed, environ))
-    try_in_place(cell, lock, trees, executor, steps, compile_targets(cell), stops=task.stops)
+    run_on_platform(cell, lock, trees, executor, steps, compile_targets(cell), stops=task.stops)
 
 
 def _digests_of_files(cell: Cell) -> Iterator[str]:
@@ -136,7 +138,7 @@ def _digests_of_files(cell: Cell) -> Iterator[str]:
             yield hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _resolve(task: Task, places: Places, steps: Steps) -> dict[str, Any]:
+def _resolve(task: Task, sources: PackageSources, steps: Steps) -> dict[str, Any]:
     """The lock of the cell. The latest torch is sought alone: what else is installed must work with that one.
 
     uv takes pre-releases behind all others where it may take them at all, unless all pre-releases are allowed.
@@ -144,17 +146,17 @@ def _resolve(task: Task, places: Places, steps: Steps) -> dict[str, Any]:
     cell = task.cell
     if cell.torch in (LATEST, NIGHTLY):
         pre = cell.pre or cell.torch == NIGHTLY
-        newest = _locked(task, places, steps, [cell.torch_requirement], pre=pre).versions["torch"]
+        newest = _locked(task, sources, steps, [cell.torch_requirement], pre=pre).versions["torch"]
         if cell.torch == NIGHTLY and not Version(newest).is_devrelease:
             what = f"no index of the cell has a nightly torch for it; the latest that they have is {newest}"
             raise SourceError(what, hint="name the index of nightly builds, by torch-index or index")
         cell = replace(cell, torch=newest)
-    lock = _locked(task, places, steps, cell.requirements, pre=cell.pre)
+    lock = _locked(task, sources, steps, cell.requirements, pre=cell.pre)
     return {"packages": lock.as_json(), "sizes": dict(lock.sizes)}
 
 
-def _locked(task: Task, places: Places, steps: Steps, requirements: Sequence[str], *, pre: bool) -> Lock:
-    cell, indexes = task.cell, places.indexes
+def _locked(task: Task, sources: PackageSources, steps: Steps, requirements: Sequence[str], *, pre: bool) -> Lock:
+    cell, indexes = task.cell, sources.indexes
     allowed, limits = (
         [allowed_text(text, indexes, named=task.named) for text in texts] for texts in (requirements, cell.constraints)
     )
@@ -163,7 +165,7 @@ def _locked(task: Task, places: Places, steps: Steps, requirements: Sequence[str
         cell.target,
         indexes,
         constraints=limits,
-        pinned=places.pinned,
+        pinned=sources.pinned,
         pre=pre,
         offline=task.offline,
         timeout=steps.left,

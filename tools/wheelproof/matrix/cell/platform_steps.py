@@ -33,7 +33,7 @@ _IMPORT_MODULES, _RUN_COMMAND = Path(str(import_modules.__file__)), Path(str(run
 PROJECT = "{project}"  # in a command: the folder from which the matrix is run, as of cibuildwheel's test-command
 
 
-def trial_steps(cell: Cell) -> tuple[str, ...]:
+def platform_steps(cell: Cell) -> tuple[str, ...]:
     """The names of the steps that are made in place of the cell, in their order."""
     modules = [MODULES] if cell.imports or cell.under_test else []
     command = [COMMAND] if cell.command else []
@@ -52,7 +52,7 @@ def build_of(torch: Mapping[str, Any]) -> Build:
     return Build(name, leading_version(version), torch["version"])  # torch.version.hip is 6.4.43482-0f2d60242
 
 
-def try_in_place(
+def run_on_platform(
     cell: Cell, lock: Lock, trees: Trees, executor: Executor, steps: Steps, targets: Sequence[str], *, stops: bool
 ) -> None:
     """Import torch and, when that works, the library under test; make the smoke tests; run the cell's command.
@@ -60,25 +60,25 @@ def try_in_place(
     Kernels are compiled for ``targets``. With ``stops`` nothing follows the import of a torch that is neither what the
     cell wants nor what it is known to be: what else fails there follows from that.
     """
-    trial = _Trial(cell, executor, steps, trees.path(lock), trees.bytecode(lock), package_folder())
+    platform = _Platform(cell, executor, steps, trees.path(lock), trees.bytecode(lock), package_folder())
     where = [lock.digest, executor.name, cell.image, cell.system_packages, dict(cell.env)]
-    proof = steps.take(IMPORT, [*where, digest_of_files([_SCRIPT])], trial.import_torch)
+    proof = steps.take(IMPORT, [*where, digest_of_files([_SCRIPT])], platform.import_torch)
     if proof is None or proof["error"]:
         return
     build = build_of(proof["torch"])
     if stops and not build.meets(cell.accelerator) and not build.meets(cell.expected):
         return
-    if MODULES in trial_steps(cell):
+    if MODULES in platform_steps(cell):
         named = {"modules": cell.imports, "projects": () if cell.imports else cell.under_test}
         inputs = [*where, digest_of_files([_IMPORT_MODULES]), named]
-        steps.take(MODULES, inputs, partial(trial.heard, MODULES, _IMPORT_MODULES, json.dumps(named)))
-    code = digest_of_files([trial.kernels])
+        steps.take(MODULES, inputs, partial(platform.heard, MODULES, _IMPORT_MODULES, json.dumps(named)))
+    code = digest_of_files([platform.kernels])
     for kind in cell.smoke:
         options = list(_options(cell, kind, targets))
-        steps.take(smoke_step(kind), [*where, code, options], partial(trial.smoke, kind, options))
+        steps.take(smoke_step(kind), [*where, code, options], partial(platform.smoke, kind, options))
     if cell.command:
         # What it reads of the project is unknown: it is run each time.
-        steps.take(COMMAND, [], trial.command, keep_for=0)
+        steps.take(COMMAND, [], platform.command, keep_for=0)
 
 
 def _options(cell: Cell, kind: Smoke, targets: Sequence[str]) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _options(cell: Cell, kind: Smoke, targets: Sequence[str]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Trial:
+class _Platform:
     """The place of a cell, and what is mounted there: the tree, a folder for its byte code, the package of kernels."""
 
     cell: Cell
@@ -154,9 +154,9 @@ class _Trial:
 
     def _run(self, step: str, *arguments: str | Path) -> Ended:
         """Run the interpreter of the cell. A path is given as it is called in the place."""
-        obstacle = self.executor.obstacle(self.cell)
-        if obstacle is not None:
-            raise SourceError(obstacle.reason, hint=obstacle.hint)
+        blocker = self.executor.blocker(self.cell)
+        if blocker is not None:
+            raise SourceError(blocker.reason, hint=blocker.hint)
         mounts = (
             Mount(self.tree, "/wheelproof/tree"),
             Mount(self.bytecode, "/wheelproof/bytecode", writable=True),

@@ -1,4 +1,4 @@
-"""The steps of a cell's way, each of which leaves its result in a file, so that a later run need not do it again."""
+"""The steps of a cell, each of which leaves its result in a file, so that a later run need not do it again."""
 
 from __future__ import annotations
 
@@ -114,10 +114,10 @@ def write_record(path: Path, record: Record) -> None:
         raise SourceError(f"{path} cannot be written: {error.strerror}", hint="see --work") from error
 
 
-def refuse(folder: Path, run: str, step: str, obstacle: Unavailable) -> None:
+def refuse(folder: Path, run: str, step: str, blocker: Unavailable) -> None:
     """Write the record of a step that is not tried, with the reason. Raises SourceError."""
     write_record(
-        folder / f"{step}.json", Record(step, run, "", stamp(now()), failure=obstacle.reason, hint=obstacle.hint)
+        folder / f"{step}.json", Record(step, run, "", stamp(now()), failure=blocker.reason, hint=blocker.hint)
     )
 
 

@@ -50,7 +50,7 @@ class Executor(Protocol):
     def name(self) -> str:
         """As ``--executor`` calls it."""
 
-    def obstacle(self, cell: Cell) -> Unavailable | None:
+    def blocker(self, cell: Cell) -> Unavailable | None:
         """Why ``cell`` cannot run here, with what to do about it; None when it can."""
 
     def place(self, cell: Cell, mounts: Sequence[Mount]) -> AbstractContextManager[Place]:

@@ -24,7 +24,7 @@ from wheelproof.matrix.model import Cell
 
 NVIDIA_CONTROL = Path("/dev/nvidiactl")  # made by the driver
 _KIND = "wheelproof-place"
-_PATIENCE = 60.0  # seconds for uv to find an interpreter, and to make an environment of it
+_TIMEOUT = 60.0  # seconds for uv to find an interpreter, and to make an environment of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class VenvExecutor:
 
     name: str = "venv"
 
-    def obstacle(self, cell: Cell) -> Unavailable | None:
+    def blocker(self, cell: Cell) -> Unavailable | None:
         """Why ``cell`` cannot run here, with what to do about it; None when it can. Raises SourceError without uv."""
         here = platform.machine()
         if cell.platform != here:
@@ -98,7 +98,7 @@ class VenvExecutor:
 def find_python(version: str) -> str | None:
     """The path of an interpreter of this version, as uv finds it; None if none exists. Nothing is downloaded."""
     options = ("--no-python-downloads", "--no-project", "--no-config", "--system")
-    answer = run_uv(["python", "find", *options, version], os.environ, _PATIENCE)
+    answer = run_uv(["python", "find", *options, version], os.environ, _TIMEOUT)
     return answer.output.strip() or None if answer.status == 0 else None
 
 
@@ -108,6 +108,6 @@ def _how_to_get(cell: Cell) -> str:
 
 def _make_environment(python: str, folder: Path) -> None:
     options = ("--quiet", "--no-project", "--no-config", "--python", python)
-    answer = run_uv(["venv", *options, str(folder)], os.environ, _PATIENCE)
+    answer = run_uv(["venv", *options, str(folder)], os.environ, _TIMEOUT)
     if answer.status:
         raise SourceError(f"uv could not make an environment: {' '.join(answer.words.split())[-500:]}")

@@ -22,7 +22,7 @@ from wheelproof.matrix.model import Cell, Matrix
 
 SCHEMA = "wheelproof.matrix-record/1"
 _ABOUT_TORCH = ("accelerator", "accelerator_version", "local_version", "version")  # facts of its wheel that are used
-_PATIENCE = ("deadline", "timeout", "retries")
+_TIME_LIMITS = ("deadline", "timeout", "retries")
 _COST = ("bytes_read", "requests", "error")
 _FOUND = (Outcome.FAIL, Outcome.ERROR)
 
@@ -142,4 +142,4 @@ def _without_place(cell: Cell) -> dict[str, Any]:
 
 def inputs_digest(cell: Cell, *more: Any) -> str:
     """The digest of a cell and of what else its result depends on; time limits that were kept change no result."""
-    return digest([{k: v for k, v in _without_place(cell).items() if k not in _PATIENCE}, *more])
+    return digest([{k: v for k, v in _without_place(cell).items() if k not in _TIME_LIMITS}, *more])

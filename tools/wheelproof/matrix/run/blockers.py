@@ -14,7 +14,7 @@ from wheel_checks.sources.installer_config import configured_indexes
 from wheel_checks.sources.trust import Trust
 from wheel_checks.sources.uv.resolver import python_platform
 from wheel_checks.sources.uv_binary import run_uv
-from wheelproof.matrix.cell.package_sources import places_of
+from wheelproof.matrix.cell.package_sources import sources_of
 from wheelproof.matrix.cell.pipeline import Task
 from wheelproof.matrix.cell.trees import Lock, Trees, nearest_folder
 from wheelproof.matrix.executors.base import Executor
@@ -24,20 +24,20 @@ from wheelproof.matrix.records.facts import resolved_lock, wheel_of_torch
 UNPACKED = 1.6  # how much larger than its wheels a tree is at least: torch 2.10.0 and 2.11.0 for Python 3.13 on both
 # machines have 1.60 (aarch64, CUDA), 1.74 and 2.45 (x86_64, CUDA) and 3.78 (aarch64, CPU) (November 2026)
 TRITON = ("triton", "pytorch-triton")  # the second is its name in nightly builds
-_PATIENCE = 60.0  # seconds for uv to say where its cache is, or what it would download
+_TIMEOUT = 60.0  # seconds for uv to say where its cache is, or what it would download
 
 
-def obstacle_of_place(cell: Cell, executor: Executor) -> Unavailable | None:
+def executor_blocker(cell: Cell, executor: Executor) -> Unavailable | None:
     """Why a cell can be neither resolved nor run here, with what to do about it; None when it can."""
     try:
         python_platform(cell.target)
     except UsageError as error:
         return Unavailable(error.what, f"expected {error.expected}" if error.expected else "")
-    return executor.obstacle(cell)
+    return executor.blocker(cell)
 
 
-def obstacles_of_locks(tasks: Sequence[Task]) -> dict[str, Unavailable]:
-    """The obstacles by cell that show once the cells are resolved: what kernels need is not there, nor room for all."""
+def lock_blockers(tasks: Sequence[Task]) -> dict[str, Unavailable]:
+    """The blockers by cell that show once the cells are resolved: what kernels need is not there, nor room for all."""
     locks = {task.cell.id: lock for task in tasks if (lock := resolved_lock(task)) is not None}
     found = dict(_without_compilers(tasks, locks))
     rest = [task for task in tasks if task.cell.id in locks and task.cell.id not in found]
@@ -103,7 +103,7 @@ def _need(tasks: Sequence[Task], locks: Mapping[str, Lock]) -> int:
 
 def _least_room(cache: Path) -> tuple[int, Path]:
     """The free bytes where uv and the trees keep files, of the fuller of the two, and which that is."""
-    answer = run_uv(["cache", "dir"], os.environ, _PATIENCE)
+    answer = run_uv(["cache", "dir"], os.environ, _TIMEOUT)
     folders = [cache, *([Path(answer.output.strip())] if answer.status == 0 else [])]
     rooms = [(shutil.disk_usage(folder).free, folder) for folder in map(nearest_folder, folders)]
     return min(rooms)
@@ -112,8 +112,8 @@ def _least_room(cache: Path) -> tuple[int, Path]:
 def _is_cached(task: Task, lock: Lock) -> bool:
     """Whether uv has all files of a lock in its cache."""
     configured = configured_indexes(os.environ, Path.cwd(), trust=Trust.parse(task.trust_index))
-    places = places_of(task.cell, configured, named=task.named)
+    sources = sources_of(task.cell, configured, named=task.named)
     try:
-        return Trees(task.cache / "trees").is_cached(lock, task.cell.target, places.of_a_lock)
+        return Trees(task.cache / "trees").is_cached(lock, task.cell.target, sources.of_a_lock)
     except SourceError:
         return False

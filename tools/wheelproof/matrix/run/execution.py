@@ -1,4 +1,4 @@
-"""A whole run: every cell taken its way, its records read into facts, the facts judged, one report made of all.
+"""A whole run: every cell is run, its records read into facts, the facts judged, one report made of all.
 
 A merge of what several machines ran ends with the same :func:`judge`, so that it says what one machine would have said.
 """
@@ -19,13 +19,7 @@ from wheelproof.matrix.folders import make_folder
 from wheelproof.matrix.model import Cell, Matrix
 from wheelproof.matrix.records.facts import cell_facts, read_records, with_references
 from wheelproof.matrix.records.record import CellRecord, MatrixIdentity, portable
-from wheelproof.matrix.records.store import (
-    inputs_of,
-    marked_as_kept,
-    read_report,
-    with_copied_logs,
-    write_report,
-)
+from wheelproof.matrix.records.store import inputs_of, marked_as_kept, read_report, with_copied_logs, write_report
 from wheelproof.matrix.report import KIND, WRONG_BUILD, make_report
 from wheelproof.matrix.run.scheduler import Heard, Warned, nothing, run_cells
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection

@@ -18,7 +18,7 @@ from wheel_checks.phrases import summarised
 from wheel_checks.runner import run_rules
 from wheelproof.matrix.model import Matrix
 from wheelproof.matrix.records.record import CellRecord, MatrixIdentity, Member, parse_record
-from wheelproof.matrix.report import WHOLE_WAY, make_report
+from wheelproof.matrix.report import EVERY_STEP, make_report
 from wheelproof.matrix.run.execution import COMMAND, facts_of, judge
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
@@ -34,7 +34,7 @@ def is_of_cells(document: Any) -> bool:
 
 
 @dataclass
-class Gathered:
+class _Reports:
     """The cells of many reports: the latest record of each, what it replaced, and what could not be read."""
 
     newest: dict[str, CellRecord] = field(default_factory=dict)
@@ -79,24 +79,24 @@ def merge(
     the cells with such an id are expected. Raises UsageError for a report of another matrix, FormatError when no
     document is a report of cells.
     """
-    opened, gathered = OpenReport(COMMAND), Gathered()
+    opened, reports = OpenReport(COMMAND), _Reports()
     for source, document in documents:
-        gathered.add(source, document)
-    identity = MatrixIdentity.of(matrix) if matrix else _agreed(gathered)
-    _refuse_others(gathered, identity)
+        reports.add(source, document)
+    identity = MatrixIdentity.of(matrix) if matrix else _agreed(reports)
+    _refuse_others(reports, identity)
     members = matrix.only(only) if matrix else identity.cells
     names = dict.fromkeys(member.id for member in members)
     records = [
-        replace(gathered.newest[member.id], matrix=identity)
+        replace(reports.newest[member.id], matrix=identity)
         for member in identity.cells
-        if member.id in names and member.id in gathered.newest
+        if member.id in names and member.id in reports.newest
     ]
-    missing = [_missing(m, identity) for m in identity.cells if m.id in names and m.id not in gathered.newest]
-    opened = replace(opened, started=min([opened.started, *gathered.started]))
-    notes = [*(f"{name}: {why}" for name in names for why in gathered.replaced[name]), *_versions(records)]
-    more = [_unreadable(source, why) for source, why in gathered.unreadable.items()]
+    missing = [_missing(m, identity) for m in identity.cells if m.id in names and m.id not in reports.newest]
+    opened = replace(opened, started=min([opened.started, *reports.started]))
+    notes = [*(f"{name}: {why}" for name in names for why in reports.replaced[name]), *_versions(records)]
+    more = [_unreadable(source, why) for source, why in reports.unreadable.items()]
     report = judge(records, opened, selection, missing=missing, more=more, notes=notes)
-    return replace(report, subjects=tuple(_with_replaced(each, gathered.replaced[each.id]) for each in report.subjects))
+    return replace(report, subjects=tuple(_with_replaced(each, reports.replaced[each.id]) for each in report.subjects))
 
 
 def _with_replaced(subject: Subject, replaced: Sequence[str]) -> Subject:
@@ -125,20 +125,20 @@ def _judged(record: CellRecord, source: str) -> CellRecord:
     return record
 
 
-def _agreed(gathered: Gathered) -> MatrixIdentity:
+def _agreed(reports: _Reports) -> MatrixIdentity:
     """The matrix that the latest record is of. Raises FormatError when there is no record."""
-    if not gathered.newest:
-        reasons = "; ".join(f"{source}: {why}" for source, why in gathered.unreadable.items())
+    if not reports.newest:
+        reasons = "; ".join(f"{source}: {why}" for source, why in reports.unreadable.items())
         raise FormatError(f"no report of any cell{f': {reasons}' if reasons else ''}", hint="name the matrix: --matrix")
-    return max(gathered.newest.values(), key=lambda record: record.ended).matrix
+    return max(reports.newest.values(), key=lambda record: record.ended).matrix
 
 
-def _refuse_others(gathered: Gathered, identity: MatrixIdentity) -> None:
+def _refuse_others(reports: _Reports, identity: MatrixIdentity) -> None:
     """Raise UsageError when a record is of another matrix, or of this one as it was before a change."""
-    others = [name for name, record in gathered.newest.items() if record.matrix.digest != identity.digest]
+    others = [name for name, record in reports.newest.items() if record.matrix.digest != identity.digest]
     if others:
-        files = summarised(list(dict.fromkeys(gathered.sources[name] for name in others)), 4)
-        theirs = gathered.newest[others[0]].matrix
+        files = summarised(list(dict.fromkeys(reports.sources[name] for name in others)), 4)
+        theirs = reports.newest[others[0]].matrix
         verb = "was" if len(others) == 1 else "were"
         raise UsageError(
             f"{files} cannot be merged: {summarised(others, 4)} {verb} run for {theirs.source} with "
@@ -163,7 +163,7 @@ def _unreadable(source: str, why: str) -> Subject:
     """A document that may be the latest report of a cell: what it says is undecided."""
     failed = Step("report", failure=Unavailable(why, "rerun the cell, or remove the file"))
     facts = CellFacts(source, "", "", "", parse_expectation("cpu"), steps=(failed,))
-    return Subject(source, _UNREADABLE, "cannot be read", {}, run_rules([get_rule(WHOLE_WAY)], facts, Expectations()))
+    return Subject(source, _UNREADABLE, "cannot be read", {}, run_rules([get_rule(EVERY_STEP)], facts, Expectations()))
 
 
 def _versions(records: Iterable[CellRecord]) -> list[str]:

@@ -23,7 +23,7 @@ from wheelproof.matrix.cell.steps import Died, refuse
 from wheelproof.matrix.cell.trees import Trees
 from wheelproof.matrix.folders import make_folder, only_run
 from wheelproof.matrix.records.facts import resolved_lock
-from wheelproof.matrix.run.blockers import obstacle_of_place, obstacles_of_locks
+from wheelproof.matrix.run.blockers import executor_blocker, lock_blockers
 from wheelproof.matrix.run.worker import make_executor
 
 GRACE = 60.0  # seconds that a cell has to end in good order: its containers are removed meanwhile
@@ -35,7 +35,7 @@ Heard = Callable[[Task, str], None]
 Ended = Callable[[Task, Died | None], None]
 """Is given each cell that has ended, and how when its process died."""
 Warned = Callable[[Mapping[str, Unavailable]], None]
-"""Is given the obstacles by cell, before anything is installed."""
+"""Is given the blockers by cell, before anything is installed."""
 
 
 def nothing(*_: object) -> None:
@@ -59,11 +59,11 @@ def run_cells(
     heard: Heard = nothing,
     warned: Warned = nothing,
 ) -> None:
-    """Take all cells their way, ``jobs`` at a time. ``ended`` is called with each cell that has ended, and how when its
+    """Run all cells, ``jobs`` at a time. ``ended`` is called with each cell that has ended, and how when its
     process died; the records of its steps are in ``work`` then.
 
     First all of them are resolved and judged. Of those that cannot continue here nothing is installed: ``warned`` is
-    given their obstacles, and a record says so. Nothing that was started is left when this ends, however it ends: also
+    given their blockers, and a record says so. Nothing that was started is left when this ends, however it ends: also
     of runs before that were killed. Raises WheelproofError when another run uses ``work`` or no cell at all can run
     here, KeyboardInterrupt after SIGINT and SIGTERM.
     """
@@ -73,24 +73,24 @@ def run_cells(
     with terminated_as(KeyboardInterrupt()), only_run(work) as held, contextlib.ExitStack() as leaving:
         Trees(tasks[0].cache / "trees").prune(time.time())
         _sweep(executor.sweep)
-        places = [(task, obstacle_of_place(task.cell, executor)) for task in tasks]
-        obstacles = {task.cell.id: found for task, found in places if found is not None}
-        if len(obstacles) == len(tasks) and not any(task.unchanged for task in tasks):
-            _refuse_in_vain(obstacles)
+        by_task = [(task, executor_blocker(task.cell, executor)) for task in tasks]
+        blockers = {task.cell.id: found for task, found in by_task if found is not None}
+        if len(blockers) == len(tasks) and not any(task.unchanged for task in tasks):
+            _refuse_in_vain(blockers)
         leaving.callback(_sweep, executor.sweep)
         planned: dict[str, Died | None] = {}
         _run_all([replace(task, plans=True) for task in tasks], held, jobs, _noted(planned), heard)
         locks = {task.cell.id: resolved_lock(task) for task in tasks if planned[task.cell.id] is None}
         kept = {task.cell.id for task in tasks if (lock := locks.get(task.cell.id)) and lock.identity == task.unchanged}
         left = [task for task in tasks if locks.get(task.cell.id) and task.cell.id not in kept]
-        obstacles |= obstacles_of_locks([task for task in left if task.cell.id not in obstacles])
-        obstacles = {name: found for name, found in obstacles.items() if name not in kept}
+        blockers |= lock_blockers([task for task in left if task.cell.id not in blockers])
+        blockers = {name: found for name, found in blockers.items() if name not in kept}
         for task in left:
-            if found := obstacles.get(task.cell.id):
+            if found := blockers.get(task.cell.id):
                 refuse(task.folder, task.run, PREFLIGHT, found)
-        if obstacles:
-            warned(obstacles)
-        going = [task for task in left if task.cell.id not in obstacles]
+        if blockers:
+            warned(blockers)
+        going = [task for task in left if task.cell.id not in blockers]
         for task in tasks:
             if task not in going:
                 ended(task, planned[task.cell.id])
@@ -132,11 +132,11 @@ def _run_all(tasks: Sequence[Task], held: int, jobs: int, ended: Ended, heard: H
                 _hurry(worker)
 
 
-def _refuse_in_vain(obstacles: Mapping[str, Unavailable]) -> None:
+def _refuse_in_vain(blockers: Mapping[str, Unavailable]) -> None:
     """Say at once, and not behind gigabytes of installing, that no cell can run here."""
-    reasons = dict.fromkeys(obstacles.values())
-    what = "; ".join(obstacle.reason for obstacle in reasons)
-    hints = dict.fromkeys(obstacle.hint for obstacle in reasons if obstacle.hint)
+    reasons = dict.fromkeys(blockers.values())
+    what = "; ".join(blocker.reason for blocker in reasons)
+    hints = dict.fromkeys(blocker.hint for blocker in reasons if blocker.hint)
     raise SourceError(f"no cell can run here: {what}", hint="; ".join(hints))
 
 

@@ -1,4 +1,4 @@
-"""The process of one cell: takes it its way, so that a crash, a signal or a deadline ends this cell and no other.
+"""The process of one cell: runs its pipeline, so that a crash, a signal or a deadline ends this cell and no other.
 
 Reads a pickled :class:`Task` from standard input, and writes the name of each step as a line to standard output.
 SIGTERM, which it also gets when the run that started it dies, ends it in good order.
@@ -12,7 +12,7 @@ import sys
 
 from wheel_checks.errors import UsageError
 from wheel_checks.interrupts import terminated_as
-from wheelproof.matrix.cell.pipeline import Task, go
+from wheelproof.matrix.cell.pipeline import Task, run_pipeline
 from wheelproof.matrix.executors.base import Executor
 from wheelproof.matrix.executors.docker.executor import DockerExecutor
 from wheelproof.matrix.executors.venv import VenvExecutor
@@ -35,11 +35,11 @@ def _say(step: str) -> None:
 
 
 def main() -> int:
-    """Take the cell its way; 0 when it came to an end of it, 130 when it was interrupted."""
+    """Run the cell; 0 when it came to its end, 130 when it was interrupted."""
     with terminated_as(KeyboardInterrupt()):
         try:
             task: Task = pickle.load(sys.stdin.buffer)  # noqa: S301  # from the process that started this one
-            go(task, make_executor(task.executor), _say)
+            run_pipeline(task, make_executor(task.executor), _say)
         except KeyboardInterrupt:
             return INTERRUPTED
     return 0

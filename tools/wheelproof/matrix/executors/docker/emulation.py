@@ -17,7 +17,7 @@ _ELF_MACHINES = {"x86_64": 0x3E, "aarch64": 0xB7}  # e_machine, ELF specificatio
 _LONGEST_ENTRY = 1 << 16  # bytes; a name, a path, a magic and a mask
 _VERSION = re.compile(rb"version (\d{1,4})\.")
 _WITH_PAUTH = 6
-_PATIENCE = 10.0  # seconds for qemu to say its version
+_TIMEOUT = 10.0  # seconds for qemu to say its version
 _MACHINE_OFFSET = 18  # of e_machine in an ELF file, 2 bytes, here little endian
 
 
@@ -66,14 +66,14 @@ def quick_cpu(machine: str, host: str, variables: Mapping[str, str]) -> dict[str
     found = (find_program(name, variables) for name in ("qemu-aarch64-static", "qemu-aarch64"))
     program = next(filter(None, found), None)
     try:
-        said = run([program, "--version"], deadline=_PATIENCE).output if program else b""
+        said = run([program, "--version"], deadline=_TIMEOUT).output if program else b""
     except StartError:
         return {}
     version = _VERSION.search(said)
     return {"QEMU_CPU": "max,pauth=off"} if version and int(version[1]) >= _WITH_PAUTH else {}
 
 
-def obstacle(machine: str, host: str, folder: Path = BINFMT) -> Unavailable | None:
+def blocker(machine: str, host: str, folder: Path = BINFMT) -> Unavailable | None:
     """Why programs of ``machine`` do not run on a ``host``, both such as "aarch64", with the command that helps."""
     if machine == host:
         return None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the SDK is an extra, and takes a third of a second to impor
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 OLDEST_API = (1, 41)  # of engine 20.10, the first that takes a platform when it makes a container
-PATIENCE = 20  # seconds that a new connection may take to say its version
+TIMEOUT = 20  # seconds that a new connection may take to say its version
 ANSWER = 120  # seconds that any other request may take; an engine of a busy machine is slow
 START_HINT = "on Debian and Ubuntu: apt-get install docker.io; then `systemctl start docker`, or `dockerd` as root"
 
@@ -67,7 +67,7 @@ def connect(environ: Mapping[str, str] = os.environ) -> APIClient:
     import requests
 
     try:
-        client = docker.APIClient(base_url=host, version="auto", timeout=PATIENCE, max_pool_size=64)
+        client = docker.APIClient(base_url=host, version="auto", timeout=TIMEOUT, max_pool_size=64)
         version = tuple(map(int, client.api_version.split(".")))
     except (docker.errors.DockerException, requests.exceptions.RequestException, ValueError) as error:
         raise EngineError(
@@ -89,7 +89,7 @@ def _knock(host: str) -> None:
         )
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
-            knocking.settimeout(PATIENCE)
+            knocking.settimeout(TIMEOUT)
             knocking.connect(path)
     except PermissionError as error:
         raise EngineError(

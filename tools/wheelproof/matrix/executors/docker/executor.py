@@ -87,13 +87,13 @@ class DockerExecutor:
         """The engine. Raises EngineError if none exists, each time that it is requested."""
         return connect(self.environ)
 
-    def obstacle(self, cell: Cell) -> Unavailable | None:
+    def blocker(self, cell: Cell) -> Unavailable | None:
         """Why ``cell`` cannot run in a container here, with what to do about it; None when it can."""
         try:
             return (
-                emulation.obstacle(cell.platform, platform.machine(), self.binfmt)
-                or self._image_obstacle(cell)
-                or (self._gpu_obstacle() if cell.needs_gpu else None)
+                emulation.blocker(cell.platform, platform.machine(), self.binfmt)
+                or self._image_blocker(cell)
+                or (self._gpu_blocker() if cell.needs_gpu else None)
             )
         except EngineError as error:
             return Unavailable(error.what, error.hint)
@@ -101,9 +101,9 @@ class DockerExecutor:
     @contextlib.contextmanager
     def place(self, cell: Cell, mounts: Sequence[Mount]) -> Iterator[DockerPlace]:
         """The place of ``cell``; each command has removed its container when it ends. Raises EngineError."""
-        obstacle = self.obstacle(cell)
-        if obstacle:
-            raise EngineError(f"{cell.id} cannot run in a container: {obstacle.reason}", hint=obstacle.hint)
+        blocker = self.blocker(cell)
+        if blocker:
+            raise EngineError(f"{cell.id} cannot run in a container: {blocker.reason}", hint=blocker.hint)
         yield DockerPlace(
             self.client,
             container.Specification(
@@ -130,7 +130,7 @@ class DockerExecutor:
             if is_gone(found["Labels"]) and container.remove(client, found["Id"])
         ]
 
-    def _image_obstacle(self, cell: Cell) -> Unavailable | None:
+    def _image_blocker(self, cell: Cell) -> Unavailable | None:
         client = self.client  # before the SDK is imported: it may not be installed
         import docker.errors
 
@@ -152,7 +152,7 @@ class DockerExecutor:
             return Unavailable(f"the image {image} is for {found}, not {architecture}", hint)
         return None
 
-    def _gpu_obstacle(self) -> Unavailable | None:
+    def _gpu_blocker(self) -> Unavailable | None:
         with answering("listing its runtimes"):
             info = self.client.info()
         if "nvidia" in info.get("Runtimes", {}) or info.get("DiscoveredDevices"):
