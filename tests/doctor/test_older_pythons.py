@@ -19,7 +19,7 @@ from tests.support.probing import probe
 from tests.support.pythons import other_pythons
 from tests.support.stub_driver import build, variables
 from wheel_checks.model import Unavailable
-from wheelproof.doctor.answers import INSIDE
+from wheelproof.doctor.child_output import INSIDE
 
 OLDEST = (3, 8)
 PYTHONS = other_pythons()  # now, since a test has another home

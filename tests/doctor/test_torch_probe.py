@@ -19,11 +19,11 @@ from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import ChildEnd, KernelProbe, TorchProbe
 from wheel_checks.model import Unavailable, Verdict
 from wheelproof.doctor import children
-from wheelproof.doctor.answer import answer_host
-from wheelproof.doctor.answers import INSIDE
+from wheelproof.doctor.child_output import INSIDE
 from wheelproof.doctor.diagnosis import diagnose
 from wheelproof.doctor.probes import dangerous
 from wheelproof.doctor.probes.dangerous import Answers
+from wheelproof.doctor.verdict import answer_host
 
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now: tests run without it in their environment
 

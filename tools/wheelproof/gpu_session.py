@@ -115,9 +115,9 @@ def obstacle_to(expected: str, level: str) -> Obstacle | None:
 
 def _of_host(expected: Expected) -> Obstacle | None:
     from wheel_checks.interrupts import left_alone
-    from wheelproof.doctor.answer import answer_host
     from wheelproof.doctor.reading import Request, read_host
     from wheelproof.doctor.report import examine
+    from wheelproof.doctor.verdict import answer_host
 
     with left_alone():
         found = examine(read_host(Request(sys.executable), os.environ), expected.host)

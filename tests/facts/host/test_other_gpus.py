@@ -17,9 +17,9 @@ from wheel_checks.facts.host.seen import gpus_of
 from wheel_checks.facts.host.software import IndexSetting, Installed, Package
 from wheel_checks.formats.gpu.fatbin import find_declared
 from wheel_checks.model import Unavailable, Verdict
-from wheelproof.doctor.answer import answer_host
 from wheelproof.doctor.report import examine
 from wheelproof.doctor.summary import identity_phrase
+from wheelproof.doctor.verdict import answer_host
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject, 
 from wheel_checks.rules.host.cause import KIND
 from wheel_checks.runner import run_rules
 from wheelproof.doctor import summary
-from wheelproof.doctor.answer import answer_host
-from wheelproof.doctor.asked import only_asked
+from wheelproof.doctor.applicable import only_asked
 from wheelproof.doctor.diagnosis import Diagnosis, diagnose
+from wheelproof.doctor.verdict import answer_host
 from wheelproof.plugins.loading import NO_PLUGINS, Plugins
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 

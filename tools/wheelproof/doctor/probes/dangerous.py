@@ -30,7 +30,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.process import end_all
 from wheel_checks.sources.regular_file import home_folder
 from wheel_checks.sources.scratch_folder import scratch_folder
-from wheelproof.doctor.answers import INSIDE, TORCH_PROGRAM, Answer
+from wheelproof.doctor.child_output import INSIDE, TORCH_PROGRAM, Answer
 from wheelproof.doctor.children import TIME_IS_OVER, Budget, run_child
 from wheelproof.doctor.probes.edited import edited_files, owner_of
 

@@ -22,7 +22,7 @@ from wheel_checks.process import find_program
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.targets.target import OLDEST_GLIBC, OLDEST_PYTHON, Target
-from wheelproof.doctor.answers import INSIDE, Answer
+from wheelproof.doctor.child_output import INSIDE, Answer
 from wheelproof.doctor.children import NOT_STARTED, Budget, run_child
 
 SECONDS = 10.0  # one with an endless .pth file is killed then
