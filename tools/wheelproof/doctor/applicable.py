@@ -25,7 +25,7 @@ _OF_A_GPU = (
 )
 
 
-def only_asked(
+def skip_inapplicable(
     results: Sequence[CheckResult], facts: HostFacts, expected: HostExpectation | None
 ) -> tuple[CheckResult, ...]:
     """The results, as skipped where a rule passed because what it judges is not there, or is not expected.

@@ -22,7 +22,7 @@ MARK = "wheelproof: "
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChildOutput:
     """How a child ended, and what it printed."""
 
     end: ChildEnd

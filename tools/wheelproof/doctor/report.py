@@ -14,7 +14,7 @@ from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject, 
 from wheel_checks.rules.host.cause import KIND
 from wheel_checks.runner import run_rules
 from wheelproof.doctor import summary
-from wheelproof.doctor.applicable import only_asked
+from wheelproof.doctor.applicable import skip_inapplicable
 from wheelproof.doctor.diagnosis import Diagnosis, diagnose
 from wheelproof.doctor.verdict import answer_host
 from wheelproof.plugins.loading import NO_PLUGINS, Plugins
@@ -34,7 +34,7 @@ class Examination:
 def examine(facts: HostFacts, expected: HostExpectation | None = None, plugins: Plugins = NO_PLUGINS) -> Examination:
     """Judge the host by all rules, whichever of them are shown: a diagnosis that ignores a cause would name another."""
     rules = plugins.chosen(select_rules(KIND))
-    results = only_asked(run_rules(rules, facts, Expectations(host=expected)), facts, expected)
+    results = skip_inapplicable(run_rules(rules, facts, Expectations(host=expected)), facts, expected)
     return Examination(facts, results, diagnose(facts, results, expected=expected), expected)
 
 

@@ -30,7 +30,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.process import end_all
 from wheel_checks.sources.regular_file import home_folder
 from wheel_checks.sources.scratch_folder import scratch_folder
-from wheelproof.doctor.child_output import INSIDE, TORCH_PROGRAM, Answer
+from wheelproof.doctor.child_output import INSIDE, TORCH_PROGRAM, ChildOutput
 from wheelproof.doctor.children import TIME_IS_OVER, Budget, run_child
 from wheelproof.doctor.probes.edited import edited_files, owner_of
 
@@ -140,7 +140,7 @@ class _Runs:
                 return TIME_IS_OVER, TIME_IS_OVER
             command = [self.python, "-B", "-c", _LIKE_A_USER, str(INSIDE / TORCH_PROGRAM)]
             command += [f"{deadline:.1f}", f"{TORCH_STEP_SECONDS:g}", str(INSIDE / "kernel.py")]
-            answer = Answer(*run_child(command, deadline=deadline, environment=environment))
+            answer = ChildOutput(*run_child(command, deadline=deadline, environment=environment))
         torch = answer.as_torch()
         if torch.trace and not torch.imported:
             torch = replace(torch, edited=edited_files(torch.trace))
@@ -163,14 +163,14 @@ class _Runs:
                 if not isinstance(answer, Unavailable):
                     yield Counterfactual(name, self.environment[name], before, answer.as_cuda().outcome, entry)
 
-    def _ask(self, program: str, seconds: float, environment: Mapping[str, str]) -> Answer | Unavailable:
+    def _ask(self, program: str, seconds: float, environment: Mapping[str, str]) -> ChildOutput | Unavailable:
         """Run a program of the folder ``inside`` by the interpreter, or by ours when that cannot even begin."""
         for python in dict.fromkeys((self.python, sys.executable)):
             deadline = self.budget.step(seconds)
             if not deadline:
                 return TIME_IS_OVER
             command = [python, "-I", "-S", "-B", str(INSIDE / program)]
-            answer = Answer(*run_child(command, deadline=deadline, environment=environment))
+            answer = ChildOutput(*run_child(command, deadline=deadline, environment=environment))
             if answer.began or answer.end.hang or answer.end.signal:
                 break
         return answer

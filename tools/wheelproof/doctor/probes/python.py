@@ -22,7 +22,7 @@ from wheel_checks.process import find_program
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.targets.target import OLDEST_GLIBC, OLDEST_PYTHON, Target
-from wheelproof.doctor.child_output import INSIDE, Answer
+from wheelproof.doctor.child_output import INSIDE, ChildOutput
 from wheelproof.doctor.children import NOT_STARTED, Budget, run_child
 
 SECONDS = 10.0  # one with an endless .pth file is killed then
@@ -55,7 +55,9 @@ def read_interpreter(
             return choice
         program, why = choice
         command = [program, "-B", str(INSIDE / PROGRAM)]
-        answer = Answer(*run_child(command, deadline=(budget or Budget(SECONDS)).step(SECONDS), environment=environ))
+        answer = ChildOutput(
+            *run_child(command, deadline=(budget or Budget(SECONDS)).step(SECONDS), environment=environ)
+        )
         if "search_path" in answer.values:
             return _of_answer(program, why, answer.values)
     except WheelproofError as error:
