@@ -88,7 +88,7 @@ def set_up(constraints: str, venv: Path = VENV, python: str = sys.executable) ->
     """Make ``venv`` hold what ``constraints`` pins, and wheelproof itself, editable. Quick when it does already."""
     pins = ROOT / "ci" / constraints
     digest = hashlib.sha256(f"{ROOT} {python} {sys.version}".encode())
-    for path in (pins, ROOT / "pyproject.toml", ROOT / "tools/wheelproof/version.py"):  # the last has the version
+    for path in (pins, ROOT / "pyproject.toml", ROOT / "tools/wheelproof/__init__.py"):  # the last has the version
         digest.update(path.read_bytes())
     stamp = venv / f"{constraints}.installed"
     if stamp.exists() and stamp.read_text() == digest.hexdigest() and _works(venv):

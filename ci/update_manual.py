@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
 
 from ci.command_line import SHARED, one_parser, read_commands  # noqa: E402  # found by the line above
-from wheelproof.version import __version__  # noqa: E402  # as above
+from wheelproof import __version__  # noqa: E402  # as above
 
 PAGE = ROOT / "docs/wheelproof.1"
 SECTIONS = Path(__file__).with_name("manual_sections.man")

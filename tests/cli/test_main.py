@@ -15,8 +15,8 @@ import pytest
 from tests.conftest import Run, Wheelproof
 from tests.support.patience import PATIENCE
 from wheel_checks.errors import SourceError, WheelproofError
+from wheelproof import __version__
 from wheelproof.cli import main as frame
-from wheelproof.version import __version__
 
 
 @pytest.fixture
@@ -195,7 +195,6 @@ def test_help_imports_nothing_that_makes_it_slow() -> None:
         "wheel_checks",
         "wheel_checks.errors",
         "wheelproof",
-        "wheelproof.version",
         "wheelproof.cli",
         "wheelproof.cli.listing",
         "wheelproof.cli.main",

@@ -4,7 +4,7 @@ The names in ``__all__`` are the public API (``docs/api.md``), imported when the
 :mod:`wheelproof.doctor` and :mod:`wheelproof.pins` they are all that other programs may rely on.
 """
 
-from wheelproof.version import __version__
+__version__ = "0.1.0"  # the build reads it, too
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than --help does
 

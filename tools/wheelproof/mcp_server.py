@@ -23,11 +23,10 @@ from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.formats.secrets import redact_text, redacted
 from wheel_checks.model import CheckResult, Outcome, Report, Rule
 from wheel_checks.report.wording import neutral
-from wheelproof import api
+from wheelproof import __version__, api
 from wheelproof.doctor.diagnosing import examination
 from wheelproof.doctor.explain import explain as explain_log
 from wheelproof.doctor.verdict import answer_host
-from wheelproof.version import __version__
 
 MOST_FINDINGS, MOST_COMMANDS, MOST_TEXT = 20, 5, 600  # of an answer, of a fix, and characters of each text
 LARGEST_LOG = 1 << 20  # characters

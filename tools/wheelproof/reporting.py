@@ -22,8 +22,8 @@ from wheel_checks.model import (
     Unavailable,
 )
 from wheel_checks.sources.byte_source import Cost
+from wheelproof import __version__
 from wheelproof.plugins.loading import NO_PLUGINS, Plugins
-from wheelproof.version import __version__
 
 
 @dataclass(frozen=True, slots=True)

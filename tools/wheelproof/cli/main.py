@@ -12,7 +12,7 @@ import os
 import sys
 
 from wheel_checks.errors import UsageError, WheelproofError
-from wheelproof.version import __version__
+from wheelproof import __version__
 
 # command: (module with ``add_arguments`` and ``run``, summary for --help)
 COMMANDS = {

@@ -23,6 +23,7 @@ from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import Audience, FailOn, Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
+from wheelproof import __version__
 from wheelproof.release.digests import known_digests, known_sizes, local_digests
 from wheelproof.release.exemptions import exempt
 from wheelproof.release.installable import Installer
@@ -30,7 +31,6 @@ from wheelproof.release.machines import machine_choices
 from wheelproof.release.matrix import headline, matrix_facts
 from wheelproof.release.plan import Candidate, Listing, find_files
 from wheelproof.reporting import OpenReport
-from wheelproof.version import __version__
 from wheelproof.wheels.judging import compare_siblings, index_subjects, judge_wheels, local_bytes
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
 

@@ -31,9 +31,9 @@ from wheel_checks.sources.uv.resolver import Resolution
 from wheel_checks.targets.locked import Selected, select
 from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
+from wheelproof import __version__
 from wheelproof.stacks.locks import LockRequest
 from wheelproof.stacks.packages import Pick, ResolvedStack
-from wheelproof.version import __version__
 from wheelproof.wheels.dependencies import keeping_of
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.judging import AT_ONCE

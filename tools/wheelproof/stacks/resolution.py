@@ -20,9 +20,9 @@ from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import Listing, SimpleIndex
 from wheel_checks.sources.uv.resolver import Resolution, question_of, resolve
 from wheel_checks.targets.target import Target
+from wheelproof import __version__
 from wheelproof.stacks.hashed import read_hashed, requires_hashes
 from wheelproof.stacks.packages import Pick, ResolvedStack, for_machines, pick_wheels
-from wheelproof.version import __version__
 from wheelproof.wheels.dependencies import keeping_of
 from wheelproof.wheels.handing import Handed, hand_over
 from wheelproof.wheels.indexes import KnownIndexes

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelproof.version import __version__
+from wheelproof import __version__
 
 if TYPE_CHECKING:  # a command that only shows its help needs none of these
     from packaging.requirements import Requirement

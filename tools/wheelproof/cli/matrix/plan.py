@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from wheel_checks.commands import in_words, option
 from wheel_checks.commands import run as command
 from wheel_checks.errors import UsageError
+from wheelproof import __version__
 from wheelproof.cli.matrix.options import add_matrix_options, matrix_path
 from wheelproof.cli.options import add_list, check_output, open_output
-from wheelproof.version import __version__
 
 CONFIGURABLE = False
 CHECKED_OUT = ("github", "gitlab")  # the path of the matrix is part of their expressions

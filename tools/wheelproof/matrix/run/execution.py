@@ -13,6 +13,7 @@ from pathlib import Path
 
 from wheel_checks.facts.matrix import CellFacts
 from wheel_checks.model import Report, Subject
+from wheelproof import __version__
 from wheelproof.matrix.cell.pipeline import RESOLVE, Task
 from wheelproof.matrix.cell.steps import Died, Record
 from wheelproof.matrix.folders import make_folder
@@ -23,7 +24,6 @@ from wheelproof.matrix.records.store import inputs_of, marked_as_kept, read_repo
 from wheelproof.matrix.report import KIND, WRONG_BUILD, make_report
 from wheelproof.matrix.run.scheduler import Heard, Warned, nothing, run_cells
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
-from wheelproof.version import __version__
 
 COMMAND = "matrix run"
 

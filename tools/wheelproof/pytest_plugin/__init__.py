@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from wheelproof.gpu_session import Accelerator, Gpu
+    from wheelproof.pytest_plugin.gpu_session import Accelerator, Gpu
 
 MARKER = (
     'gpu(min_sm=90, memory="40 GB", count=2): requires so many GPUs with at least this compute capability and memory'
@@ -50,7 +50,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     expected, level = session.config.getoption("--gpu-expect"), session.config.getoption("--gpu-smoke")
     if not (expected or level) or hasattr(session.config, "workerinput") or session.config.option.collectonly:
         return
-    from wheelproof.gpu_session import obstacle_to
+    from wheelproof.pytest_plugin.gpu_session import obstacle_to
 
     obstacle = obstacle_to(expected, level)
     if obstacle is not None:
@@ -66,7 +66,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     marker = item.get_closest_marker("gpu")
     if marker is None or marker.kwargs.keys().isdisjoint(OURS):
         return
-    from wheelproof.gpu_session import needs_of, why_not
+    from wheelproof.pytest_plugin.gpu_session import needs_of, why_not
 
     try:
         reason = why_not(needs_of(marker.args, marker.kwargs))
@@ -79,7 +79,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def accelerator() -> Accelerator:
     """What the torch of this session computes with: its ``name``, ``version``, ``device`` and ``gpus``."""
-    from wheelproof.gpu_session import accelerator_here
+    from wheelproof.pytest_plugin.gpu_session import accelerator_here
 
     return accelerator_here()
 
