@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 
-from wheel_checks.process import run
+from wheel_checks.process.child import run
 from wheelproof.doctor.explain import explain
 
 UNITS = {

@@ -24,7 +24,7 @@ from uv import find_uv_bin
 
 from tests.support.hosts import healthy
 from wheel_checks.facts.host.software import Installed, Interpreter
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import configured_indexes
 from wheelproof.doctor.probes.installation.installed import read_installed_facts

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, TypeVar
 
-from wheel_checks.commands import Step, decoded, in_words
 from wheel_checks.decode import Key, Made
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.commands import Step, decoded, in_words
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.phrases import plural
 
 MOST_REASONS = 2  # that the line of an answer has
@@ -114,7 +114,7 @@ def _steps(values: tuple[Any, ...]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What to do: a sentence, and complete commands to copy, as data (:mod:`wheel_checks.commands`).
+    """What to do: a sentence, and complete commands to copy, as data (:mod:`wheel_checks.fixes.commands`).
 
     ``goal`` is what is to be true of the distributions of an environment; None where something else is to be done.
     """

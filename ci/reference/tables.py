@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ci.reference.markdown import code, page, table, text
-from wheel_checks.commands import in_words
+from wheel_checks.fixes.commands import in_words
 from wheel_checks.rules.host.log_texts import step_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "wheel_checks" / "data"

@@ -148,8 +148,8 @@ def test_an_interrupt_reaches_the_caller_and_leaves_no_child() -> None:
     """SIGINT while a child of the library runs is KeyboardInterrupt in the caller's code, as anywhere else."""
     program = """
 import os, signal, sys, threading
-from wheel_checks.interrupts import left_alone
-from wheel_checks.process import run
+from wheel_checks.process.interrupts import left_alone
+from wheel_checks.process.child import run
 def interrupt(_chunk):
     os.kill(os.getpid(), signal.SIGINT)
 try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.patience import PATIENCE
-from wheel_checks.process import run
+from wheel_checks.process.child import run
 
 NOT_A_FILE = "not a regular file"
 COMMANDS = {

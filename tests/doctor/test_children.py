@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.patience import PATIENCE, has_ended, in_time, wait_until
-from wheel_checks import process
 from wheel_checks.facts.host.probes import ChildEnd
-from wheel_checks.process import end_all
+from wheel_checks.process import child as child_module
+from wheel_checks.process.child import end_all
 from wheelproof.doctor import children
 from wheelproof.doctor.children import Budget, run_child
 
@@ -158,7 +158,7 @@ def test_all_that_run_can_be_ended() -> None:
     answers: list[ChildEnd] = []
     thread = threading.Thread(target=lambda: answers.append(run("sleep", "60")[0]))
     thread.start()
-    wait_until(lambda: process._ours.children)
+    wait_until(lambda: child_module._ours.children)
 
     end_all()
 

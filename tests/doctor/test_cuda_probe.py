@@ -15,14 +15,14 @@ import pytest
 from tests.support.patience import PATIENCE, in_time, wait_until
 from tests.support.probing import known, probe
 from tests.support.stub_driver import build, variables
-from wheel_checks import process
 from wheel_checks.facts.host.error_codes import error_name, error_text
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import CRASHED, HUNG, CudaProbe, TorchProbe
 from wheel_checks.facts.host.visible import read_selection
 from wheel_checks.model import Unavailable
-from wheel_checks.process import end_all
+from wheel_checks.process import child as child_module
+from wheel_checks.process.child import end_all
 from wheelproof.doctor.children import Budget
 from wheelproof.doctor.probes import dangerous
 from wheelproof.doctor.probes.dangerous import Answers, read_dangerous
@@ -188,10 +188,10 @@ def command_lines(pids: Iterable[int]) -> list[str]:
 
 
 def test_after_an_interruption_nothing_more_is_started(driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    children = process._ours
-    interrupted, late, add = threading.Event(), list[process.Child](), children.add
+    children = child_module._ours
+    interrupted, late, add = threading.Event(), list[child_module.Child](), children.add
 
-    def noting(child: process.Child) -> None:
+    def noting(child: child_module.Child) -> None:
         if interrupted.is_set():
             late.append(child)
         add(child)

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.rules.host.log_cases import FAULTS
-from wheel_checks.commands import Pipe
 from wheel_checks.data import load
 from wheel_checks.facts.host.log.facts import LARGEST, LONGEST_LINE, parse_log
+from wheel_checks.fixes.commands import Pipe
 from wheel_checks.model import Outcome, Severity
 from wheel_checks.report import FORMATS
 from wheel_checks.rules.host.cause import Layer, rule_id

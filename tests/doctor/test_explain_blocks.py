@@ -20,9 +20,9 @@ from tests.doctor.log_blocks import (
     nvidia_smi_q,
     pip_list,
 )
-from wheel_checks.commands import in_words
 from wheel_checks.facts.host.log.facts import parse_log
 from wheel_checks.facts.host.log.host import host_of
+from wheel_checks.fixes.commands import in_words
 from wheel_checks.model import CheckResult, Outcome
 from wheelproof.doctor.explain import explain
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wheel_checks.commands import in_words
+from wheel_checks.fixes.commands import in_words
 from wheel_checks.model import Severity
 from wheelproof.doctor.explain import explain
 

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Wheelproof
 from tests.support.patients import Patient
 from tests.support.stub_driver import build, variables
-from wheel_checks.commands import Command
+from wheel_checks.fixes.commands import Command
 from wheel_checks.model import Answer, CheckResult, Evidence, Fix, Outcome, Report, Severity, Subject, Verdict
 from wheel_checks.report.json_report import as_dict
 from wheelproof.doctor.full import run_smoke, smoke_command, smoke_subject

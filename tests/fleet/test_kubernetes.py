@@ -22,8 +22,8 @@ from tests.support.hosts import cuda_fails, healthy, in_container, replaced
 from tests.support.kustomize import rendered
 from tests.support.patience import PATIENCE
 from tests.support.wheel_facts import judged
-from wheel_checks.commands import NoCommand
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.fixes.commands import NoCommand
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "ci/kubernetes"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wheel_checks.commands import Options, run
+from wheel_checks.fixes.commands import Options, run
 from wheel_checks.model import CheckResult, Evidence, Fix, Outcome, Severity, Subject
 from wheel_checks.report.causes import Cause, causes
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import reports
 from tests.support.rendering import rendered
-from wheel_checks.commands import Command
+from wheel_checks.fixes.commands import Command
 from wheel_checks.model import Evidence, Fix, Outcome, Report
 from wheel_checks.report.markdown import LIMIT
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support import reports
 from tests.support.screens import COLUMNS, LINK
 from wheel_checks.catalogue import all_rules
-from wheel_checks.commands import Command
+from wheel_checks.fixes.commands import Command
 from wheel_checks.model import Evidence, Fix, Outcome, Report, Severity, Verdict
 from wheel_checks.report import render
 from wheel_checks.report.overview import found_causes

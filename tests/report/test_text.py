@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import reports
 from tests.support.rendering import rendered
-from wheel_checks.commands import Command
+from wheel_checks.fixes.commands import Command
 from wheel_checks.model import Fix, Outcome, Verdict
 from wheel_checks.report import render
 

@@ -26,8 +26,8 @@ from tests.support.range_server import RangeServer
 from tests.support.simple_index import simple_index
 from tests.support.wheel_facts import judged
 from tests.support.wheels import WheelBuilder, torch_like
-from wheel_checks.commands import Command
 from wheel_checks.facts.stack.facts import StackPackage
+from wheel_checks.fixes.commands import Command
 from wheel_checks.targets.selection import Choice
 
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64")

@@ -19,7 +19,7 @@ from tests.support.hostile import HEAD, HOSTILE, faults, planted, texts_of, vect
 from tests.support.rendering import rendered, workflow_commands
 from tests.support.wheel_facts import judged
 from wheel_checks.catalogue import all_rules
-from wheel_checks.commands import Command, NoCommand, Options, decoded, shell
+from wheel_checks.fixes.commands import Command, NoCommand, Options, decoded, shell
 from wheel_checks.model import Fix, Outcome, Report, Subject
 from wheel_checks.report import FORMATS
 from wheel_checks.report.wording import fix_lines

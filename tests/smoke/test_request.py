@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from wheel_checks.commands import in_words
+from wheel_checks.fixes.commands import in_words
 from wheelproof.smoke.request import SmokeRequest
 
 

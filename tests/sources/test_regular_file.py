@@ -44,7 +44,7 @@ EXCEPTIONS = {
     "tools/wheelproof/plugins/installed.py": "entry points of its own environment, whose code it imports",
     "wheel_checks/data/__init__.py": "a resource of the package",
     "wheel_checks/facts/links/torch_exports.py": "a resource of the package",
-    "wheel_checks/process_tree.py": "/proc",
+    "wheel_checks/process/tree.py": "/proc",
     "wheel_checks/report/__init__.py": "a resource of the package",
     "wheel_checks/report/html_report.py": "a resource of the package",
     "wheel_checks/sources/http/cache_database.py": "its own lock file, opened for writing, which never waits",

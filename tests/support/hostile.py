@@ -8,7 +8,18 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from wheel_checks.commands import Command, Export, NoCommand, Options, Pipe, Runnable, Step, Unset, WriteFile, shell
+from wheel_checks.fixes.commands import (
+    Command,
+    Export,
+    NoCommand,
+    Options,
+    Pipe,
+    Runnable,
+    Step,
+    Unset,
+    WriteFile,
+    shell,
+)
 
 HEAD, TAIL = "Qzvj", "jvzQ"
 """Each hostile text holds both: where one of them is in an argument without the other, the text was taken apart.

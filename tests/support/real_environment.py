@@ -21,9 +21,9 @@ from uv import find_uv_bin
 
 from tests.support.hosts import healthy
 from tests.support.wheels import WheelBuilder
-from wheel_checks.commands import Step, in_words
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Installed, Interpreter
+from wheel_checks.fixes.commands import Step, in_words
 from wheelproof.doctor.probes.installation.installed import read_installed_facts
 
 HOUR = 3600.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wheel_checks.commands import Command
+from wheel_checks.fixes.commands import Command
 from wheel_checks.model import (
     CheckResult,
     Evidence,

@@ -15,8 +15,8 @@ from wheel_checks.errors import UsageError
 from wheel_checks.facts.expectations import Expectations, parse_expectation
 from wheel_checks.facts.gpu.targets import Product, parse_gpus
 from wheel_checks.facts.wheel.depth import Depth
-from wheel_checks.interrupts import left_alone
 from wheel_checks.model import FailOn, Report
+from wheel_checks.process.interrupts import left_alone
 from wheel_checks.report import FORMATS
 from wheelproof.plugins.loading import NO_PLUGINS, load_plugins
 from wheelproof.reporting import Selection

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wheel_checks.answers.questions import FOLLOWS_FROM
-from wheel_checks.commands import Options
+from wheel_checks.fixes.commands import Options
 from wheel_checks.model import CheckResult, Evidence, Fix, Outcome, Report, Severity, Subject
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.report import wording

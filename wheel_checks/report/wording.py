@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TextIO
 
 from packaging.version import InvalidVersion, Version
 
-from wheel_checks.commands import Command, NoCommand, Options, commented, in_words, shell
+from wheel_checks.fixes.commands import Command, NoCommand, Options, commented, in_words, shell
 from wheel_checks.model import CheckResult, Fix, Outcome, Report, Severity, Subject, Verdict
 from wheel_checks.phrases import human_bytes, human_seconds, plural, shortened
 

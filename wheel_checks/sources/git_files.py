@@ -13,7 +13,7 @@ from pathlib import Path
 
 from wheel_checks.errors import NotFoundError, SourceError, UsageError
 from wheel_checks.formats.secrets import redact_text
-from wheel_checks.process import Ended, StartError, find_program, run
+from wheel_checks.process.child import Ended, StartError, find_program, run
 from wheel_checks.sources.regular_file import real_path
 from wheel_checks.sources.repository import repository_of
 

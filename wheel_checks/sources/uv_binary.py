@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from wheel_checks.errors import DeadlineError, SourceError, UsageError
 from wheel_checks.formats.secrets import redact_text
-from wheel_checks.process import StartError, find_program, run
+from wheel_checks.process.child import StartError, find_program, run
 
 _DEFAULT = re.compile(r"--default-index <\w+>\s+[^<]*\(by\s+default:\s+<(https?://[^>\s]+)>")
 _TIMEOUT = 30.0  # seconds

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.hosts import healthy, replaced
-from wheel_checks.commands import Command, Export, NoCommand, Options, Pipe, Step, Unset, WriteFile
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import IndexSetting
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.commands import Command, Export, NoCommand, Options, Pipe, Step, Unset, WriteFile
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import CheckResult, Fix, Outcome, Severity, Unavailable
 from wheelproof.doctor.diagnosis import Diagnosis
 from wheelproof.doctor.repair.permission import refusal

@@ -15,7 +15,7 @@ from tests.support.real_environment import RealEnvironment
 from tests.support.repairs import World, companion, cudnn, nccl, packages, plain, torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Interpreter
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
 from wheelproof.doctor.probes.python import read_interpreter

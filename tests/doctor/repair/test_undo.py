@@ -68,7 +68,7 @@ def _only(environment: RealEnvironment, name: str) -> dict[str, str]:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from wheel_checks.process import run
+from wheel_checks.process.child import run
 from wheelproof.cli import mending
 from wheelproof.doctor.repair import undoing
 from wheelproof.doctor.repair.session import Session

@@ -28,7 +28,6 @@ from tests.support.hosts import (
 )
 from tests.support.real_environment import RealEnvironment, torch
 from tests.support.wheels import WheelBuilder
-from wheel_checks.commands import in_words
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.targets import Product, runs_on
 from wheel_checks.facts.host.advice import new_environment, newer_driver, reinstall_torch, right_build
@@ -37,7 +36,8 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import CudaProbe
 from wheel_checks.facts.host.software import IndexSetting
 from wheel_checks.facts.host.torch.demands import demands_on
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.commands import in_words
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import Unavailable
 
 PYTHON = "/opt/env/bin/python"

@@ -14,9 +14,9 @@ from tests.support.hosts import (
     with_packages,
     with_variables,
 )
-from wheel_checks.commands import Command, NoCommand, Step, in_words
 from wheel_checks.facts.host.commands import check_torch, install, remove, uninstall
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.fixes.commands import Command, NoCommand, Step, in_words
 from wheel_checks.model import Unavailable
 
 PYTHON, PACKAGES = "/opt/env/bin/python", "/opt/env/lib/python3.12/site-packages"

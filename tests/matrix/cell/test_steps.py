@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from wheel_checks.errors import DeadlineError, NetworkError, SourceError
-from wheel_checks.process import Ended
+from wheel_checks.process.child import Ended
 from wheelproof.matrix.cell import steps as steps_module
 from wheelproof.matrix.cell.steps import Steps, digest_of_files, read_record
 from wheelproof.matrix.cell.trees import ABANDONED, UNUSED, Lock, Trees

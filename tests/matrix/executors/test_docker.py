@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.docker_engine import EMULATED, NATIVE
 from tests.support.patience import PATIENCE, in_time, wait_until
-from wheel_checks.process import Ended
+from wheel_checks.process.child import Ended
 from wheelproof.matrix.executors.base import Mount
 from wheelproof.matrix.executors.docker import container
 from wheelproof.matrix.executors.docker.container import Limits

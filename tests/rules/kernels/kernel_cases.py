@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
 from tests.support.smoke import H200, case, compiled, document, fault, mutant, parsed, probe, speed
-from wheel_checks.commands import Command
 from wheel_checks.facts.kernels.facts import InstallationFacts, KernelFacts, TargetFacts
 from wheel_checks.facts.kernels.gpus import GpuFacts
+from wheel_checks.fixes.commands import Command
 
 PYTHON = "/opt/venv/bin/python"
 NEWER = {"argv": ["pip", "install", "triton>=3.7.1"], "note": ""}

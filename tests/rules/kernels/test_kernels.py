@@ -13,8 +13,8 @@ from kernels_smoke.suite.probes.driver_program import LIBRARIES, NO_DRIVER
 from tests.rules.kernels.kernel_cases import PYTHON, REPLAY, gpu, installation, kernel, target
 from tests.support.smoke import case, compiled, fault, mutant, probe, speed
 from tests.support.wheel_facts import findings, judged
-from wheel_checks.commands import Command, NoCommand, Options, decoded, in_words
 from wheel_checks.facts.kernels.facts import InstallationFacts, NoDocument
+from wheel_checks.fixes.commands import Command, NoCommand, Options, decoded, in_words
 from wheel_checks.model import CheckResult, Evidence, Fix, Outcome
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Subject, Unavailable
-from wheel_checks.process import find_program
+from wheel_checks.process.child import find_program
 from wheelproof.cli.options import OutputOptions, add_output_options, emit, open_output
 from wheelproof.cli.progress import Progress
 from wheelproof.reporting import OpenReport

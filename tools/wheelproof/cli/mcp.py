@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until standard input ends. Raises UsageError for a folder that is not present, and for a missing extra."""
     from importlib.util import find_spec
 
-    from wheel_checks.extras import how_to_install
+    from wheel_checks.fixes.extras import how_to_install
 
     for folder in arguments.allow:
         if not Path(folder).is_dir():

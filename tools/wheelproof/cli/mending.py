@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from wheel_checks.commands import in_words, path, run
 from wheel_checks.errors import NotFoundError, WheelproofError
 from wheel_checks.facts.pins.receipt import read_installed_guard
+from wheel_checks.fixes.commands import in_words, path, run
 from wheel_checks.model import Unavailable
 from wheel_checks.phrases import plural
 from wheel_checks.report.wording import neutral, write

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from wheel_checks.facts.host.probes import ChildEnd
 from wheel_checks.model import Unavailable
-from wheel_checks.process import StartError, run
-from wheel_checks.process_tree import family
+from wheel_checks.process.child import StartError, run
+from wheel_checks.process.tree import family
 from wheel_checks.sources.regular_file import read_start
 
 TIME_IS_OVER = Unavailable("--timeout expired")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wheel_checks.errors import UsageError
 from wheel_checks.facts.gpu.expected import parse_host_expectation
-from wheel_checks.interrupts import left_alone
+from wheel_checks.process.interrupts import left_alone
 from wheelproof.doctor.diagnosis import Diagnosis
 from wheelproof.doctor.facts_file import load_facts
 from wheelproof.doctor.reading import Request, read_host

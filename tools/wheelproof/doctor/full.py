@@ -12,7 +12,7 @@ from typing import Any
 
 from wheel_checks.decode import Policy, decode
 from wheel_checks.model import CheckResult, Outcome, Severity, Subject, Verdict
-from wheel_checks.process import run
+from wheel_checks.process.child import run
 
 LEVEL = "quick"
 KIND = "smoke"

@@ -14,7 +14,6 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from wheel_checks.catalogue import select_rules
-from wheel_checks.commands import Command
 from wheel_checks.data import load
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.commands import install_with_conda, is_of_conda
@@ -24,6 +23,7 @@ from wheel_checks.facts.host.machine import System
 from wheel_checks.facts.host.tables import driver_cuda
 from wheel_checks.facts.host.torch.choice import companions, public
 from wheel_checks.facts.host.torch.fit import gpus_without_code
+from wheel_checks.fixes.commands import Command
 from wheel_checks.model import CheckResult, Evidence, Finding, Fix, Outcome, Severity
 from wheel_checks.rules.host.cause import CAUSES, rule_id
 from wheel_checks.rules.host.log_texts import Recognition, recognise, rule_of

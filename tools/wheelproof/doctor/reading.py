@@ -14,9 +14,9 @@ from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts, ProbedFacts
 from wheel_checks.facts.host.software import Interpreter
-from wheel_checks.interrupts import TERMINATED, terminated_as
 from wheel_checks.model import Unavailable
-from wheel_checks.process import end_all
+from wheel_checks.process.child import end_all
+from wheel_checks.process.interrupts import TERMINATED, terminated_as
 from wheelproof.doctor.children import Budget
 from wheelproof.doctor.probes.variables import read_variables
 from wheelproof.doctor.sections import Sections, Several

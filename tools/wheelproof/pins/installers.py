@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, OfflineError, SourceError
 from wheel_checks.facts.stack.facts import Conflict
-from wheel_checks.process import LARGEST_OUTPUT, StartError
+from wheel_checks.process.child import LARGEST_OUTPUT, StartError
 from wheel_checks.sources.regular_file import read_start
 from wheel_checks.sources.scratch_folder import scratch_folder
 from wheel_checks.sources.uv.changes import parse_changes

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from wheel_checks.errors import WheelproofError
-from wheel_checks.process import Child, StartError
+from wheel_checks.process.child import Child, StartError
 from wheelproof.plugins.child import Task
 from wheelproof.plugins.installed import Plugin
 

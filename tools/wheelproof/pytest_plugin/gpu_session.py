@@ -114,7 +114,7 @@ def obstacle_to(expected: str, level: str) -> Obstacle | None:
 
 
 def _of_host(expected: Expected) -> Obstacle | None:
-    from wheel_checks.interrupts import left_alone
+    from wheel_checks.process.interrupts import left_alone
     from wheelproof.doctor.reading import Request, read_host
     from wheelproof.doctor.report import examine
     from wheelproof.doctor.verdict import answer_host

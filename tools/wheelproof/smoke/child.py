@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from wheel_checks.errors import SourceError
-from wheel_checks.process import StartError, run
+from wheel_checks.process.child import StartError, run
 from wheel_checks.sources.regular_file import read_start
 from wheel_checks.sources.scratch_folder import scratch_folder
 from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder

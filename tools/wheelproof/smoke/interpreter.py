@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from wheel_checks.commands import in_words, path, run
 from wheel_checks.errors import NotFoundError, SourceError
-from wheel_checks.process import find_program
+from wheel_checks.fixes.commands import in_words, path, run
+from wheel_checks.process.child import find_program
 from wheel_checks.sources.environment import Environment, find_environment
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from wheel_checks.commands import in_words
 from wheel_checks.facts.kernels.facts import (
     COMPILE,
     INTERPRET,
@@ -20,6 +19,7 @@ from wheel_checks.facts.kernels.facts import (
     TargetFacts,
 )
 from wheel_checks.facts.kernels.gpus import Calibration, GpuFacts, Rates
+from wheel_checks.fixes.commands import in_words
 from wheel_checks.model import Overview, Table
 from wheel_checks.phrases import plural, summarised
 from wheelproof.smoke.request import SmokeRequest

@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from wheel_checks.catalogue import get_rule
-from wheel_checks.commands import in_words
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.compile_targets import products_of
@@ -22,6 +21,7 @@ from wheel_checks.facts.kernels.facts import (
     TargetFacts,
 )
 from wheel_checks.facts.kernels.gpus import GpuFacts
+from wheel_checks.fixes.commands import in_words
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheelproof.reporting import OpenReport, Selection

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wheel_checks.commands import Command, NoCommand, option, run
 from wheel_checks.facts.kernels.facts import CUDA
+from wheel_checks.fixes.commands import Command, NoCommand, option, run
 
 # Seconds after which nothing can be expected any more. The suite has its own deadlines for everything that it
 # starts, and takes 4 s to minutes; a first import of torch from a slow file system takes a minute or two.

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from wheel_checks.commands import CHECK_XPU, Command, Step, export
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import oldest_driver
 from wheel_checks.facts.host.commands import (
@@ -53,7 +52,8 @@ from wheel_checks.facts.host.torch.choice import (
 from wheel_checks.facts.host.torch.demands import demands_on, overwritten_by, refused_by, users_of
 from wheel_checks.facts.host.torch.fit import gpus_without_code, torch_files
 from wheel_checks.facts.host.triton_use import release_that_knows, role_for, variable_of
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.commands import CHECK_XPU, Command, Step, export
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import Fix, Unavailable
 from wheel_checks.phrases import joined
 

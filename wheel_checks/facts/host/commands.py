@@ -10,7 +10,10 @@ from dataclasses import replace
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from wheel_checks.commands import (
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.software import Installed, Interpreter
+from wheel_checks.facts.host.torch.choice import configured_index
+from wheel_checks.fixes.commands import (
     CHECK_TORCH,
     Command,
     NoCommand,
@@ -22,9 +25,6 @@ from wheel_checks.commands import (
     requirement,
     run,
 )
-from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.software import Installed, Interpreter
-from wheel_checks.facts.host.torch.choice import configured_index
 from wheel_checks.model import Unavailable
 from wheel_checks.parsing import requirement_or_none
 

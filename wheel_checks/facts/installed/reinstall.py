@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheel_checks.commands import Command, NoCommand, Word, option, package, path, requirement, run
 from wheel_checks.facts.installed.facts import Distribution, InstalledEnvironment
+from wheel_checks.fixes.commands import Command, NoCommand, Word, option, package, path, requirement, run
 from wheel_checks.model import Fix, Unavailable
 from wheel_checks.sources.environment import Environment
 from wheel_checks.targets.target import this_machine

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
-from wheel_checks.commands import Command, NoCommand, Step, decoded
 from wheel_checks.decode import Filled, Key, Made
 from wheel_checks.facts.kernels.gpus import Calibration, Gpu, Reading
+from wheel_checks.fixes.commands import Command, NoCommand, Step, decoded
 
 RUN, COMPILE, MUTANTS = "run", "compile", "mutants"
 CUDA, INTERPRET = "cuda", "interpret"

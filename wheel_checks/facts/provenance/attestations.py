@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wheel_checks.errors import FormatError, WheelproofError
-from wheel_checks.extras import how_to_install
+from wheel_checks.fixes.extras import how_to_install
 from wheel_checks.model import Unavailable
 from wheel_checks.phrases import shortened
 

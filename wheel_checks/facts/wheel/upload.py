@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from wheel_checks.errors import FormatError
-from wheel_checks.extras import how_to_install
+from wheel_checks.fixes.extras import how_to_install
 from wheel_checks.formats.wheel.core_metadata import read_fields
 from wheel_checks.model import Unavailable
 from wheel_checks.phrases import abbreviated, joined
-from wheel_checks.process import StartError, run
+from wheel_checks.process.child import StartError, run
 from wheel_checks.sources.scratch_folder import scratch_folder
 
 PRIVATE = "private ::"  # of classifiers, in lower case

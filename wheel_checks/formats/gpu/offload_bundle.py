@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 
 from wheel_checks.errors import FormatError
-from wheel_checks.extras import how_to_install
+from wheel_checks.fixes.extras import how_to_install
 from wheel_checks.formats.gpu.fatbin import Buffer, GpuCode
 
 MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
-from wheel_checks.commands import Command, Export, Options, Pipe, Step, Unset, WriteFile
 from wheel_checks.data import load
 from wheel_checks.facts.host.fabric_health import fabric_faults
 from wheel_checks.facts.host.log.facts import Log
 from wheel_checks.facts.host.log.host import refutes_cpu_build
 from wheel_checks.facts.host.log.installs import MANAGERS, manager_of, torch_was_harmed
+from wheel_checks.fixes.commands import Command, Export, Options, Pipe, Step, Unset, WriteFile
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.phrases import joined
 from wheel_checks.registry import rule

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from wheel_checks.commands import NoCommand, Step, Unset, Word, export
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import PciDevice
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.machine import Container
 from wheel_checks.facts.host.probes import CudaProbe, NvmlGpu, NvmlProbe
+from wheel_checks.fixes.commands import NoCommand, Step, Unset, Word, export
 from wheel_checks.model import Evidence, Unavailable, need
 
 DEBIAN = {"debian", "ubuntu", "pop", "linuxmint"}

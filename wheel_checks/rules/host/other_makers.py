@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from wheel_checks.commands import Command, NoCommand, Options, Pipe, Step, export, unset
 from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import DeviceNode, OtherDrivers, PciDevice
@@ -28,6 +27,7 @@ from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import TorchFiles
 from wheel_checks.facts.host.tables import host_gpus
 from wheel_checks.facts.host.torch.fit import torch_files
+from wheel_checks.fixes.commands import Command, NoCommand, Options, Pipe, Step, export, unset
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.parsing import version_or_none
 from wheel_checks.phrases import joined

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wheel_checks.commands import Command
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.expected import CPU, HostExpectation, counted, mismatch
 from wheel_checks.facts.host.advice import reinstall_torch
@@ -13,6 +12,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.seen import gpus_of
 from wheel_checks.facts.host.unexplained import UnexplainedSymptom
+from wheel_checks.fixes.commands import Command
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.host.cause import CAUSES, KIND, Cause, Layer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wheel_checks.commands import Step
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import Compilation, Ending, Fault, FaultKind, TargetFacts
+from wheel_checks.fixes.commands import Step
 from wheel_checks.model import Evidence, Finding, Severity, Unavailable, need
 from wheel_checks.phrases import summarised
 from wheel_checks.registry import rules_of

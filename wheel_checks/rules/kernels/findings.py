@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from wheel_checks.commands import Step
 from wheel_checks.facts.kernels.facts import Note
+from wheel_checks.fixes.commands import Step
 from wheel_checks.model import Evidence, Fix
 
 SHOWN_LINES = 12

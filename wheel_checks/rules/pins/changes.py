@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from wheel_checks.commands import Command, NoCommand, package, run
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.changes import Fate, PackageChange, PlannedInstall, Role, Survival
+from wheel_checks.fixes.commands import Command, NoCommand, package, run
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.accelerator import signals_shown

@@ -6,10 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
-from wheel_checks.commands import member as member_word
-from wheel_checks.commands import run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.fixes.commands import member as member_word
+from wheel_checks.fixes.commands import run
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised

@@ -7,8 +7,8 @@ from collections import defaultdict
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from wheel_checks.commands import Command, NoCommand, Word, option, package, requirement, run
 from wheel_checks.errors import FormatError
+from wheel_checks.fixes.commands import Command, NoCommand, Word, option, package, requirement, run
 from wheel_checks.formats.file_names import WHEEL_SUFFIX
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Fix, Unavailable

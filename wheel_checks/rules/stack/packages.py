@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from packaging.version import Version
 
-from wheel_checks.commands import Options, Step, option, requirement, run
-from wheel_checks.commands import package as command_package
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CUDA, GPU
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack.facts import CONDA, NO_FILE, SDIST, StackPackage
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
+from wheel_checks.fixes.commands import Options, Step, option, requirement, run
+from wheel_checks.fixes.commands import package as command_package
 from wheel_checks.formats.sdist.static_metadata import StaticMetadata
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, need
 from wheel_checks.phrases import summarised

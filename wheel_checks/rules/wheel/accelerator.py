@@ -8,12 +8,12 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from wheel_checks.commands import run
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import LABELS
 from wheel_checks.facts.expectations import AcceleratorExpectation, Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.fixes.commands import run
 from wheel_checks.model import Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.accelerator import gpu_siblings, siblings_shown, signals_shown, unmet, unread_siblings

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.commands import option, package, run
 from wheel_checks.facts.accelerator.shown import CODE
 from wheel_checks.facts.accelerator.signals import CPU
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.code import COMMON, is_for_others, share_of
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.fixes.commands import option, package, run
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule

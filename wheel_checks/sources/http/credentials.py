@@ -117,7 +117,7 @@ class Credentials:
 
     def _from_keyring(self, services: tuple[str, ...], user: str, seconds: float) -> Login | None:
 
-        from wheel_checks.process import StartError, find_program, run
+        from wheel_checks.process.child import StartError, find_program, run
 
         command = find_program("keyring", self._environ)
         if command is None:

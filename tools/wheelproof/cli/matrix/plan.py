@@ -6,9 +6,9 @@ import argparse
 import re
 from collections.abc import Mapping, Sequence
 
-from wheel_checks.commands import in_words, option
-from wheel_checks.commands import run as command
 from wheel_checks.errors import UsageError
+from wheel_checks.fixes.commands import in_words, option
+from wheel_checks.fixes.commands import run as command
 from wheelproof import __version__
 from wheelproof.cli.matrix.options import add_matrix_options, matrix_path
 from wheelproof.cli.options import add_list, check_output, open_output

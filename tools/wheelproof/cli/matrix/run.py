@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheel_checks.commands import in_words, option
-from wheel_checks.commands import run as command
 from wheel_checks.errors import UsageError
+from wheel_checks.fixes.commands import in_words, option
+from wheel_checks.fixes.commands import run as command
 from wheel_checks.phrases import joined, plural, summarised
 from wheelproof.cli.matrix.options import add_matrix_options, matrix_path, named_cells
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note

@@ -27,7 +27,7 @@ from wheel_checks.facts.host.presence import shows_gpu
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, KernelProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.visible import expected_devices
 from wheel_checks.model import Unavailable
-from wheel_checks.process import end_all
+from wheel_checks.process.child import end_all
 from wheel_checks.sources.regular_file import home_folder
 from wheel_checks.sources.scratch_folder import scratch_folder
 from wheelproof.doctor.child_output import INSIDE, TORCH_PROGRAM, ChildOutput

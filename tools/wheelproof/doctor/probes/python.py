@@ -18,7 +18,7 @@ from wheel_checks.facts.host.probes import ChildEnd
 from wheel_checks.facts.host.software import DANGLING, NOT_EXECUTABLE, TOO_OLD, Interpreter
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.model import Unavailable
-from wheel_checks.process import find_program
+from wheel_checks.process.child import find_program
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.targets.target import OLDEST_GLIBC, OLDEST_PYTHON, Target

@@ -25,8 +25,8 @@ from wheel_checks.errors import SourceError
 from wheel_checks.facts.gpu.targets import runs_on
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.tables import host_gpus
-from wheel_checks.interrupts import TERMINATED, terminated_as
-from wheel_checks.process import StartError, run
+from wheel_checks.process.child import StartError, run
+from wheel_checks.process.interrupts import TERMINATED, terminated_as
 from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.sources.regular_file import open_regular
 from wheel_checks.sources.scratch_folder import scratch_folder, sweep

@@ -6,9 +6,9 @@ import os
 import pwd
 from pathlib import Path
 
-from wheel_checks.commands import in_words, path, run
 from wheel_checks.facts.host.commands import is_of_conda
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.fixes.commands import in_words, path, run
 from wheel_checks.model import Unavailable
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import CheckResult, Severity, Unavailable
 from wheel_checks.phrases import joined
 from wheel_checks.sources.client import HttpClient

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wheel_checks.commands import in_words, path, run
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.fixes.commands import in_words, path, run
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.repair.snapshot import Snapshot
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wheel_checks.commands import Command, Export, NoCommand, Options, Pipe, Step, Unset, WriteFile, in_words
 from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.fixes.commands import Command, Export, NoCommand, Options, Pipe, Step, Unset, WriteFile, in_words
 from wheel_checks.model import CheckResult
 
 _CHOICE = "it requires a choice"

@@ -17,7 +17,7 @@ from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator.signals import leading_version
 from wheel_checks.facts.matrix import Build, TestsRun
 from wheel_checks.formats.junit import MOST_CASES, parse_junit
-from wheel_checks.process import Ended
+from wheel_checks.process.child import Ended
 from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
 from wheelproof.matrix.cell.steps import Steps, digest_of_files
 from wheelproof.matrix.cell.trees import Lock, Trees

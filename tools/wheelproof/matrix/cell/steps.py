@@ -16,7 +16,7 @@ from wheel_checks.decode import Policy, decode
 from wheel_checks.errors import DeadlineError, FormatError, NetworkError, SourceError, WheelproofError
 from wheel_checks.formats.documents import parse_json
 from wheel_checks.model import Unavailable, Verdict
-from wheel_checks.process import Ended
+from wheel_checks.process.child import Ended
 from wheel_checks.sources.regular_file import read_end, read_start, read_whole
 
 SCHEMA = "wheelproof.matrix-step/1"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from wheel_checks.model import Unavailable
-from wheel_checks.process import Ended
+from wheel_checks.process.child import Ended
 from wheelproof.matrix.model import Cell
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from wheel_checks.errors import SourceError
-from wheel_checks.process import Ended, StartError, run
+from wheel_checks.process.child import Ended, StartError, run
 
 MOST_OUTPUT = 64 << 20  # bytes of standard output, and of standard error, that are kept
 

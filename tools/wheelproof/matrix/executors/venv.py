@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wheel_checks.commands import in_words
-from wheel_checks.commands import run as command
 from wheel_checks.errors import SourceError
+from wheel_checks.fixes.commands import in_words
+from wheel_checks.fixes.commands import run as command
 from wheel_checks.model import Unavailable
 from wheel_checks.phrases import joined
-from wheel_checks.process import Ended
+from wheel_checks.process.child import Ended
 from wheel_checks.sources.scratch_folder import scratch_folder, sweep
 from wheel_checks.sources.uv_binary import run_uv
 from wheelproof.matrix.executors.base import Mount

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wheel_checks.errors import SourceError
-from wheel_checks.interrupts import terminated_as
 from wheel_checks.model import Unavailable
-from wheel_checks.process import Child, StartError
+from wheel_checks.process.child import Child, StartError
+from wheel_checks.process.interrupts import terminated_as
 from wheel_checks.sources.regular_file import read_end
 from wheelproof.matrix.cell.pipeline import PREFLIGHT, Task
 from wheelproof.matrix.cell.steps import Died, refuse

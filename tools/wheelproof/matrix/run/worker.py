@@ -11,7 +11,7 @@ import pickle
 import sys
 
 from wheel_checks.errors import UsageError
-from wheel_checks.interrupts import terminated_as
+from wheel_checks.process.interrupts import terminated_as
 from wheelproof.matrix.cell.pipeline import Task, run_pipeline
 from wheelproof.matrix.executors.base import Executor
 from wheelproof.matrix.executors.docker.executor import DockerExecutor

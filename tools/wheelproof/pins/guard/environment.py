@@ -11,7 +11,7 @@ from typing import Any
 
 from wheel_checks.errors import NotFoundError, SourceError, UsageError
 from wheel_checks.facts.pins.families import TORCH, as_pattern, families_of, family
-from wheel_checks.process import StartError, run
+from wheel_checks.process.child import StartError, run
 from wheel_checks.sources.environment import Environment, find_environment
 from wheelproof.pins.guard.inside import installing, layout, receipt, uv_front
 from wheelproof.pins.guard.inside.guarded import load

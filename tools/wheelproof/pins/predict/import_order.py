@@ -21,7 +21,7 @@ from packaging.version import InvalidVersion, Version
 from wheel_checks.errors import SourceError
 from wheel_checks.facts.pins.families import families, is_glob
 from wheel_checks.facts.pins.import_order import Copy, ImportOrder
-from wheel_checks.process import StartError, run
+from wheel_checks.process.child import StartError, run
 from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.scratch_folder import scratch_folder
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from wheel_checks.commands import in_words, option, run
 from wheel_checks.errors import NotFoundError, SourceError, UsageError, WheelproofError
+from wheel_checks.fixes.commands import in_words, option, run
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.sources.regular_file import real_path
 from wheel_checks.sources.repository import repository_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.commands import Command, Options, Unset
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.fixes.commands import Command, Options, Unset
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.containers.runtime import DOCKER, PODMAN, WITH_GPUS, start_with_gpu

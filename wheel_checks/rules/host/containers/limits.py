@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.commands import Command, Options, Step, Unset, WriteFile
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import CudaProbe
+from wheel_checks.fixes.commands import Command, Options, Step, Unset, WriteFile
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.containers.runtime import DOCKER, WITH_GPUS

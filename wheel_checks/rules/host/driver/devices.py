@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.commands import Command, NoCommand, Pipe, Step, WriteFile
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import gpus_of_build
 from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
+from wheel_checks.fixes.commands import Command, NoCommand, Pipe, Step, WriteFile
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host import other_makers
 from wheel_checks.rules.host.cause import Layer, cause

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.commands import Command, Step, option, run
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import gpus_of_build
 from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
 from wheel_checks.facts.host.software import CudaLibrary
+from wheel_checks.fixes.commands import Command, Step, option, run
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.parsing import numbers
 from wheel_checks.rules.host import other_makers

@@ -15,8 +15,8 @@ from wheel_checks.facts.host.software import MissingLibrary, Package, TorchFiles
 from wheel_checks.facts.host.torch.choice import COMPANIONS, companions, public
 from wheel_checks.facts.host.torch.fit import cuda_major
 from wheel_checks.facts.host.torch.origin import origin
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.formats.cxx_names import readable
-from wheel_checks.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.phrases import and_more

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from wheel_checks.commands import Step
 from wheel_checks.facts.host.commands import install, repair
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
@@ -13,7 +12,8 @@ from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
 from wheel_checks.facts.host.software import FileFinding, Installed, Loader, MissingLibrary
 from wheel_checks.facts.host.torch.demands import family_of
 from wheel_checks.facts.links.known_libraries import nvidia_project
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.commands import Step
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import Fix, Severity, need
 from wheel_checks.phrases import and_more
 

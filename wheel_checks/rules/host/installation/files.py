@@ -8,14 +8,14 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.commands import NoCommand, Step, in_words, path, run
 from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.commands import install, remove, repair, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.software import FileFinding, Package
 from wheel_checks.facts.host.torch.demands import family_of, shares_paths, users_of
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.commands import NoCommand, Step, in_words, path, run
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.parsing import requirement_or_none
 from wheel_checks.phrases import and_more, plural

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.commands import Command, NoCommand, Step, Unset, export
 from wheel_checks.facts.host.commands import install, install_with_conda, is_of_conda, is_whole
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import CudaLibrary, Interpreter
 from wheel_checks.facts.links.known_libraries import nvidia_project
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.commands import Command, NoCommand, Step, Unset, export
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.installation.evidence import (

@@ -10,14 +10,14 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.commands import IMPORT_TORCH, Command, path, run, unset
 from wheel_checks.facts.host.commands import install, python_command
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.facts.host.start_up import VariableChange
 from wheel_checks.facts.security.known import owners_of
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.commands import IMPORT_TORCH, Command, path, run, unset
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.parsing import numbers, requirement_or_none
 from wheel_checks.rules.host.cause import Layer, cause

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.commands import Command, NoCommand, Step, Unset, export, run, shell
 from wheel_checks.facts.host.advice import newer_driver, newer_ptxas
 from wheel_checks.facts.host.commands import install, is_whole
 from wheel_checks.facts.host.facts import HostFacts
@@ -21,7 +20,8 @@ from wheel_checks.facts.host.triton_use import (
     variable_of,
     weight,
 )
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.commands import Command, NoCommand, Step, Unset, export, run, shell
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.parsing import numbers
 from wheel_checks.rules.host.cause import Layer, causes_in

@@ -14,7 +14,7 @@ from wheel_checks.facts.host.triton_use import (
     release_for_torch,
     weight,
 )
-from wheel_checks.goal import Goal
+from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.rules.host.cause import Layer, causes_in

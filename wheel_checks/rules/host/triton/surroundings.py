@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.commands import Command, Export, NoCommand, Step, Unset, export, run
 from wheel_checks.facts.host.commands import is_whole
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Interpreter
@@ -17,6 +16,7 @@ from wheel_checks.facts.host.triton_use import (
     triton_gpus,
     weight,
 )
+from wheel_checks.fixes.commands import Command, Export, NoCommand, Step, Unset, export, run
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import DEBIAN, RED_HAT, library_path

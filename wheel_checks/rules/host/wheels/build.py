@@ -9,7 +9,6 @@ from typing import Any
 
 from packaging.version import Version
 
-from wheel_checks.commands import shell, unset
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import oldest_driver
 from wheel_checks.facts.host.advice import newer_driver, reinstall_torch
@@ -21,6 +20,7 @@ from wheel_checks.facts.host.torch.choice import public
 from wheel_checks.facts.host.torch.demands import demands_on
 from wheel_checks.facts.host.torch.fit import cuda_major, driver_behind, torch_package
 from wheel_checks.facts.host.torch.origin import conda_cpu_builds, cpu_settings, origin
+from wheel_checks.fixes.commands import shell, unset
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.rules.host import other_makers
 from wheel_checks.rules.host.cause import Layer, causes_in

@@ -7,7 +7,6 @@ from typing import Any
 
 from packaging.version import Version
 
-from wheel_checks.commands import unset
 from wheel_checks.data import load
 from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, is_old_jetson, new_environment, reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
@@ -16,6 +15,7 @@ from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import IndexSetting
 from wheel_checks.facts.host.torch.choice import MACHINES, libc_of, machine_of, python_tag
 from wheel_checks.facts.host.torch.fit import gpus_of_entry
+from wheel_checks.fixes.commands import unset
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.parsing import version_or_none
 from wheel_checks.phrases import joined

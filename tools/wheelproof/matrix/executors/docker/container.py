@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheel_checks.process import Ended
+from wheel_checks.process.child import Ended
 from wheelproof.matrix.executors.base import Mount
 from wheelproof.matrix.executors.commands import MOST_OUTPUT, Kept
 from wheelproof.matrix.executors.docker.engine import EngineError, answering, asking

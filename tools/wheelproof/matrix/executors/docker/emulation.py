@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wheel_checks.model import Unavailable
-from wheel_checks.process import StartError, find_program, run
+from wheel_checks.process.child import StartError, find_program, run
 from wheel_checks.sources.regular_file import read_start
 
 BINFMT = Path("/proc/sys/fs/binfmt_misc")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import SourceError
-from wheel_checks.extras import how_to_install
+from wheel_checks.fixes.extras import how_to_install
 
 if TYPE_CHECKING:  # the SDK is an extra, and takes a third of a second to import
     from docker import APIClient

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from wheel_checks.commands import in_words, option, run
 from wheel_checks.errors import SourceError
+from wheel_checks.fixes.commands import in_words, option, run
 from wheel_checks.model import Unavailable
 from wheel_checks.phrases import joined
-from wheel_checks.process import Ended
+from wheel_checks.process.child import Ended
 from wheelproof.matrix.executors.base import Mount
 from wheelproof.matrix.executors.docker import container, emulation
 from wheelproof.matrix.executors.docker.engine import EngineError, answering, connect

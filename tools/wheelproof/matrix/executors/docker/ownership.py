@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from wheel_checks.process_tree import start_time
+from wheel_checks.process.tree import start_time
 from wheel_checks.sources.regular_file import read_start
 
 RUN_LABEL = "wheelproof.run"

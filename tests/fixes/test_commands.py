@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.hostile import HEAD, HOSTILE, faults, intended, read_by_a_shell
-from wheel_checks import commands
-from wheel_checks.commands import (
+from wheel_checks.fixes import commands
+from wheel_checks.fixes.commands import (
     CHECK_TORCH,
     Command,
     Export,

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from wheel_checks.extras import REQUIREMENTS, how_to_install
+from wheel_checks.fixes.extras import REQUIREMENTS, how_to_install
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_table_is_that_of_the_project() -> None:

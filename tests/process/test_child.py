@@ -20,12 +20,12 @@ from typing import Any
 import pytest
 
 from tests.support.patience import PATIENCE, has_ended, in_time, wait_until
-from wheel_checks import process
-from wheel_checks.interrupts import TERMINATED, terminated_as
-from wheel_checks.process import Child, Ended, StartError, find_program, run, without_relative
-from wheel_checks.process_tree import family
+from wheel_checks.process import child as child_module
+from wheel_checks.process.child import Child, Ended, StartError, find_program, run, without_relative
+from wheel_checks.process.interrupts import TERMINATED, terminated_as
+from wheel_checks.process.tree import family
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 # Says which process it is, and neither listens nor ends; so does a process that it starts, in its own session when
 # that is requested.
@@ -44,7 +44,7 @@ time.sleep(600)
 # Runs a stubborn child and writes its processes to a file, as our own program does that is ended from outside.
 PROGRAM = """
 import sys, threading
-from wheel_checks.process import run
+from wheel_checks.process.child import run
 where, reported, *command = sys.argv[1:]
 def work():
     with open(reported, "wb", buffering=0) as file:
@@ -244,11 +244,11 @@ def test_an_interrupt_while_a_child_starts_ends_it(
         run(["sleep", "1000"])
 
     assert has_ended(started[0])
-    assert not process._ours.children
+    assert not child_module._ours.children
 
 
 def test_a_signal_is_ignored_where_its_user_ignores_it() -> None:
-    script = "import os, signal; from wheel_checks.process import run\n"
+    script = "import os, signal; from wheel_checks.process.child import run\n"
     script += "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(run(['sh', '-c', 'kill -TERM $PPID']).status)"
     answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True)
 
@@ -280,7 +280,7 @@ def test_without_a_shell_there_is_no_guard_and_all_else_works(monkeypatch: pytes
             raise FileNotFoundError(2, "No such file or directory")
         return real(command, **options)
 
-    monkeypatch.setattr(process, "_ours", process._Running())
+    monkeypatch.setattr(child_module, "_ours", child_module._Running())
     monkeypatch.setattr(subprocess, "Popen", refuse)
     before = open_descriptors()
 
@@ -292,7 +292,7 @@ def test_a_fork_does_not_watch_over_the_children_of_its_parent() -> None:
     script = """
 import os
 from tests.support.patience import PATIENCE, has_ended, in_time, wait_until
-from wheel_checks import process
+from wheel_checks.process import child as process
 child = process.Child(["sleep", "600"])
 if os.fork() == 0:
     status = process.run(["true"]).status
@@ -308,7 +308,7 @@ child.end()
 
 def test_a_process_that_has_the_number_of_an_ended_grandchild_is_spared() -> None:
     other, child = Child(["sleep", "600"]), Child(["sleep", "600"])
-    process._ours.kill(child, {other.pid: "the start time of the grandchild"})
+    child_module._ours.kill(child, {other.pid: "the start time of the grandchild"})
     child.end()
 
     assert not other.has_ended
@@ -364,7 +364,7 @@ def test_neither_pipes_nor_threads_nor_zombies_are_left() -> None:
 
 
 def test_an_interpreter_leaves_without_a_warning() -> None:
-    script = "from wheel_checks.process import run; print(run(['echo', 'hello']).output)"
+    script = "from wheel_checks.process.child import run; print(run(['echo', 'hello']).output)"
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", script]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
 
@@ -392,7 +392,7 @@ def test_children_are_started_in_one_place() -> None:
             if STARTS.search(text) and any(STARTS.fullmatch(name) for name in names(ast.parse(text))):
                 found.add(str(path.relative_to(ROOT)))
 
-    assert found == {"wheel_checks/process.py"} | EXCEPTIONS
+    assert found == {"wheel_checks/process/child.py"} | EXCEPTIONS
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = page.partition("\n## Child processes\n")[2].partition("\n## ")[0]
     assert {path.removeprefix("tools/wheelproof/") for path in EXCEPTIONS} <= set(re.findall(r"`([\w/.]+)`", section))

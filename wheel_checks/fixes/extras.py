@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from wheel_checks.commands import in_words, path, requirement, run
+from wheel_checks.fixes.commands import in_words, path, requirement, run
 
 # extra: what it names in pyproject.toml; a test compares the two
 REQUIREMENTS: Mapping[str, tuple[str, ...]] = {

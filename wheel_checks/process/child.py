@@ -27,8 +27,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from wheel_checks.interrupts import TERMINATED, held_back, terminated_as
-from wheel_checks.process_tree import family, start_time
+from wheel_checks.process.interrupts import TERMINATED, held_back, terminated_as
+from wheel_checks.process.tree import family, start_time
 
 LARGEST_OUTPUT = 64 << 20  # bytes; pip's report of 200 packages, with all their METADATA, has 5 MB
 
