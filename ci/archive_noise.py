@@ -24,8 +24,8 @@ from packaging.utils import canonicalize_name
 from ci.corpora import newest_wheels
 from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import WheelproofError
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.formats.index_page import IndexFile

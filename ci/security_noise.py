@@ -24,8 +24,8 @@ from packaging.utils import canonicalize_name
 
 from ci.corpora import newest_wheels
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Audience, Outcome, Subject
 from wheel_checks.runner import run_rules

@@ -12,8 +12,8 @@ TYPE_CHECKING = False  # as in typing, which takes longer to import than --help 
 
 if TYPE_CHECKING:
     from wheel_checks.errors import UsageError, WheelproofError
-    from wheel_checks.facts.expectations import Expectations
     from wheel_checks.facts.host.facts import HostFacts
+    from wheel_checks.facts.wheel.expectations import Expectations
     from wheel_checks.facts.wheel.facts import WheelFacts
     from wheel_checks.model import (
         Answer,
@@ -62,7 +62,7 @@ __all__ = [
 
 if not TYPE_CHECKING:  # a checker of types sees the imports above, and no name that is not present
     _ELSEWHERE = {
-        "Expectations": "facts.expectations",
+        "Expectations": "facts.wheel.expectations",
         "HostFacts": "facts.host.facts",
         "UsageError": "errors",
         "WheelFacts": "facts.wheel.facts",

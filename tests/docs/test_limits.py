@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from wheel_checks.facts.accelerator import shown
+from wheel_checks.facts.accelerator import pe_libraries, shown
 from wheel_checks.facts.archive import inflation
 from wheel_checks.facts.elf import exports, named_imports, symbols
 from wheel_checks.facts.installed import symbols as installed_symbols
-from wheel_checks.facts.pe import reading
 from wheel_checks.facts.provenance import attestations
 from wheel_checks.facts.security import startup
 from wheel_checks.facts.wheel import module_sources, native_heads, neighbours, upload
@@ -66,7 +65,7 @@ STATED = {
     "native members of which": [f"{native_heads.MOST}"],
     "one requirement, all": [f"{core_metadata._MAX_REQUIREMENT:,}; {core_metadata.MAX_REQUIREMENTS:,} characters"],
     "head and tail of one library of Windows": [
-        f"{reading.EFFORT // MIB} MiB, {reading.EFFORT_WITH_CODE / MIB:g} MiB when",
+        f"{pe_libraries.EFFORT // MIB} MiB, {pe_libraries.EFFORT_WITH_CODE / MIB:g} MiB when",
         f"{shown.QUICK // MIB} MiB in all ({shown.ASKED // MIB} MiB",
     ],
     "sections, imported DLLs": [f"{pe_header._MOST_SECTIONS:,}; {pe_imports.MOST_IMPORTS - 1:,}"],

@@ -33,11 +33,11 @@ from tests.support.hosts import (
 from tests.support.scenarios import scenarios
 from wheel_checks.catalogue import select_rules
 from wheel_checks.data import load
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.codec import from_json, to_json
 from wheel_checks.facts.host.commands import NEW_ENVIRONMENT
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.facts import parse_log
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import Command, Export, NoCommand, Options, Pipe, Step, Unset, WriteFile
 from wheel_checks.model import CheckResult, Outcome
 from wheel_checks.report.wording import fix_lines

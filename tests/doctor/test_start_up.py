@@ -19,8 +19,8 @@ from tests.conftest import Wheelproof
 from tests.support.hosts import healthy, replaced
 from tests.support.patients import TORCH, Patient, nccl_wheel, torch_wheel
 from tests.support.wheels import WheelBuilder
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.software import DANGLING
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import in_words
 from wheel_checks.rules.host.installation.search import interpreter_starts
 

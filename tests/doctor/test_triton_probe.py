@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.hosts import healthy, kernel_fails
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Finding
 from wheel_checks.rules.host.triton.ptxas import ptxas_not_executable
 from wheelproof.doctor.children import Budget

@@ -9,8 +9,8 @@ from ci.update_installers import crafted
 from tests.support.mutants import Mutant, mutants
 from tests.support.wheel_facts import facts_of
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Outcome
 from wheel_checks.rules.shared.installers import installer_evidence
 from wheel_checks.runner import run_rules

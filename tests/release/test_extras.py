@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.rules.release.release_cases import X86
 from tests.support.releases import release
-from wheel_checks.facts.release import Cell, ReleaseFacts
+from wheel_checks.facts.release.facts import Cell, ReleaseFacts
 from wheel_checks.formats.wheel.core_metadata import parse_core_metadata
 from wheelproof.release.installable import MOST_EXTRAS, beyond
 

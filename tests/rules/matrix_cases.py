@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.rules.case import NOTE, Case
 from tests.support.smoke import case, compiled, document, parsed, probe
-from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, Step, TestsRun, Tried, machine_code
+from wheel_checks.facts.wheel.expectations import parse_expectation
 from wheel_checks.formats.junit import JUnitCase
 from wheel_checks.model import Unavailable
 

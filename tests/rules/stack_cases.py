@@ -10,7 +10,6 @@ from tests.rules.case import NOTE, WARNING, Case
 from tests.support.wheel_facts import AARCH64, facts_of
 from tests.support.wheels import WheelBuilder, gpu_library, torch_like
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.stack.facts import (
     NO_FILE,
@@ -23,6 +22,7 @@ from wheel_checks.facts.stack.facts import (
     StackFacts,
     StackPackage,
 )
+from wheel_checks.facts.wheel.expectations import parse_expectation
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.digests import WrongHash

@@ -8,9 +8,9 @@ from packaging.requirements import Requirement
 
 from tests.rules.case import WARNING, Case
 from tests.rules.stack_cases import package, stack, torch
-from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.stack.changes import PackageSide, StackChanges, compare
 from wheel_checks.facts.stack.facts import WHEEL, Demand, Unhashed
+from wheel_checks.facts.wheel.expectations import parse_expectation
 from wheel_checks.model import Location
 
 ON_CUDA = PackageSide("2.11.0", WHEEL, "cuda", "13.0")

@@ -7,7 +7,7 @@ import pytest
 from tests.rules.choice_cases import chosen
 from tests.support.wheel_facts import facts_of, findings
 from tests.support.wheels import WheelBuilder, torch_like
-from wheel_checks.facts.expectations import parse_expectation
+from wheel_checks.facts.wheel.expectations import parse_expectation
 from wheel_checks.model import Fix
 
 

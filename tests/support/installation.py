@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tests.support.compiling import compile_once
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Installed, Interpreter, Loader
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import CheckResult, Outcome, Severity
 from wheel_checks.runner import run_rules
 from wheelproof.doctor.probes.installation.installed import read_installed_facts

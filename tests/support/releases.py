@@ -14,8 +14,8 @@ from packaging.version import Version
 from tests.support.wheel_facts import facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, Told, lay_out
-from wheel_checks.facts.release_expectation import parse_release_expectation
+from wheel_checks.facts.release.expectation import parse_release_expectation
+from wheel_checks.facts.release.facts import FileInRelease, ReleaseFacts, ReleaseFile, Told, lay_out
 
 TODAY = date(2026, 11, 20)
 BOTH: dict[str, dict[str, Any]] = {"x86_64": {}, "aarch64": {}}

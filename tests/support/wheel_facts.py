@@ -14,7 +14,7 @@ from tests.support.wheels import WheelBuilder
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import SourceError
 from wheel_checks.facts.archive.facts import Archive
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.formats.index_page import IndexFile

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.expectations import Expectations, parse_expectation
 from wheel_checks.facts.gpu.targets import Product, parse_gpus
 from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import Expectations, parse_expectation
 from wheel_checks.model import FailOn, Report
 from wheel_checks.process.interrupts import left_alone
 from wheel_checks.report import FORMATS

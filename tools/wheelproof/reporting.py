@@ -109,7 +109,7 @@ class Selection:
 
 def _answers(rule: Rule, facts: object, expectations: object) -> bool:
     """Whether a rule says something else because of what is expected: no tree silences the answer to a question."""
-    from wheel_checks.facts.expectations import Expectations  # not for --help
+    from wheel_checks.facts.wheel.expectations import Expectations  # not for --help
 
     if not isinstance(expectations, Expectations):
         return False

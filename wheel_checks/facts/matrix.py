@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from wheel_checks.facts.accelerator.verdict import LABELS
-from wheel_checks.facts.expectations import AcceleratorExpectation
 from wheel_checks.facts.kernels.facts import SmokeDocument
+from wheel_checks.facts.wheel.expectations import AcceleratorExpectation
 from wheel_checks.formats.junit import SKIPPED, JUnitCase
 from wheel_checks.model import Unavailable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.commands import other_files

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.targets import parse_gpu, runs_on
 from wheel_checks.facts.kernels.facts import Ending, SmokeDocument
 from wheel_checks.facts.matrix import CellFacts, Function, ImportProof, compare_code
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import option, package, run
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import and_more, plural, summarised

@@ -354,7 +354,7 @@ def test_at_depth_full_what_lies_far_is_read_to_prove_absence(monkeypatch: pytes
     noise = bytes(random.Random(5).choices(range(40), k=1_000_000))
     library = Pe(imports=("KERNEL32.dll",), code=noise, behind=noise).build().data
     wheel = WheelBuilder("demo", "1.0", "cp312-cp312-win_amd64").add("demo/_C.pyd", library)
-    monkeypatch.setattr("wheel_checks.facts.pe.reading.EFFORT", 50_000)
+    monkeypatch.setattr("wheel_checks.facts.accelerator.pe_libraries.EFFORT", 50_000)
     monkeypatch.setattr("wheel_checks.facts.wheel.contents_reading.QUICK", 100_000)
 
     certainty = {depth: facts_of(wheel, depth=depth).accelerator for depth in (Depth.QUICK, Depth.FULL)}

@@ -9,8 +9,8 @@ import pytest
 
 from tests.rules.matrix_cases import cell, made
 from tests.support.wheel_facts import judged
-from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.matrix import CellFacts
+from wheel_checks.facts.wheel.expectations import parse_expectation
 from wheel_checks.model import Outcome, Unavailable
 from wheelproof.matrix.cell.steps import Record
 from wheelproof.matrix.model import Cell

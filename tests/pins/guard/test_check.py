@@ -13,8 +13,8 @@ from tests.conftest import Run
 from tests.support.fake_torch import INSTALLED, World
 from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.guard import Kind
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Outcome
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.environment import find_environment

@@ -13,8 +13,8 @@ from tests.support.elf import WEAK, Symbol
 from tests.support.environments import MODULE, Installed, distribution_facts, installed_facts, library
 from tests.support.fatbin import fat_binary, section
 from tests.support.wheels import WheelBuilder, record_row
-from wheel_checks.facts.expectations import AcceleratorExpectation
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
+from wheel_checks.facts.wheel.expectations import AcceleratorExpectation
 
 Build = Callable[[Installed], object]
 NCCL = "nvidia/nccl/lib/libnccl.so.2"

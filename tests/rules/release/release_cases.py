@@ -9,7 +9,7 @@ from tests.rules.variants.coverage_cases import CPU as CPU_VARIANT
 from tests.rules.variants.coverage_cases import CU126, H100, H100_OLD, ORIN, SM_80, gets
 from tests.rules.variants.coverage_cases import PLAIN as MACHINE_WITHOUT_GPU
 from tests.support.releases import BOTH, built, first, of_size, release, wheel, with_metadata
-from wheel_checks.facts.release import Cell, Installation, ReleaseFacts, ReleaseFile, Told
+from wheel_checks.facts.release.facts import Cell, Installation, ReleaseFacts, ReleaseFile, Told
 from wheel_checks.targets.variant_choice import MachineChoice
 
 CPU, CUDA_12, CUDA_13 = built("cpu", "", "1.0+cpu"), built("cuda", "12.8"), built("cuda", "13.0")

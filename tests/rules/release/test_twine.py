@@ -10,7 +10,7 @@ import pytest
 from tests.support.wheel_facts import facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.catalogue import get_rule
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Outcome, Severity
 from wheel_checks.runner import run_rules
 

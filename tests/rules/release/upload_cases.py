@@ -9,7 +9,7 @@ from tests.rules.case import WARNING, Case
 from tests.support.releases import first, release
 from tests.support.wheel_facts import facts_of, listed
 from tests.support.wheels import WheelBuilder
-from wheel_checks.facts.release import ReleaseFile
+from wheel_checks.facts.release.facts import ReleaseFile
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Unavailable
 

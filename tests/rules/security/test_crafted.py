@@ -12,8 +12,8 @@ from tests.support.elf import X86_64, Elf
 from tests.support.wheel_facts import facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Audience, Outcome, Severity, Subject
 from wheel_checks.runner import run_rules
 

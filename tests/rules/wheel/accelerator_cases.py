@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.rules.case import WARNING, Case
 from tests.support.wheel_facts import facts_of, listed
 from tests.support.wheels import WheelBuilder, gpu_library, torch_like
-from wheel_checks.facts.expectations import parse_expectation
+from wheel_checks.facts.wheel.expectations import parse_expectation
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.siblings import find_siblings
 from wheel_checks.model import Unavailable

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.support.wheel_facts import facts_of, listed
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.expectations import Expectations, parse_expectation
 from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import Expectations, parse_expectation
 from wheel_checks.facts.wheel.summary import headline, summarize
 from wheel_checks.model import Outcome
 from wheel_checks.runner import run_rules

@@ -6,7 +6,7 @@ import pytest
 
 from tests.rules.wheel.elf_cases import on_glibc
 from wheel_checks.catalogue import get_rule
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Audience
 
 

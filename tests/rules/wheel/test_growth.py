@@ -11,8 +11,8 @@ from tests.support.growth import assert_at_most_doubles
 from tests.support.wheel_facts import facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.runner import run_rules
 

@@ -7,8 +7,8 @@ import pytest
 from tests.support.wheel_facts import facts_of, listed
 from tests.support.wheels import WheelBuilder, elf_stub, torch_like
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Outcome, Severity
 from wheel_checks.runner import run_rules
 

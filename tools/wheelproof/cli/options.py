@@ -377,7 +377,7 @@ def add_max_read(parser: argparse.ArgumentParser) -> None:
 def max_read(arguments: argparse.Namespace) -> int:
     """The bytes that ``--max-read`` allows. Raises UsageError for what is not a size."""
     from wheel_checks.facts.archive.facts import MAX_READ
-    from wheel_checks.facts.expectations import parse_size
+    from wheel_checks.facts.wheel.expectations import parse_size
 
     return parse_size(arguments.max_read) if arguments.max_read else MAX_READ
 

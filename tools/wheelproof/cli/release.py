@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the release and print the report. Raises WheelproofError."""
-    from wheel_checks.facts.release_expectation import read_release_expectation
+    from wheel_checks.facts.release.expectation import read_release_expectation
     from wheel_checks.facts.wheel.depth import Depth
     from wheel_checks.report import render
     from wheel_checks.report.links import is_screen

@@ -67,9 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Resolve and judge the stack, and print the report. Raises WheelproofError."""
     from wheel_checks.errors import UsageError
-    from wheel_checks.facts.expectations import Expectations, parse_expectation
     from wheel_checks.facts.gpu.targets import parse_gpus
     from wheel_checks.facts.wheel.depth import Depth
+    from wheel_checks.facts.wheel.expectations import Expectations, parse_expectation
     from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
     from wheel_checks.targets.target import this_machine
     from wheelproof.stacks.against import compare_reports

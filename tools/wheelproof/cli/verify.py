@@ -105,9 +105,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the targets and print the report. Raises WheelproofError."""
-    from wheel_checks.facts.expectations import Expectations, parse_expectation, parse_size
     from wheel_checks.facts.gpu.targets import parse_gpus
     from wheel_checks.facts.wheel.depth import Depth
+    from wheel_checks.facts.wheel.expectations import Expectations, parse_expectation, parse_size
     from wheelproof.verifying.wheels import verify
     from wheelproof.wheels.described import machines_of, platforms_of
     from wheelproof.wheels.model import Judgement

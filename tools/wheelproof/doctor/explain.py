@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.log.facts import LARGEST, MOST_LINES, Log, parse_log
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import CheckResult, Finding, Outcome, Overview, Report, Rule, Severity, Subject
 from wheel_checks.phrases import and_more
 from wheel_checks.rules.host.cause import CAUSES

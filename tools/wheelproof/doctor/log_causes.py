@@ -15,7 +15,6 @@ from packaging.version import Version
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.data import load
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.commands import install_with_conda, is_of_conda
 from wheel_checks.facts.host.log.facts import Log
 from wheel_checks.facts.host.log.host import LogHost, host_of
@@ -23,6 +22,7 @@ from wheel_checks.facts.host.machine import System
 from wheel_checks.facts.host.tables import driver_cuda
 from wheel_checks.facts.host.torch.choice import companions, public
 from wheel_checks.facts.host.torch.fit import gpus_without_code
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import Command
 from wheel_checks.model import CheckResult, Evidence, Finding, Fix, Outcome, Severity
 from wheel_checks.rules.host.cause import CAUSES, rule_id

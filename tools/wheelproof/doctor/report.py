@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.expected import HostExpectation
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject, Verdict
 from wheel_checks.rules.host.cause import KIND
 from wheel_checks.runner import run_rules

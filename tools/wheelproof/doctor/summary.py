@@ -8,13 +8,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.comparable import comparable
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import other_gpus
 from wheel_checks.facts.host.seen import gpus_of
 from wheel_checks.facts.host.unexplained import UnexplainedSymptom
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import Command, option, run, shell
 from wheel_checks.model import CheckResult, Outcome, Overview, Severity, Subject, Table, Unavailable
 from wheel_checks.report.wording import flat_facts

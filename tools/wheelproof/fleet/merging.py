@@ -9,11 +9,11 @@ from typing import Any
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet.host_list import natural
 from wheel_checks.facts.fleet.hosts import Difference, FleetFacts, Unreadable, doctor_first
 from wheel_checks.facts.fleet.nodes import Nodes
 from wheel_checks.facts.fleet.report import Host, HostReport, ReportSource
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Report, Subject
 from wheel_checks.phrases import plural
 from wheel_checks.rules.fleet import KIND

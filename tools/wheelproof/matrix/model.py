@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 from wheel_checks.decode import Made
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.expectations import AcceleratorExpectation, parse_expectation
+from wheel_checks.facts.wheel.expectations import AcceleratorExpectation, parse_expectation
 from wheel_checks.targets.target import Target, parse_platform, parse_python
 
 Accelerator = Annotated[AcceleratorExpectation, Made(parse_expectation)]

@@ -10,9 +10,9 @@ from typing import Any
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.decode import Policy, decode
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step, TestsRun
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.formats.junit import ERROR, FAILED, PASSED, SKIPPED
 from wheel_checks.model import CheckResult, Evidence, Outcome, Report, Severity, Subject, Unavailable
 from wheel_checks.report.wording import CASES

@@ -10,9 +10,9 @@ from packaging.requirements import Requirement
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.facts import LOCK, PinnedRequirement, PinNotice, RequirementFile
 from wheel_checks.facts.pins.families import families
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Location, Outcome, Rule, Severity, Subject
 from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.phrases import plural

@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Rule, Subject
 from wheel_checks.runner import run_rules
 from wheelproof.pins.survival import survives

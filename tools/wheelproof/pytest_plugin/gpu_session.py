@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from wheel_checks.errors import UsageError, WheelproofError
-from wheel_checks.facts.expectations import AcceleratorExpectation, parse_expectation, parse_size
 from wheel_checks.facts.gpu.expected import CPU, HostExpectation, parse_host_expectation
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.wheel.expectations import AcceleratorExpectation, parse_expectation, parse_size
 from wheel_checks.model import Outcome, Report, Unavailable, Verdict
 from wheel_checks.phrases import plural
 

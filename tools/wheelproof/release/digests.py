@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from wheel_checks.facts.release import Told
+from wheel_checks.facts.release.facts import Told
 from wheel_checks.sources.local import LocalFile
 from wheelproof.release.plan import Candidate
 from wheelproof.wheels.judging import AT_ONCE

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from wheel_checks.facts.release import ReleaseFacts
-from wheel_checks.facts.release_expectation import Exemption
+from wheel_checks.facts.release.expectation import Exemption
+from wheel_checks.facts.release.facts import ReleaseFacts
 from wheel_checks.model import CheckResult, Outcome, Subject
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from packaging.requirements import Requirement
 
-from wheel_checks.facts.release import ReleaseFacts
+from wheel_checks.facts.release.facts import ReleaseFacts
 from wheel_checks.facts.variants.described_machine import describe_machines
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_metadata import VariantMetadata

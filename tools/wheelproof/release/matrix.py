@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wheel_checks.facts.release import ReleaseFacts, ReleaseFile
+from wheel_checks.facts.release.facts import ReleaseFacts, ReleaseFile
 from wheel_checks.model import Report, Unavailable, Verdict
 from wheel_checks.phrases import plural
 

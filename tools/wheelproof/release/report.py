@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from wheel_checks.answers.release import ReleaseQuestion, answer_release
 from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import NotFoundError
-from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, lay_out, release_version
-from wheel_checks.facts.release_expectation import ReleaseExpectation, UploadRules
+from wheel_checks.facts.release.expectation import ReleaseExpectation, UploadRules
+from wheel_checks.facts.release.facts import FileInRelease, ReleaseFacts, ReleaseFile, lay_out, release_version
 from wheel_checks.facts.wheel.dependencies import Dependencies
 from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.formats.file_names import WHEEL_SUFFIX, is_variants_file_of
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant

@@ -9,7 +9,6 @@ from typing import Any
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import FormatError, UsageError
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.compile_targets import products_of
 from wheel_checks.facts.kernels.document import parse_smoke_document
 from wheel_checks.facts.kernels.facts import (
@@ -21,6 +20,7 @@ from wheel_checks.facts.kernels.facts import (
     TargetFacts,
 )
 from wheel_checks.facts.kernels.gpus import GpuFacts
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import in_words
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wheel_checks.answers.wheels import WheelQuestion
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheelproof.wheels.model import drivers_asked
 
 

@@ -12,8 +12,8 @@ from typing import TextIO
 
 from wheel_checks.decode import Policy, decode
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.provenance.record import SCHEMA, AskedFor, Record, RecordedFile, Sameness, Tool, compare_with
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.formats.documents import parse_json
 from wheel_checks.formats.secrets import redact
 from wheel_checks.model import Outcome, Report, Subject, Verdict

@@ -9,8 +9,8 @@ from packaging.requirements import Requirement
 
 from wheel_checks.answers.wheels import answer_wheels
 from wheel_checks.errors import UsageError, WheelproofError
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.provenance.indexes import ProjectOffers
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Audience, Outcome, Report, Rule, Subject
 from wheel_checks.runner import run_rules

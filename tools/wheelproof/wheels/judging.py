@@ -21,8 +21,8 @@ from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import MAX_READ
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, kept_facts
 from wheel_checks.facts.archive.reading import read_archive
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.facts.wheel.resolution import active_with_extras

@@ -83,7 +83,7 @@ def open_places(
     not say enough, and what ``beside`` asks for is installed with each wheel. ``on_bytes`` takes how many bytes were
     read. Raises UsageError for a size that cannot be read.
     """
-    from wheel_checks.facts.expectations import parse_size
+    from wheel_checks.facts.wheel.expectations import parse_size
     from wheel_checks.sources.client import HttpClient
     from wheel_checks.sources.http.cache import ByteCache, default_cache_path
     from wheel_checks.sources.http.download import LARGEST_DOWNLOAD

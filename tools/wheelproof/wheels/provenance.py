@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wheel_checks.errors import FormatError, SourceError
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.provenance.attestations import (
     LARGEST,
     Attested,
@@ -16,6 +15,7 @@ from wheel_checks.facts.provenance.attestations import (
     require_library,
     verify_provenance,
 )
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.secrets import redact
 from wheel_checks.model import Subject, Unavailable

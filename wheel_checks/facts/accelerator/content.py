@@ -21,6 +21,7 @@ from wheel_checks.facts.accelerator.meaning import (
     rows,
     section_meaning,
 )
+from wheel_checks.facts.accelerator.pe_libraries import MemberPe, may_be_pe, read_member_pes
 from wheel_checks.facts.accelerator.shown import (
     ALL,
     ANY,
@@ -42,7 +43,6 @@ from wheel_checks.facts.elf.held_bytes import HeldBytes
 from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.elf.native_members import may_be_elf
 from wheel_checks.facts.elf.reading import FAR, PASSING, THOROUGH, THRIFTY, Effort, read_member_elfs
-from wheel_checks.facts.pe.reading import MemberPe, may_be_pe, read_member_pes
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.formats.elf.header import MAGIC

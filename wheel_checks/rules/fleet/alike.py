@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet.host_list import folded, natural
 from wheel_checks.facts.fleet.hosts import Difference, FleetFacts, by_deviating, by_kinds
 from wheel_checks.facts.fleet.rates import FEW_HOSTS, FEW_RATES, SlowGroup, SlowRate
 from wheel_checks.facts.fleet.report import ABSENT
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rules_of

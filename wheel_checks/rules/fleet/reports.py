@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet.host_list import folded
 from wheel_checks.facts.fleet.hosts import FleetFacts
 from wheel_checks.facts.fleet.nodes import unmet_by_hosts
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural
 from wheel_checks.registry import rules_of

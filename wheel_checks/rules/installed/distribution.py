@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.installed.facts import Distribution, InstalledDistribution, WrongFile
 from wheel_checks.facts.installed.reinstall import install, reinstall
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Audience, Evidence, Finding, Location, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rules_of

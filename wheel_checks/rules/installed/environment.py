@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from packaging.utils import canonicalize_name
 
 from wheel_checks.facts.accelerator.meaning import runtime_match
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.installed.facts import Distribution, InstalledEnvironment, RecordedFiles
 from wheel_checks.facts.installed.reinstall import install, reinstall, uninstall
 from wheel_checks.facts.links.closure import Need, Status
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import option, path, run
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, need
 from wheel_checks.phrases import and_more, plural, summarised

@@ -5,10 +5,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Sequence
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.code import is_for_others
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import option, run
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Audience, Finding, Fix, Location, Severity, Unavailable, need

@@ -8,10 +8,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.installed.facts import InstalledEnvironment
 from wheel_checks.facts.installed.startup import Program
 from wheel_checks.facts.security.known import is_editable, is_of_environment, known_startup
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, need
 from wheel_checks.phrases import shortened
 from wheel_checks.registry import rules_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import Compilation, Ending, Fault, FaultKind, TargetFacts
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import Step
 from wheel_checks.model import Evidence, Finding, Severity, Unavailable, need
 from wheel_checks.phrases import summarised

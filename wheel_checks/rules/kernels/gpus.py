@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheel_checks.data import load
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.gpus import GpuFacts, GpuProcess, GpuState, product_of
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Evidence, Finding, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rules_of

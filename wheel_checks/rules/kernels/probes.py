@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import SUITE, Ending, InstallationFacts, NoDocument
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.kernels.findings import as_evidence, as_fix, evidence_lines

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.changes import Fate, PackageChange, PlannedInstall, Role, Survival
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import Command, NoCommand, package, run
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.registry import rule

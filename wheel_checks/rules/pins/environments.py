@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.environment_guard import EnvironmentGuard
 from wheel_checks.facts.pins.receipt import FileState, InstalledGuard
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import package, path, run
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable
 from wheel_checks.registry import rules_of

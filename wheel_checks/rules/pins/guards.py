@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from packaging.version import Version
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.fixes.commands import run
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.provenance.indexes import Higher, IndexUse, find_higher
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.formats.remote_links import Refused
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.phrases import abbreviated, summarised

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.provenance.record import Compared, RecordComparison, RecordedFile, Sameness
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.phrases import abbreviated, summarised
 from wheel_checks.registry import rules_of

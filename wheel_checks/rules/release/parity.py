@@ -13,7 +13,7 @@ from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.difference.expected import expected_library, expected_need, is_outlier
 from wheel_checks.facts.difference.pairing import Pairing
 from wheel_checks.facts.difference.wheels import Difference, Side, name_sides
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.member_roles import Kind
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised

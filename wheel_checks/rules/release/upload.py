@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from packaging.utils import canonicalize_name
 
 from wheel_checks.data import load
-from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.release import FileInRelease
-from wheel_checks.facts.release_expectation import UploadRules
+from wheel_checks.facts.release.expectation import UploadRules
+from wheel_checks.facts.release.facts import FileInRelease
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.file_names import is_file_of
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need

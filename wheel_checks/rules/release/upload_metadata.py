@@ -14,7 +14,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.data import load
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.upload import PRIVATE
 from wheel_checks.formats.wheel.core_metadata import METADATA_VERSIONS

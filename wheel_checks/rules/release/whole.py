@@ -12,9 +12,9 @@ from packaging.tags import Tag
 from packaging.utils import canonicalize_name
 
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.release import Installation, ReleaseFacts, ReleaseFile
-from wheel_checks.facts.release_expectation import Agreement, Parity
+from wheel_checks.facts.release.expectation import Agreement, Parity
+from wheel_checks.facts.release.facts import Installation, ReleaseFacts, ReleaseFile
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import joined, plural, summarised

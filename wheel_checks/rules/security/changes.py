@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheel_checks.facts.difference.wheels import Difference, name_sides
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.parsing import version_or_none
 from wheel_checks.phrases import plural, shortened

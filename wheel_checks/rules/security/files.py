@@ -7,9 +7,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.security.known import is_owner, may_write, owners_of, resembled
 from wheel_checks.facts.security.places import place_of
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, need
 from wheel_checks.phrases import plural, summarised

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.fixes.commands import member as member_word
 from wheel_checks.fixes.commands import run

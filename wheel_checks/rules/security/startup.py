@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.security.known import is_editable, known_startup, plugin_groups
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import shortened

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wheel_checks.facts.accelerator.signals import GPU, VERSION
 from wheel_checks.facts.accelerator.verdict import DECLARED, LABELS, SAMPLED, AcceleratorFacts
-from wheel_checks.facts.expectations import AcceleratorExpectation
+from wheel_checks.facts.wheel.expectations import AcceleratorExpectation
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.model import Evidence, Finding, Fix
 

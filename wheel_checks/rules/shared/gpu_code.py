@@ -11,10 +11,10 @@ from typing import TypeVar
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.data import load
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.answer import CodeAnswer, answers
 from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.gpu.targets import Product, RunsHow, products, runs_on
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import Word, option, requirement, run
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need

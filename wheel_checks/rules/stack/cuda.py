@@ -10,8 +10,8 @@ from wheel_checks.facts.accelerator.meaning import runtime_match
 from wheel_checks.facts.accelerator.shown import NAMES, Shown
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack.facts import StackFacts, StackPackage
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import joined
 from wheel_checks.registry import rules_of

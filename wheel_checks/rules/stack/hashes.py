@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack.facts import StackFacts
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Audience, Evidence, Finding, Fix
 from wheel_checks.registry import rules_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheel_checks.facts.accelerator.signals import CPU
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack.facts import CONDA, StackFacts, StackPackage
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.phrases import plural
 from wheel_checks.rules.stack.packages import package_rule

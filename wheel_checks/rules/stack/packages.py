@@ -8,8 +8,8 @@ from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CUDA, GPU
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack.facts import CONDA, NO_FILE, SDIST, StackPackage
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.fixes.commands import Options, Step, option, requirement, run

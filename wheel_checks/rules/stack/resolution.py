@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack.facts import StackFacts, unfulfilled
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import option, run
 from wheel_checks.fixes.commands import package as command_package
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity

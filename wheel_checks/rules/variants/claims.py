@@ -9,7 +9,6 @@ from packaging.tags import Tag
 from wheel_checks.facts.accelerator.meaning import library_meaning
 from wheel_checks.facts.accelerator.signals import CONTENT, CUDA
 from wheel_checks.facts.accelerator.verdict import NONE, AcceleratorFacts
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.targets import runs_on
 from wheel_checks.facts.variants.claims import (
     SM_ARCH,
@@ -20,6 +19,7 @@ from wheel_checks.facts.variants.claims import (
     known_namespaces,
     sm_claims,
 )
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.gpu.fatbin import GpuCode

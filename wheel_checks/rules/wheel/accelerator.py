@@ -11,7 +11,7 @@ from packaging.version import Version
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import LABELS
-from wheel_checks.facts.expectations import AcceleratorExpectation, Expectations
+from wheel_checks.facts.wheel.expectations import AcceleratorExpectation, Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.fixes.commands import run
 from wheel_checks.model import Finding, Fix, Severity, Unavailable, need

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.archive.inflation import absurd, absurd_together
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.zip.directory import MOST_FAULTS
 from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need

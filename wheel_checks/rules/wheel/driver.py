@@ -11,7 +11,6 @@ from packaging.version import Version
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CUDA, leading_version
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.answer import answers
 from wheel_checks.facts.gpu.deciding import deciding_groups
 from wheel_checks.facts.gpu.drivers import (
@@ -26,6 +25,7 @@ from wheel_checks.facts.gpu.drivers import (
     runs_cuda,
 )
 from wheel_checks.facts.gpu.targets import Product
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need

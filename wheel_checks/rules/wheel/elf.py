@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.links.linking import installed_path
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.fixes.commands import Options, member, path, run
 from wheel_checks.formats.elf.dynamic import DynamicFacts

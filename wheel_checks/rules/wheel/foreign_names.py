@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from wheel_checks.data import load
 from wheel_checks.facts.elf.named_imports import brings_nothing, limited_api, moved_symbols, outside_limited_api
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import LinkFacts
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised

@@ -8,9 +8,9 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.facts.accelerator.shown import CODE
 from wheel_checks.facts.accelerator.signals import CPU
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.code import COMMON, is_for_others, share_of
 from wheel_checks.facts.gpu.targets import Product
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.fixes.commands import option, package, run
 from wheel_checks.formats.gpu.fatbin import GpuCode

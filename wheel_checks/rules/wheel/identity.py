@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.fixes.commands import option, path, run
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.links.opened_first import by_module
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, need
 from wheel_checks.registry import rule

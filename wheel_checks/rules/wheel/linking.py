@@ -7,7 +7,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.links.closure import Need, Status
 from wheel_checks.facts.links.failing import Loaded, cuda_major, missing_of
 from wheel_checks.facts.links.known_libraries import (
@@ -19,6 +18,7 @@ from wheel_checks.facts.links.known_libraries import (
 )
 from wheel_checks.facts.links.linking import LinkFacts
 from wheel_checks.facts.links.symbol_versions import lacking_versions
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.fixes.commands import Options
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need

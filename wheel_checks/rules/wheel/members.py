@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need

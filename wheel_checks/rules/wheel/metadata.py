@@ -9,7 +9,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import marker_fault
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.read_by_uv import corrected

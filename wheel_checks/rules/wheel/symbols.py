@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterable
 from dataclasses import replace
 
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Finding, Fix, Location, need
 from wheel_checks.registry import rule

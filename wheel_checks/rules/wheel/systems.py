@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.native_heads import NativeHead
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need

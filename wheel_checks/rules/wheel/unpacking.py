@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from wheel_checks.data import load
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.security.places import place_of
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Finding, Fix, Location, need

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge each requirement, and print the report. Raises WheelproofError."""
-    from wheel_checks.facts.expectations import Expectations
+    from wheel_checks.facts.wheel.expectations import Expectations
     from wheelproof.pins.explain import explain_requirement
     from wheelproof.pins.predict.environment import installed_version
     from wheelproof.pins.survival import parse_installed, parse_spec

@@ -205,8 +205,8 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
 
 
 def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
-    from wheel_checks.facts.expectations import Expectations
     from wheel_checks.facts.pins.families import as_pattern
+    from wheel_checks.facts.wheel.expectations import Expectations
     from wheel_checks.runner import run_rules
     from wheel_checks.sources.environment import find_environment
     from wheelproof.pins.guard.check import read_guard

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from wheel_checks.decode import Check, DecodeError, Fault, Filled, Made, Policy, decode, key_of
 from wheel_checks.errors import FormatError, UsageError
-from wheel_checks.facts.expectations import AcceleratorExpectation
+from wheel_checks.facts.wheel.expectations import AcceleratorExpectation
 from wheel_checks.formats.documents import LARGEST, parse_json, read_toml
 from wheel_checks.phrases import and_so_on, summarised
 from wheel_checks.sources.regular_file import read_start

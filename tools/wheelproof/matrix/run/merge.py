@@ -10,8 +10,8 @@ from typing import Any
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import FormatError, UsageError
-from wheel_checks.facts.expectations import Expectations, parse_expectation
 from wheel_checks.facts.matrix import CellFacts, Step
+from wheel_checks.facts.wheel.expectations import Expectations, parse_expectation
 from wheel_checks.fixes.commands import in_words, option, run
 from wheel_checks.model import Report, Subject, Unavailable
 from wheel_checks.phrases import summarised

@@ -17,10 +17,10 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.answers.pins import answer_prediction
 from wheel_checks.errors import SourceError, UsageError, WheelproofError
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.changes import PlannedInstall
 from wheel_checks.facts.pins.outcome import Watch
 from wheel_checks.facts.stack.facts import Conflict
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Outcome, Report, Subject
 from wheel_checks.phrases import joined

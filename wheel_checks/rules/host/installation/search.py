@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, new_environment
 from wheel_checks.facts.host.commands import python_command, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.software import DANGLING, NOT_EXECUTABLE, TOO_OLD, Interpreter, Package, ShadowModule
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import IMPORT_TORCH, IMPORT_TRITON, Unset, export, option, path, run
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.parsing import numbers

@@ -7,9 +7,9 @@ from itertools import islice
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.elf.file import read_elf_file
-from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.software import FileFinding
 from wheel_checks.facts.installed.facts import Distribution, InstalledDistribution, InstalledEnvironment, RecordedFiles
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.formats.elf.segments import Segments
 from wheel_checks.model import CheckResult, Outcome

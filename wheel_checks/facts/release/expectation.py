@@ -18,10 +18,10 @@ from packaging.version import Version
 
 from wheel_checks.decode import Check, DecodeError, Fault, Filled, Key, Made
 from wheel_checks.errors import FormatError, UsageError
-from wheel_checks.facts.expectations import AcceleratorExpectation, parse_expectation, parse_size
 from wheel_checks.facts.gpu.targets import Product, parse_gpu
 from wheel_checks.facts.variants.described_machine import cuda_of_driver
 from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.expectations import AcceleratorExpectation, parse_expectation, parse_size
 from wheel_checks.formats.documents import LARGEST, Ratio, read_toml
 from wheel_checks.formats.wheel.variant_faults import name_pattern
 from wheel_checks.sources.regular_file import read_start

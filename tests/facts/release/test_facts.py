@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.support.releases import of_size, release, wheel
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.release import Cell, FileInRelease, ReleaseFile, release_version
+from wheel_checks.facts.release.facts import Cell, FileInRelease, ReleaseFile, release_version
+from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.model import Outcome
 from wheel_checks.runner import run_rules
 

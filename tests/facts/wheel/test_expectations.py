@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.expectations import parse_expectation, parse_size
+from wheel_checks.facts.wheel.expectations import parse_expectation, parse_size
 
 
 @pytest.mark.parametrize(

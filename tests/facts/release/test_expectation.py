@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from tests.support.releases import expectation_text
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.release_expectation import (
+from wheel_checks.facts.release.expectation import (
     Agreement,
     ExpectedMachines,
     ExpectedPython,
@@ -23,7 +23,7 @@ from wheel_checks.facts.release_expectation import (
 )
 from wheel_checks.facts.wheel.depth import Depth
 
-TORCH = Path(__file__).parents[2] / "ci" / "release" / "torch.toml"
+TORCH = Path(__file__).parents[3] / "ci" / "release" / "torch.toml"
 FULL = """\
 project = "demo"
 pythons = ["3.12", { python = "3.13t", versions = ">=2" }]

@@ -10,8 +10,8 @@ import pytest
 from tests.support.pe import Pe
 from tests.support.wheel_facts import MemorySource
 from tests.support.wheels import WheelBuilder
+from wheel_checks.facts.accelerator.pe_libraries import MemberPe, may_be_pe, read_member_pes
 from wheel_checks.facts.archive.reading import read_archive
-from wheel_checks.facts.pe.reading import MemberPe, may_be_pe, read_member_pes
 from wheel_checks.model import Unavailable
 
 
@@ -59,7 +59,7 @@ def test_of_a_stored_member_the_tables_are_read() -> None:
 
 
 def test_what_is_out_of_reach_is_streamed_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wheel_checks.facts.pe.reading.EFFORT", 100_000)
+    monkeypatch.setattr("wheel_checks.facts.accelerator.pe_libraries.EFFORT", 100_000)
     middle = Pe(imports=("KERNEL32.dll", "a.dll"), code=filling(1_000_000), behind=filling(1_500_000, 2)).build().data
 
     (pe,) = pes_of({"demo/_C.pyd": middle})

@@ -1,1 +1,0 @@
-"""The libraries of Windows in a wheel: what each needs."""

@@ -1,0 +1,1 @@
+"""A release: what it must be, and the files that it has."""
