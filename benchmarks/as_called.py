@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.launch_plan import Plannable
+from kernels_smoke.launching.plan import Plannable
 from kernels_smoke.suite.model import Kernel
 from kernels_smoke.suite.speed.timing import Call, InputSet
 

@@ -8,7 +8,7 @@ from kernels_smoke.delta_net.causal_conv1d import Configuration as Convolution
 from kernels_smoke.delta_net.causal_conv1d_update import Configuration as Update
 from kernels_smoke.delta_net.gated_delta_rule_chunk import Configuration as Chunk
 from kernels_smoke.delta_net.gated_delta_rule_decode import Configuration as Decode
-from kernels_smoke.launch import WholeRows
+from kernels_smoke.launching.checks import WholeRows
 
 _CHUNK = [
     # 64 columns: four warps hold the state as the left operand of Hopper's products.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernels_smoke.fusion import mul_add_sigmoid, mul_sum_add, pointwise, sin_and_cos
-from kernels_smoke.launch import WholeRows, whole_rows
+from kernels_smoke.launching.checks import WholeRows, whole_rows
 from kernels_smoke.matmul.tiles import Configuration as Tiles
 
 GATE_WIDTH = 4096  # of the speed's rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels_smoke.launch import WholeRows, whole_rows
+from kernels_smoke.launching.checks import WholeRows, whole_rows
 
 WIDTH = 4096  # of the speed's rows
 

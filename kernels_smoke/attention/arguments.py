@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from kernels_smoke.launch import DTYPES, check_written, require
+from kernels_smoke.launching.checks import DTYPES, check_written, require
 
 WIDEST = 256  # elements of a head
 

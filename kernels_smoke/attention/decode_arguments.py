@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from kernels_smoke.attention.arguments import WIDEST
-from kernels_smoke.launch import DTYPES, FP8, check_rows, check_written, require
+from kernels_smoke.launching.checks import DTYPES, FP8, check_rows, check_written, require
 
 MOST_HEADS = 64  # that share a head of keys
 

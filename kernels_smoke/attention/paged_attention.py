@@ -13,9 +13,9 @@ from kernels_smoke.attention.decision import choose
 from kernels_smoke.attention.layout import FEW_ROWS, Configuration, Layout, configure
 from kernels_smoke.attention.parts import merge, parts
 from kernels_smoke.attention.tiled_softmax import _attend_kernel
-from kernels_smoke.gluon import GLUON, hopper_gluon
-from kernels_smoke.launch import architecture, check_scale, multiprocessors, on_device_of, require
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.checks import architecture, check_scale, multiprocessors, on_device_of, require
+from kernels_smoke.launching.gluon import GLUON, hopper_gluon
+from kernels_smoke.launching.plan import allocated, launch, plannable
 
 if GLUON:
     from kernels_smoke.attention.specialized_prompts import attend_prompts, fits

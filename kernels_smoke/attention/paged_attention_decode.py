@@ -11,8 +11,8 @@ import triton.language as tl
 
 from kernels_smoke.attention.decode_arguments import check_decoding
 from kernels_smoke.attention.parts import UNBOUNDED, _share, _store, _tiles_seen, merge, most_segments, parts
-from kernels_smoke.launch import architecture, check_scale, multiprocessors, on_device_of, require
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.checks import architecture, check_scale, multiprocessors, on_device_of, require
+from kernels_smoke.launching.plan import allocated, launch, plannable
 
 FEW_ROWS = 16  # the least of a matrix product
 

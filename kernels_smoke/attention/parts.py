@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.attention.layout import LEAST_SEGMENT, MOST_SEGMENTS
-from kernels_smoke.launch_plan import allocated, launch
+from kernels_smoke.launching.plan import allocated, launch
 
 UNBOUNDED = 2**31 - 1  # a window that holds every position
 

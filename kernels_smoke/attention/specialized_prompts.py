@@ -20,8 +20,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels_smoke.attention.specialized_loading import _count, _find, _load
-from kernels_smoke.launch import multiprocessors
-from kernels_smoke.launch_plan import launch
+from kernels_smoke.launching.checks import multiprocessors
+from kernels_smoke.launching.plan import launch
 
 ALIGNMENT = 16  # bytes: TMA wants the first element and every row to begin at a multiple of this
 HEAD_DIM = 128

@@ -10,7 +10,7 @@ from torch.autograd.function import once_differentiable
 from kernels_smoke.block_attention.block_diagonal_attention import block_diagonal_attention
 from kernels_smoke.block_attention.block_diagonal_attention_backward import block_diagonal_attention_backward
 from kernels_smoke.block_attention.blocks import check_heads
-from kernels_smoke.launch import check_rows
+from kernels_smoke.launching.checks import check_rows
 
 
 def attend(

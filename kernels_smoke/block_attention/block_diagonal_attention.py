@@ -16,8 +16,8 @@ from kernels_smoke.block_attention.blocks import (
     check_heads,
     strides,
 )
-from kernels_smoke.launch import check_written, on_device_of
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.checks import check_written, on_device_of
+from kernels_smoke.launching.plan import allocated, launch, plannable
 
 
 def configure() -> Configuration:

@@ -18,8 +18,8 @@ from kernels_smoke.block_attention.blocks import (
     check_heads,
     strides,
 )
-from kernels_smoke.launch import architecture, check_apart, check_rows, check_written, on_device_of
-from kernels_smoke.launch_plan import allocated, launch, plannable_apart
+from kernels_smoke.launching.checks import architecture, check_apart, check_rows, check_written, on_device_of
+from kernels_smoke.launching.plan import allocated, launch, plannable_apart
 
 
 def configure(head_dim: int, *, rotary: bool) -> Configuration:

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import DTYPES_16, check_rows, check_scale, interpreted, multiprocessors, require
+from kernels_smoke.launching.checks import DTYPES_16, check_rows, check_scale, interpreted, multiprocessors, require
 
 BLOCK = 64  # tokens of a block: part of the definition, not of the layout
 HEAD_DIMS = (64, 128)

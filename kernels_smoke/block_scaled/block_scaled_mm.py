@@ -10,8 +10,8 @@ import triton.language as tl
 
 from kernels_smoke.block_scaled.emulation import convert, in_words, multiply_few_rows
 from kernels_smoke.block_scaled.formats import FP8, Format, format_of
-from kernels_smoke.launch import architecture, check_rows, check_span, on_device_of, require
-from kernels_smoke.launch_plan import launch, plannable
+from kernels_smoke.launching.checks import architecture, check_rows, check_span, on_device_of, require
+from kernels_smoke.launching.plan import launch, plannable
 from kernels_smoke.matmul.scaled_mm import multiply_scaled
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, check_result, described, descriptor
 

@@ -14,8 +14,8 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.block_scaled.formats import Format
-from kernels_smoke.launch import architecture, interpreted
-from kernels_smoke.launch_plan import allocated, launch
+from kernels_smoke.launching.checks import architecture, interpreted
+from kernels_smoke.launching.plan import allocated, launch
 from kernels_smoke.matmul.tiles import _load_tile, _store_tile, described, descriptor
 
 SUMMED = 1024  # elements of a row that one program adds up

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from kernels_smoke.launch import check_rows, require
+from kernels_smoke.launching.checks import check_rows, require
 
 SIZES = (16, 32, 64, 128)  # of a head: tiles are powers of two, and a state of 128 x 128 fits on chip
 EPSILON = 1e-6  # added to a squared norm, as the layers of Qwen 3.5 do

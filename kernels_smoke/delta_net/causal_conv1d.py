@@ -10,7 +10,7 @@ import triton.language as tl
 
 from kernels_smoke.delta_net.arguments import check_numbers
 from kernels_smoke.delta_net.wy_representation import _bounds, _first_slot, _sequence_of
-from kernels_smoke.launch import (
+from kernels_smoke.launching.checks import (
     DTYPES,
     MOST_ROWS,
     check_apart,
@@ -20,7 +20,7 @@ from kernels_smoke.launch import (
     on_device_of,
     require,
 )
-from kernels_smoke.launch_plan import allocated, launch, plannable_apart
+from kernels_smoke.launching.plan import allocated, launch, plannable_apart
 
 WIDTHS = (2, 3, 4)  # taps for each channel
 

@@ -10,8 +10,8 @@ import triton.language as tl
 
 from kernels_smoke.delta_net.arguments import check_numbers
 from kernels_smoke.delta_net.causal_conv1d import _held, _taps, check_convolution, check_result, check_states
-from kernels_smoke.launch import interpreted, on_device_of, require
-from kernels_smoke.launch_plan import launch, plannable_apart
+from kernels_smoke.launching.checks import interpreted, on_device_of, require
+from kernels_smoke.launching.plan import launch, plannable_apart
 
 
 @dataclass(frozen=True)

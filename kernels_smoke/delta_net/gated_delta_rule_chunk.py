@@ -9,7 +9,7 @@ import torch
 from kernels_smoke.delta_net.arguments import EPSILON, check_contiguous, check_heads, check_numbers
 from kernels_smoke.delta_net.chunk_kernels import _carry_kernel, _segments_kernel
 from kernels_smoke.delta_net.wy_representation import _prepare_kernel
-from kernels_smoke.launch import (
+from kernels_smoke.launching.checks import (
     DTYPES_16,
     architecture,
     check_rows,
@@ -18,7 +18,7 @@ from kernels_smoke.launch import (
     on_device_of,
     require,
 )
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.plan import allocated, launch, plannable
 
 
 @dataclass(frozen=True)

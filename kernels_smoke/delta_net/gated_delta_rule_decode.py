@@ -10,8 +10,8 @@ import triton.language as tl
 
 from kernels_smoke.delta_net.arguments import EPSILON, check_heads, check_numbers
 from kernels_smoke.delta_net.delta_rule_gates import _log_decay, check_parameters
-from kernels_smoke.launch import DTYPES, check_rows, check_written, interpreted, on_device_of, require
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.checks import DTYPES, check_rows, check_written, interpreted, on_device_of, require
+from kernels_smoke.launching.plan import allocated, launch, plannable
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import torch
 from kernels_smoke.dualip.segments import Segments, segments
 from kernels_smoke.dualip.simplex_projection import simplex_projection
 from kernels_smoke.dualip.sparse_product import Compressed, sparse_product
-from kernels_smoke.launch import check_rows, check_scale, require
+from kernels_smoke.launching.checks import check_rows, check_scale, require
 
 
 @dataclass(frozen=True)

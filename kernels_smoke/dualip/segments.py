@@ -19,7 +19,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import interpreted, require
+from kernels_smoke.launching.checks import interpreted, require
 
 INTEGERS = (torch.int32, torch.int64)
 COMMON = 32  # segments up to this length may share a class

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from kernels_smoke.dualip.dual_ascent import LinearProgram, linear_program
-from kernels_smoke.launch import require
+from kernels_smoke.launching.checks import require
 
 
 def share(

@@ -16,8 +16,8 @@ from kernels_smoke.dualip.segments import (
     check_segments,
     layout,
 )
-from kernels_smoke.launch import check_rows, check_scale, interpreted, on_device_of, require
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.checks import check_rows, check_scale, interpreted, on_device_of, require
+from kernels_smoke.launching.plan import allocated, launch, plannable
 
 LONGEST = 16384  # elements of a segment: one program holds whole segments in registers
 

@@ -9,8 +9,8 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.dualip.segments import Configuration, Segments, _elements, _sum, _tile, check_segments, layout
-from kernels_smoke.launch import check_apart, check_rows, on_device_of
-from kernels_smoke.launch_plan import allocated, launch, plannable_apart
+from kernels_smoke.launching.checks import check_apart, check_rows, on_device_of
+from kernels_smoke.launching.plan import allocated, launch, plannable_apart
 
 TILE = 2048  # elements of a segment at a time; longer ones take several rounds
 

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import (
+from kernels_smoke.launching.checks import (
     DTYPES_16,
     check_matrix,
     check_rows,
@@ -14,7 +14,7 @@ from kernels_smoke.launch import (
     on_device_of,
     require,
 )
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.plan import allocated, launch, plannable
 from kernels_smoke.matmul.scaled_mm import configure
 from kernels_smoke.matmul.tiles import _halves, _load_tile, _place, _store_tile, check_result, described, launch_tiles
 

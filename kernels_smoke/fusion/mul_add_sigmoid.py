@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.fusion.pointwise import Configuration, _place, as_rows, programs
-from kernels_smoke.launch import on_device_of
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.checks import on_device_of
+from kernels_smoke.launching.plan import allocated, launch, plannable
 
 
 def configure(itemsize: int) -> Configuration:

@@ -8,8 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_matrix, check_rows, check_written, on_device_of
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.checks import check_matrix, check_rows, check_written, on_device_of
+from kernels_smoke.launching.plan import allocated, launch, plannable
 
 WIDEST = 2**30  # elements of a row: columns are counted in 32 bits
 

@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import DTYPES, check_rows, check_written, require
+from kernels_smoke.launching.checks import DTYPES, check_rows, check_written, require
 
 
 @dataclass(frozen=True)

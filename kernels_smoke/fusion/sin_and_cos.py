@@ -9,8 +9,8 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.fusion.pointwise import Configuration, _place, as_rows, programs
-from kernels_smoke.launch import on_device_of
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.checks import on_device_of
+from kernels_smoke.launching.plan import allocated, launch, plannable
 
 # A quarter turn in three parts (Cody and Waite, "Software Manual for the Elementary Functions", 1980). The first two
 # have 11 bits: with a whole number of less than 13 bits, their products are exact in the 24 bits of float32.

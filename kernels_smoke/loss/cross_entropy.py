@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import (
+from kernels_smoke.launching.checks import (
     architecture,
     check_matrix,
     check_rows,
@@ -17,7 +17,7 @@ from kernels_smoke.launch import (
     on_device_of,
     require,
 )
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.plan import allocated, launch, plannable
 
 WIDEST = 2**30  # logits of a row
 VECTOR = 8  # neighbouring logits that one thread takes: 16 bytes of bfloat16

@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, check_span, interpreted, on_device_of, require
-from kernels_smoke.launch_plan import plannable
+from kernels_smoke.launching.checks import check_rows, check_span, interpreted, on_device_of, require
+from kernels_smoke.launching.plan import plannable
 from kernels_smoke.matmul.tiles import (
     Configuration,
     _halves,

@@ -8,9 +8,9 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.gluon import GLUON, hopper_gluon
-from kernels_smoke.launch import check_span, interpreted, multiprocessors, on_device_of, require
-from kernels_smoke.launch_plan import launch, plannable
+from kernels_smoke.launching.checks import check_span, interpreted, multiprocessors, on_device_of, require
+from kernels_smoke.launching.gluon import GLUON, hopper_gluon
+from kernels_smoke.launching.plan import launch, plannable
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, check_operands, described, descriptor
 
 if GLUON:

@@ -20,8 +20,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from kernels_smoke.launch import multiprocessors
-from kernels_smoke.launch_plan import launch
+from kernels_smoke.launching.checks import multiprocessors
+from kernels_smoke.launching.plan import launch
 from kernels_smoke.matmul.specialized_tiles import (
     _first_tile,
     _load,

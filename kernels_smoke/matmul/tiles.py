@@ -13,8 +13,15 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import architecture, check_rows, check_written, interpreted, multiprocessors, require
-from kernels_smoke.launch_plan import allocated, launch
+from kernels_smoke.launching.checks import (
+    architecture,
+    check_rows,
+    check_written,
+    interpreted,
+    multiprocessors,
+    require,
+)
+from kernels_smoke.launching.plan import allocated, launch
 
 try:
     from triton.tools.tensor_descriptor import TensorDescriptor

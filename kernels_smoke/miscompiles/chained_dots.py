@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import DTYPES_16, check_rows, interpreted, on_device_of, require
+from kernels_smoke.launching.checks import DTYPES_16, check_rows, interpreted, on_device_of, require
 
 
 @dataclass(frozen=True)

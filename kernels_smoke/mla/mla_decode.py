@@ -9,8 +9,7 @@ import torch
 import triton
 
 from kernels_smoke.attention.parts import merge, most_segments, parts
-from kernels_smoke.gluon import GLUON, hopper_gluon
-from kernels_smoke.launch import (
+from kernels_smoke.launching.checks import (
     DTYPES,
     architecture,
     check_rows,
@@ -20,7 +19,8 @@ from kernels_smoke.launch import (
     on_device_of,
     require,
 )
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.gluon import GLUON, hopper_gluon
+from kernels_smoke.launching.plan import allocated, launch, plannable
 from kernels_smoke.matmul.tiles import described, descriptor
 from kernels_smoke.mla.latent_attention import _attend_kernel
 

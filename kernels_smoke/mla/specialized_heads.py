@@ -20,7 +20,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels_smoke.attention.parts import Parts
-from kernels_smoke.launch_plan import launch
+from kernels_smoke.launching.plan import launch
 from kernels_smoke.mla.specialized_loading import _find, _load
 
 BLOCK_H = 64  # heads of a program: the rows of a product of a warpgroup

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from kernels_smoke.gluon import GLUON
-from kernels_smoke.launch import architecture, on_device_of
-from kernels_smoke.launch_plan import plannable
+from kernels_smoke.launching.checks import architecture, on_device_of
+from kernels_smoke.launching.gluon import GLUON
+from kernels_smoke.launching.plan import plannable
 from kernels_smoke.moe.grouped_tiles import (
     Configuration,
     aligned,

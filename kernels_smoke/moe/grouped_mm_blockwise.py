@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 import triton
 
-from kernels_smoke.gluon import GLUON
-from kernels_smoke.launch import architecture, check_span, on_device_of, require
-from kernels_smoke.launch_plan import plannable
+from kernels_smoke.launching.checks import architecture, check_span, on_device_of, require
+from kernels_smoke.launching.gluon import GLUON
+from kernels_smoke.launching.plan import plannable
 from kernels_smoke.moe.grouped_tiles import (
     BLOCK,
     Configuration,

@@ -8,9 +8,9 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.gluon import hopper_gluon
-from kernels_smoke.launch import check_rows, check_written, require
-from kernels_smoke.launch_plan import allocated, launch
+from kernels_smoke.launching.checks import check_rows, check_written, require
+from kernels_smoke.launching.gluon import hopper_gluon
+from kernels_smoke.launching.plan import allocated, launch
 from kernels_smoke.matmul.tiles import ALIGNMENT, _place, described, descriptor
 
 BLOCK = 128  # elements of K, and of N, that share a scale

@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import interpreted
-from kernels_smoke.launch_plan import allocated, launch
+from kernels_smoke.launching.checks import interpreted
+from kernels_smoke.launching.plan import allocated, launch
 
 SQUARE = 64  # rows and columns of a tile while a matrix is scaled, and perhaps transposed
 EPSILON = 1e-7  # is added to the norm: a matrix of zeros stays one

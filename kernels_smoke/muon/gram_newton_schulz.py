@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from kernels_smoke.gluon import GLUON, hopper_gluon
-from kernels_smoke.launch import on_device_of, require
-from kernels_smoke.launch_plan import allocated, plannable
+from kernels_smoke.launching.checks import on_device_of, require
+from kernels_smoke.launching.gluon import GLUON, hopper_gluon
+from kernels_smoke.launching.plan import allocated, plannable
 from kernels_smoke.muon.frobenius_norm import scale_into
 from kernels_smoke.muon.newton_schulz import COEFFICIENTS, as_wide, checked_result, configure, workspaces
 from kernels_smoke.muon.product import Tiles, product

@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_apart, check_written, on_device_of, require
-from kernels_smoke.launch_plan import allocated, launch, plannable_apart
+from kernels_smoke.launching.checks import check_apart, check_written, on_device_of, require
+from kernels_smoke.launching.plan import allocated, launch, plannable_apart
 from kernels_smoke.muon.newton_schulz import INPUTS, OUTPUTS, matrices_of, newton_schulz
 
 BLOCK = 2048  # elements of a row that a program works on, at most

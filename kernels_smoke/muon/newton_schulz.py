@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 import triton
 
-from kernels_smoke.launch import check_written, interpreted, on_device_of, require
-from kernels_smoke.launch_plan import allocated, plannable
+from kernels_smoke.launching.checks import check_written, interpreted, on_device_of, require
+from kernels_smoke.launching.plan import allocated, plannable
 from kernels_smoke.matmul.tiles import described
 from kernels_smoke.muon.frobenius_norm import SQUARE, scale_into
 from kernels_smoke.muon.product import Tiles, product

@@ -11,8 +11,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import multiprocessors
-from kernels_smoke.launch_plan import launch
+from kernels_smoke.launching.checks import multiprocessors
+from kernels_smoke.launching.plan import launch
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
 
 

@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import DTYPES, check_rows, check_scale, check_written, on_device_of, require
-from kernels_smoke.launch_plan import launch, plannable
+from kernels_smoke.launching.checks import DTYPES, check_rows, check_scale, check_written, on_device_of, require
+from kernels_smoke.launching.plan import launch, plannable
 
 BLOCK = 2048  # elements of a row that a program scales
 WARPS = 4

@@ -19,8 +19,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from kernels_smoke.launch import multiprocessors
-from kernels_smoke.launch_plan import launch
+from kernels_smoke.launching.checks import multiprocessors
+from kernels_smoke.launching.plan import launch
 from kernels_smoke.muon.product import _place_in_triangle
 
 BLOCK, BLOCK_K, STAGES = 128, 64, 5

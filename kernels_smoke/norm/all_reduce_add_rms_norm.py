@@ -6,8 +6,16 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import DTYPES, check_matrix, check_rows, check_written, on_device_of, require, whole_rows
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.checks import (
+    DTYPES,
+    check_matrix,
+    check_rows,
+    check_written,
+    on_device_of,
+    require,
+    whole_rows,
+)
+from kernels_smoke.launching.plan import allocated, launch, plannable
 from kernels_smoke.norm.fused_add_rms_norm import _store_sum_and_norm
 from kernels_smoke.norm.peers import PROGRAMS, Peers
 

@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_matrix, check_rows, check_written, on_device_of, whole_rows
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.checks import check_matrix, check_rows, check_written, on_device_of, whole_rows
+from kernels_smoke.launching.plan import allocated, launch, plannable
 
 WIDEST = 16384  # elements of a row: one program holds whole rows in registers
 configure = whole_rows  # benchmarks/tune.py tries others

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.launch import require
+from kernels_smoke.launching.checks import require
 
 PROGRAMS = 128  # of a launch that waits for its peers: all of them must run at the same time
 

@@ -7,8 +7,17 @@ from dataclasses import dataclass
 import torch
 import triton
 
-from kernels_smoke.launch import DTYPES, FP8, MOST_ROWS, check_rows, check_span, check_written, interpreted, require
-from kernels_smoke.launch_plan import allocated
+from kernels_smoke.launching.checks import (
+    DTYPES,
+    FP8,
+    MOST_ROWS,
+    check_rows,
+    check_span,
+    check_written,
+    interpreted,
+    require,
+)
+from kernels_smoke.launching.plan import allocated
 
 WIDEST = 32768  # elements of a row, when a program holds one whole row in registers
 WIDEST_NORM = 16384  # the same, when it needs the residual and the weight, too

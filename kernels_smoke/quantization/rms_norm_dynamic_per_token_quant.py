@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, check_written, on_device_of
-from kernels_smoke.launch_plan import launch, plannable
+from kernels_smoke.launching.checks import check_rows, check_written, on_device_of
+from kernels_smoke.launching.plan import launch, plannable
 from kernels_smoke.quantization.layout import (
     FEW_ROWS,
     WIDEST_NORM,

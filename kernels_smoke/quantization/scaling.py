@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import FP8_MAX
+from kernels_smoke.launching.checks import FP8_MAX
 
 # The least scales, which keep rows and groups of zeros from being divided by zero. They are those of vLLM's operators.
 LEAST_SCALE = 1 / (FP8_MAX * 512)

@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import DTYPES, check_rows, check_written, on_device_of, require
-from kernels_smoke.launch_plan import launch, plannable
+from kernels_smoke.launching.checks import DTYPES, check_rows, check_written, on_device_of, require
+from kernels_smoke.launching.plan import launch, plannable
 from kernels_smoke.rotary.heads import Configuration, _norm_and_rotate, blocks, check_norm_and_rope
 
 

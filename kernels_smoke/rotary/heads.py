@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, require
+from kernels_smoke.launching.checks import check_rows, require
 
 WIDEST = 1024  # elements of a head
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from kernels_smoke.launch import check_rows, check_written, require
-from kernels_smoke.launch_plan import allocated, plannable
+from kernels_smoke.launching.checks import check_rows, check_written, require
+from kernels_smoke.launching.plan import allocated, plannable
 from kernels_smoke.routing.topk_softmax import check_arguments, select
 
 

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import (
+from kernels_smoke.launching.checks import (
     DTYPES_16,
     check_matrix,
     check_rows,
@@ -18,7 +18,7 @@ from kernels_smoke.launch import (
     on_device_of,
     require,
 )
-from kernels_smoke.launch_plan import allocated, launch, plannable
+from kernels_smoke.launching.plan import allocated, launch, plannable
 from kernels_smoke.routing.eights import _merged, _sorted
 from kernels_smoke.routing.keys import _keys, _position, _value, _without
 

@@ -14,8 +14,8 @@ import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 
-from kernels_smoke.launch import check_apart
-from kernels_smoke.launch_plan import Plan, Plannable, _tensors, allocated, launch, plannable, plannable_apart
+from kernels_smoke.launching.checks import check_apart
+from kernels_smoke.launching.plan import Plan, Plannable, _tensors, allocated, launch, plannable, plannable_apart
 from kernels_smoke.matmul.scaled_mm import scaled_mm
 from kernels_smoke.norm import fused_add_rms_norm as norm
 from kernels_smoke.norm.fused_add_rms_norm import fused_add_rms_norm

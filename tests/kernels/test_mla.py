@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from kernels_smoke.gluon import GLUON
+from kernels_smoke.launching.gluon import GLUON
 from kernels_smoke.mla import reference
 from kernels_smoke.mla.mla_decode import configure, mla_decode
 from tests.kernels.support import DEVICE, error, zeros

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from kernels_smoke.gluon import GLUON
+from kernels_smoke.launching.gluon import GLUON
 from kernels_smoke.muon import newton_schulz as module
 from kernels_smoke.muon import reference
 from kernels_smoke.muon.gram_newton_schulz import gram_newton_schulz

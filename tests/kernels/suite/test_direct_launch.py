@@ -65,8 +65,8 @@ triton.runtime.driver.set_active(Driver())
 torch.Tensor.is_cuda = True  # those of this script stand for tensors on a GPU
 torch.Tensor.get_device = lambda self: 0
 
-from kernels_smoke import direct_launch
-from kernels_smoke.launch_plan import plannable
+from kernels_smoke.launching import direct as direct_launch
+from kernels_smoke.launching.plan import plannable
 from kernels_smoke.matmul.scaled_mm import scaled_mm
 from kernels_smoke.matmul.scaled_mm_blockwise import scaled_mm_blockwise
 from kernels_smoke.norm import fused_add_rms_norm as norm

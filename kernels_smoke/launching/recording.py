@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from triton.runtime.jit import JITFunction
 
-from kernels_smoke.direct_launch import MOST_BINDINGS, Call, Launch, Place, hooked, ignore, keep, listen
+from kernels_smoke.launching.direct import MOST_BINDINGS, Call, Launch, Place, hooked, ignore, keep, listen
 
 PLAIN = (int, float, bool, str, torch.dtype, type(None))  # arguments that hold no memory
 

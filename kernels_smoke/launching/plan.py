@@ -23,8 +23,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import torch
 from triton.runtime.jit import JITFunction
 
-from kernels_smoke.direct_launch import Call, hooked, keep
-from kernels_smoke.recording import PLAIN, Recorder, Recording, active, allocated, extent, launch
+from kernels_smoke.launching.direct import Call, hooked, keep
+from kernels_smoke.launching.recording import PLAIN, Recorder, Recording, active, allocated, extent, launch
 
 __all__ = ["Plan", "Plannable", "allocated", "launch", "plannable", "plannable_apart"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import triton
 
-from kernels_smoke.launch import architecture
+from kernels_smoke.launching.checks import architecture
 
 # Gluon is experimental, and its functions change: these are the versions of Triton that our kernels compile with.
 GLUON = triton.__version__.startswith(("3.6.", "3.7."))
