@@ -105,7 +105,7 @@ def plan_of(changed: Iterable[str], seconds: float | None) -> tuple[dict[str, ob
     if tests != ordered:
         print(f"NOT RUN, --all runs them: {', '.join(ordered[MOST_FILES:])}", flush=True)
     plan = {f"{path}::{name}": distance for (path, name), distance in found.items()}
-    cases = {f"kernels_smoke/{family}/cases.py" for family in families(changed)}  # they name the family's kernels
+    cases = {cases_of(family) for family in families(changed)}  # they name the family's kernels
     return {"tests": plan, "names": sorted(graph.named(changed | cases)), "seconds": seconds}, tests
 
 
@@ -137,9 +137,15 @@ def is_kernel_test(path: str) -> bool:
 def families(changed: Iterable[str]) -> list[str]:
     """The families of kernels to which changed files belong."""
     parts = [Path(path).parts for path in changed]
-    names = {part[1] for part in parts if part[0] == "kernels_smoke" and len(part) > 2}
+    names = {part[-2] for part in parts if part[0] == "kernels_smoke" and len(part) > 2}
     names |= {Path(part[-1]).stem.removeprefix("test_") for part in parts if part[:2] == ("tests", "kernels")}
-    return sorted(name for name in names if (ROOT / "kernels_smoke" / name / "cases.py").exists())
+    return sorted(name for name in names if (ROOT / cases_of(name)).exists())
+
+
+def cases_of(family: str) -> str:
+    """The file of a family's cases; the suite has some of them."""
+    inside = f"kernels_smoke/suite/{family}/cases.py"
+    return inside if (ROOT / inside).exists() else f"kernels_smoke/{family}/cases.py"
 
 
 def read_only(changed: Sequence[str]) -> list[tuple[str, list[str]]]:

@@ -290,7 +290,7 @@ def _mirrored(test: str, changed: str) -> float:
     """A test in the folder that mirrors the changed file's is near, and its namesake is nearer; else infinite."""
     parts = Path(changed.removeprefix("tools/")).parts
     folder = (*(["kernels"] if parts[0] == "kernels_smoke" else []), *parts[1:-1])
-    if is_test(test) and parts[0] == "kernels_smoke" and len(parts) > 2 and parts[1] in Path(test).stem:
+    if is_test(test) and parts[0] == "kernels_smoke" and len(parts) > 2 and parts[-2] in Path(test).stem:
         return NAMESAKE  # tests/kernels/test_norm.py
     if not is_test(test) or Path(test).parts[1:-1] != folder:
         return float("inf")

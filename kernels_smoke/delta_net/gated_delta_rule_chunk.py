@@ -60,7 +60,7 @@ def configure() -> Configuration:
         return Configuration(chunk=32, block_v=32, warps=4, stages=1)
     if here.number == 90:
         return Configuration(chunk=32, block_v=64, warps=4, stages=3)
-    if 100 <= here.number < 120:  # four warps and more were compiled wrongly there: see ../miscompiles/README.md
+    if 100 <= here.number < 120:  # four warps and more were compiled wrongly there: see ../suite/miscompiles/README.md
         return Configuration(chunk=32, block_v=16, warps=2, stages=2)
     return Configuration(chunk=32, block_v=32, warps=4, stages=2)
 

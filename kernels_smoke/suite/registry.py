@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """A kernel's name, its family (its folder), what it does in a few words, and whether level ``quick`` runs it.
+    """A kernel's name, its family (its folder, see ``IN_SUITE``), what it does, and whether level ``quick`` runs it.
 
     ``source`` is the file, module or entry point of a kernel from outside (``own/sources.py``), "" for ours; ``triton``
     is False for one that is not written in Triton.
@@ -84,6 +84,8 @@ FAULTS = (
     Entry("is_right", "faults", "copies; its mutants are all that a mutant can come to"),
 )
 
+IN_SUITE = ("faults", "miscompiles")  # families whose folders are in `suite`: they test compilers, and the suite itself
+
 
 _from_outside: dict[str, Entry] = {}  # those that this process was given
 
@@ -112,7 +114,11 @@ def load(entry: Entry) -> Kernel:
         sources = importlib.import_module("kernels_smoke.suite.own.sources")
         found: Kernel = sources.load(entry.source)[entry.name]
         return found
-    kernels: dict[str, Kernel] = importlib.import_module(f"kernels_smoke.{entry.family}.cases").KERNELS
+    if entry.family in IN_SUITE:
+        cases = importlib.import_module(f"kernels_smoke.suite.{entry.family}.cases")
+    else:
+        cases = importlib.import_module(f"kernels_smoke.{entry.family}.cases")
+    kernels: dict[str, Kernel] = cases.KERNELS
     return kernels[entry.name]
 
 

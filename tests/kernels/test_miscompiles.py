@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from kernels_smoke.miscompiles import reference
-from kernels_smoke.miscompiles.chained_dots import chained_dots
-from kernels_smoke.miscompiles.decayed_accumulator import decayed_accumulator
+from kernels_smoke.suite.miscompiles import reference
+from kernels_smoke.suite.miscompiles.chained_dots import chained_dots
+from kernels_smoke.suite.miscompiles.decayed_accumulator import decayed_accumulator
 from tests.kernels.support import DEVICE, error, zeros
 
 M, N, K = 20, 24, 33

@@ -8,7 +8,7 @@ from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant
 
-MODULE = "kernels_smoke.faults.broken"
+MODULE = "kernels_smoke.suite.faults.broken"
 OUT = {"out": ((16,), torch.float32)}
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.miscompiles import reference
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.miscompiles import reference
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Tensors, big, case, here
 
 
@@ -78,7 +78,7 @@ def expected_of_recurrence(inputs: Inputs) -> Tensors:
 
 CHAINED_DOTS = Kernel(
     name="chained_dots",
-    module="kernels_smoke.miscompiles.chained_dots",
+    module="kernels_smoke.suite.miscompiles.chained_dots",
     inputs=draw_matrices,
     outputs=lambda inputs: {"out": ((inputs["a"].shape[0], inputs["b"].shape[1]), FP32)},
     launch=lambda module, inputs, outputs: module.chained_dots(**inputs, out=outputs["out"]),
@@ -109,7 +109,7 @@ CHAINED_DOTS = Kernel(
 
 DECAYED_ACCUMULATOR = Kernel(
     name="decayed_accumulator",
-    module="kernels_smoke.miscompiles.decayed_accumulator",
+    module="kernels_smoke.suite.miscompiles.decayed_accumulator",
     inputs=draw_recurrence,
     outputs=readings_and_state,
     launch=launch_decayed_accumulator,
