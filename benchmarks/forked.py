@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from kernels_smoke.suite.foreman import end_with_parent
+from kernels_smoke.suite.processes.foreman import end_with_parent
 
 MOST_WORDS = 200  # characters of a line of an error
 CONTEXT = multiprocessing.get_context("fork")

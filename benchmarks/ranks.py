@@ -25,7 +25,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from kernels_smoke.suite.run import NO_MULTICAST  # found by the line above
+from kernels_smoke.suite.run.stages import NO_MULTICAST  # found by the line above
 
 ROWS, WIDTH = (1, 16, 128, 1024, 8192), 4096  # tokens, and the width of a layer
 USERS, ITEMS, MOST = 1_000_000, 10_000, 31

@@ -47,6 +47,7 @@ FOREIGN = {
     "kernels_smoke/suite/speed/rates.py": "a kernel's module, which its family's cases name",
     "kernels_smoke/suite/compiling/ahead_of_time.py": "as above",
     "kernels_smoke/suite/correctness/judge.py": "as above",
+    "kernels_smoke/suite/own/tasks.py": "as above",
     "kernels_smoke/suite/sanitizer/program.py": "as above",
     "wheel_checks/formats/gpu/offload_bundle.py": "zstd, of Python 3.14 or of the extra rocm",
     "wheel_checks/facts/provenance/attestations.py": "pypi-attestations and sigstore, of the extra provenance",

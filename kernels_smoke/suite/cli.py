@@ -15,11 +15,11 @@ from typing import Any
 
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.compiling.targets import resolve
-from kernels_smoke.suite.jobs import Options
 from kernels_smoke.suite.model import LEVELS
 from kernels_smoke.suite.own.sources import is_path
 from kernels_smoke.suite.report import text
-from kernels_smoke.suite.run import Stopped, new_seed, run
+from kernels_smoke.suite.run.jobs import Options
+from kernels_smoke.suite.run.stages import Stopped, new_seed, run
 
 EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
 USAGE, UNDECIDED = 2, 3

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernels_smoke.suite.advice import shown
-from kernels_smoke.suite.gpus import label as gpu_label
+from kernels_smoke.suite.run.gpus import label as gpu_label
 
 Record = dict[str, Any]
 

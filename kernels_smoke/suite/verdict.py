@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from kernels_smoke.suite.plan import Document
+from kernels_smoke.suite.run.plan import Document
 
 BAD = {"fail", "wrong", "crash", "hang", "refused", "slow", "missed"}
 

@@ -18,7 +18,7 @@ from kernels_smoke.suite.correctness.judge import seed_of
 from kernels_smoke.suite.correctness.mutants import broken
 from kernels_smoke.suite.correctness.tasks import run
 from kernels_smoke.suite.model import Case, Kernel, Where
-from kernels_smoke.suite.run import new_seed
+from kernels_smoke.suite.run.stages import new_seed
 from tests.kernels.support import DEVICE
 
 WHERE: Where = "cuda" if DEVICE == "cuda" else "interpret"

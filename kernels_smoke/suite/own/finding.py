@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.crew import Crew, End, Job
-from kernels_smoke.suite.plan import Document, processors
 from kernels_smoke.suite.probes.answer import Answer, Outcome, record
+from kernels_smoke.suite.processes.crew import Crew, End, Job
 from kernels_smoke.suite.registry import Entry
+from kernels_smoke.suite.run.plan import Document, processors
 
 if TYPE_CHECKING:
-    from kernels_smoke.suite.jobs import Options
+    from kernels_smoke.suite.run.jobs import Options
 
 PROBE = "kernels"  # what the probes of sources begin with: "kernels /x/file.py"
 PLUGIN = 10.0  # seconds for the import of an entry point, as for every plug-in of wheelproof

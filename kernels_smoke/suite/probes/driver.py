@@ -14,7 +14,7 @@ from kernels_smoke.suite import start
 from kernels_smoke.suite.advice import command
 from kernels_smoke.suite.probes.answer import Answer, record
 from kernels_smoke.suite.probes.driver_faults import HANG
-from kernels_smoke.suite.silence import TICK, Silence
+from kernels_smoke.suite.processes.silence import TICK, Silence
 
 PATIENCE = 20.0  # seconds: cuInit takes a second or two on a server with eight GPUs
 

@@ -20,7 +20,7 @@ from kernels_smoke.suite.compiling.machine_code import (
     sass_instructions,
 )
 from kernels_smoke.suite.registry import Entry
-from kernels_smoke.suite.units import work_units
+from kernels_smoke.suite.run.units import work_units
 
 USAGE = """\
 Resource usage:

@@ -15,7 +15,7 @@ import pytest
 
 from kernels_smoke.suite import cli, registry
 from kernels_smoke.suite.advice import shown
-from kernels_smoke.suite.silence import descendants
+from kernels_smoke.suite.processes.silence import descendants
 from tests.support.patience import has_ended, wait_until
 
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")

@@ -13,18 +13,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernels_smoke.suite import gpus, jobs, on_gpus, registry
-from kernels_smoke.suite.crew import Crew, ForemanError
-from kernels_smoke.suite.gpus import GpuRun, may_go_on
-from kernels_smoke.suite.jobs import COMPILE_PATIENCE, PROBE_PATIENCE, Options, on_gpu, once
+from kernels_smoke.suite import registry
 from kernels_smoke.suite.own.finding import Found, find
-from kernels_smoke.suite.plan import Document, processors, resumed
 from kernels_smoke.suite.probes import driver as probes_driver
 from kernels_smoke.suite.probes.answer import Answer
 from kernels_smoke.suite.probes.answer import record as probe_record
 from kernels_smoke.suite.probes.installation import not_importable
+from kernels_smoke.suite.processes.crew import Crew, ForemanError
 from kernels_smoke.suite.registry import Entry
-from kernels_smoke.suite.units import work_units
+from kernels_smoke.suite.run import gpus, jobs, on_gpus
+from kernels_smoke.suite.run.gpus import GpuRun, may_go_on
+from kernels_smoke.suite.run.jobs import COMPILE_PATIENCE, PROBE_PATIENCE, Options, on_gpu, once
+from kernels_smoke.suite.run.plan import Document, processors, resumed
+from kernels_smoke.suite.run.units import work_units
 from kernels_smoke.suite.verdict import verdict
 
 SCHEMA = "kernels_smoke/1"

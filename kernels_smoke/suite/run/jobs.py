@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kernels_smoke.suite import units
-from kernels_smoke.suite.crew import End, Job
-from kernels_smoke.suite.gpus import GpuRun
-from kernels_smoke.suite.plan import Document, resumed
 from kernels_smoke.suite.probes.answer import Answer, Outcome
 from kernels_smoke.suite.probes.answer import record as probe_record
+from kernels_smoke.suite.processes.crew import End, Job
 from kernels_smoke.suite.registry import Entry
+from kernels_smoke.suite.run import units
+from kernels_smoke.suite.run.gpus import GpuRun
+from kernels_smoke.suite.run.plan import Document, resumed
 
 PROBE_PATIENCE = 60.0  # seconds
 COMPILE_PATIENCE = 120.0

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kernels_smoke.suite import run as course
 from kernels_smoke.suite.compiling.warm_cache import Marks
-from kernels_smoke.suite.crew import End, Job, next_job
-from kernels_smoke.suite.gpus import chosen
-from kernels_smoke.suite.jobs import Options
+from kernels_smoke.suite.processes.crew import End, Job, next_job
 from kernels_smoke.suite.report import text
+from kernels_smoke.suite.run import stages as course
+from kernels_smoke.suite.run.gpus import chosen
+from kernels_smoke.suite.run.jobs import Options
 
 WELL = End(0, hang=False, words="")
 DIED = End(-11, hang=False, words="Segmentation fault")
@@ -48,7 +48,7 @@ class Node:
         monkeypatch.setattr(course, "Crew", lambda *_arguments: self)
         monkeypatch.setattr("kernels_smoke.suite.probes.driver.ask", lambda *_arguments: answer(*gpus))
         for module in ("on_gpus", "timing_jobs", "cold_run"):
-            monkeypatch.setattr(f"kernels_smoke.suite.{module}.processors", lambda: 16)
+            monkeypatch.setattr(f"kernels_smoke.suite.run.{module}.processors", lambda: 16)
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def __enter__(self) -> Node:
@@ -276,7 +276,7 @@ def test_what_is_interrupted_reports_what_it_has(monkeypatch: pytest.MonkeyPatch
 def test_on_one_gpu_with_an_empty_cache_kernels_are_timed_while_cases_are_compiled(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("kernels_smoke.suite.on_gpus.marks", lambda *_arguments: Marks(tmp_path, "digest"))
+    monkeypatch.setattr("kernels_smoke.suite.run.on_gpus.marks", lambda *_arguments: Marks(tmp_path, "digest"))
 
     def script(job: Job) -> Iterator[Record]:
         for record in healthy(job):

@@ -11,12 +11,12 @@ import pytest
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.cli import parser
 from kernels_smoke.suite.compiling.warm_cache import Marks
-from kernels_smoke.suite.crew import End, Job
-from kernels_smoke.suite.gpus import GpuRun
-from kernels_smoke.suite.jobs import Options, groups
-from kernels_smoke.suite.on_gpus import GROUPS, judge
-from kernels_smoke.suite.plan import Document
-from kernels_smoke.suite.units import judging
+from kernels_smoke.suite.processes.crew import End, Job
+from kernels_smoke.suite.run.gpus import GpuRun
+from kernels_smoke.suite.run.jobs import Options, groups
+from kernels_smoke.suite.run.on_gpus import GROUPS, judge
+from kernels_smoke.suite.run.plan import Document
+from kernels_smoke.suite.run.units import judging
 from kernels_smoke.suite.verdict import verdict
 
 COMPILES = "compiling.compilations:precompile"  # the one task that leaves the GPU alone
@@ -93,7 +93,7 @@ def test_nothing_runs_beside_a_child_that_has_an_exclusive_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, warm: bool, exclusive: bool
 ) -> None:
     options, entries, kept = Options(level="full"), registry.ENTRIES, Marks(tmp_path, "digest")
-    monkeypatch.setattr("kernels_smoke.suite.on_gpus.marks", lambda *_arguments: kept)
+    monkeypatch.setattr("kernels_smoke.suite.run.on_gpus.marks", lambda *_arguments: kept)
     if warm:
         kept.leave([entry.name for entry in entries], "full")
     gpu = {"index": 0, "name": "NVIDIA H200", "uuid": "GPU-a", "target": "sm_90"}

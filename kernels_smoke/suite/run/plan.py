@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernels_smoke.suite.crew import End, Job
+from kernels_smoke.suite.processes.crew import End, Job
 
 Records = list[dict[str, Any]]
 Item = tuple[str, str]  # a kernel, and one of its cases or mutants

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels_smoke.suite.silence import TICK, Silence, children
+from kernels_smoke.suite.processes.silence import TICK, Silence, children
 from tests.support.torch_worker import PYTHON, ROOT
 
 LOOP = "while True: pass"

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from kernels_smoke.suite import jobs, units
-from kernels_smoke.suite.crew import Crew, End, Job
-from kernels_smoke.suite.gpus import GpuRun, may_go_on
-from kernels_smoke.suite.jobs import Options, followed, once
-from kernels_smoke.suite.plan import Document, processors
+from kernels_smoke.suite.processes.crew import Crew, End, Job
 from kernels_smoke.suite.registry import Entry
-from kernels_smoke.suite.timing_jobs import take_back, timing
+from kernels_smoke.suite.run import jobs, units
+from kernels_smoke.suite.run.gpus import GpuRun, may_go_on
+from kernels_smoke.suite.run.jobs import Options, followed, once
+from kernels_smoke.suite.run.plan import Document, processors
+from kernels_smoke.suite.run.timing_jobs import take_back, timing
 
 CASES_WEIGHT = 5.0  # of a second of cases, which one child runs, where one of compiling, which all CPUs share, has 1
 ON_GPU = 3  # children beyond one for each CPU, since those that use the GPU mostly wait for it

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from kernels_smoke.suite import start
-from kernels_smoke.suite.silence import TICK, Silence, children
+from kernels_smoke.suite.processes.silence import TICK, Silence, children
 
 IMPORT_PATIENCE = (
     120.0  # seconds: torch was imported in 3.4 on a fresh machine; a cold network file system takes longer
@@ -87,7 +87,7 @@ class Crew:
     def __enter__(self) -> Crew:
         self._words = tempfile.TemporaryFile()  # closed in __exit__
         self._process = subprocess.Popen(
-            start.command("suite.foreman"),
+            start.command("suite.processes.foreman"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._words,

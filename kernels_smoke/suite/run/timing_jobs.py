@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kernels_smoke.suite import jobs
-from kernels_smoke.suite.crew import Crew, End, Job
-from kernels_smoke.suite.gpus import INSTANCE, VISIBLE, GpuRun, may_go_on
-from kernels_smoke.suite.jobs import PROBE_PATIENCE, Options, on_gpu, once
-from kernels_smoke.suite.plan import Document, processors, resumed
+from kernels_smoke.suite.processes.crew import Crew, End, Job
 from kernels_smoke.suite.registry import Entry
+from kernels_smoke.suite.run import jobs
+from kernels_smoke.suite.run.gpus import INSTANCE, VISIBLE, GpuRun, may_go_on
+from kernels_smoke.suite.run.jobs import PROBE_PATIENCE, Options, on_gpu, once
+from kernels_smoke.suite.run.plan import Document, processors, resumed
 
 CPUS_EACH = 4  # a child that times has one busy thread, and CUDA's own now and then
 SHARES = {"full": 0.25, "deep": 0.9}  # of the free memory that is tested

@@ -9,15 +9,15 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kernels_smoke.suite import jobs
-from kernels_smoke.suite.cold_run import ColdRun, precompiling
 from kernels_smoke.suite.compiling.warm_cache import Marks, marks
-from kernels_smoke.suite.crew import Crew, Job
-from kernels_smoke.suite.gpus import EXCLUSIVE, INSTANCE, VISIBLE, GpuRun, may_go_on
-from kernels_smoke.suite.jobs import PROBE_PATIENCE, Options, followed, on_gpu, once
-from kernels_smoke.suite.plan import Document, processors, resumed
+from kernels_smoke.suite.processes.crew import Crew, Job
 from kernels_smoke.suite.registry import Entry
-from kernels_smoke.suite.timing_jobs import measure_on, time_again, time_on
+from kernels_smoke.suite.run import jobs
+from kernels_smoke.suite.run.cold_run import ColdRun, precompiling
+from kernels_smoke.suite.run.gpus import EXCLUSIVE, INSTANCE, VISIBLE, GpuRun, may_go_on
+from kernels_smoke.suite.run.jobs import PROBE_PATIENCE, Options, followed, on_gpu, once
+from kernels_smoke.suite.run.plan import Document, processors, resumed
+from kernels_smoke.suite.run.timing_jobs import measure_on, time_again, time_on
 
 SANITIZER_PATIENCE = 300.0
 GROUPS = 7  # children on a GPU that start at once: with 16, each waited five seconds for CUDA, and then for the others

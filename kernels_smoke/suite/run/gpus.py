@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernels_smoke.suite.advice import command
-from kernels_smoke.suite.plan import Document
 from kernels_smoke.suite.probes.answer import Answer
 from kernels_smoke.suite.probes.answer import record as probe_record
+from kernels_smoke.suite.run.plan import Document
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 INSTANCE = "MIG-"  # what the UUID of a MIG instance begins with

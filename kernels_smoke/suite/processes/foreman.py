@@ -40,7 +40,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.silence import TICK, Silence
+from kernels_smoke.suite.processes.silence import TICK, Silence
 
 LAST_WORDS = 1500  # characters that are kept of the beginning of a child's output, and of its end
 GRACE = 5.0  # seconds in which a killed child must be gone; one that waits for a hung driver does not go
