@@ -17,7 +17,7 @@ from wheel_checks.report import FORMATS, render
 
 
 def test_every_module_that_renders_is_a_format() -> None:
-    modules = Path(wheel_checks.report.__file__).parent.glob("[!_]*.py")
+    modules = Path(wheel_checks.report.__file__).parent.rglob("[!_]*.py")
     renderers = [path.name for path in modules if "\ndef render(" in path.read_text(encoding="utf-8")]
     assert len(renderers) == len(FORMATS), renderers
 

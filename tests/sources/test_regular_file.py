@@ -46,7 +46,7 @@ EXCEPTIONS = {
     "wheel_checks/facts/links/torch_exports.py": "a resource of the package",
     "wheel_checks/process/tree.py": "/proc",
     "wheel_checks/report/__init__.py": "a resource of the package",
-    "wheel_checks/report/html_report.py": "a resource of the package",
+    "wheel_checks/report/html/page.py": "a resource of the package",
     "wheel_checks/sources/http/cache_database.py": "its own lock file, opened for writing, which never waits",
     "wheel_checks/sources/regular_file.py": "this is the one",
     "wheel_checks/sources/scratch_folder.py": "folders, and files by O_NONBLOCK, to lock them",

@@ -17,7 +17,7 @@ _MODULES = {
     "markdown": "markdown",
     "github": "github",
     "gitlab": "gitlab",
-    "html": "html_report",
+    "html": "html.page",
 }
 
 FORMATS = tuple(_MODULES)

@@ -15,7 +15,7 @@ from typing import TextIO
 from wheel_checks.model import CheckResult, HeatMap, Outcome, Overview, Report, Subject, Verdict
 from wheel_checks.report import wording
 from wheel_checks.report.causes import Cause, causes, problems_of
-from wheel_checks.report.html_tables import table_of, text_of
+from wheel_checks.report.html.tables import table_of, text_of
 from wheel_checks.report.overview import cell_map, quiet_phrase, quiet_rules, speaking_rules, worst_subjects
 
 # What a cell of the table shows: class, symbol, meaning. The symbol says what the colour shows.
@@ -76,7 +76,7 @@ def _write_page(title: str, body: Iterable[str], stream: TextIO, *, style: str) 
     policy allows nothing but the page's own style sheet, by its hash.
     ``style`` is what this page needs besides the style sheet of all.
     """
-    style = files("wheel_checks.report").joinpath("report.css").read_text(encoding="ascii") + style
+    style = files("wheel_checks.report.html").joinpath("report.css").read_text(encoding="ascii") + style
     digest = base64.b64encode(hashlib.sha256(style.encode("ascii")).digest()).decode("ascii")
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     page = [
