@@ -32,7 +32,7 @@ from wheel_checks.formats.zip.end_record import find_end_record
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource, Cost
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import choose
 from wheel_checks.targets.target import Target, parse_targets

@@ -32,7 +32,7 @@ from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.model import Audience, Outcome, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 
 RULES = [f"WHL{number:03}" for number in (*range(1, 8), *range(9, 21), 101, 106, 107, 120, 125)]

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name  # noqa: E402
 
 from wheel_checks.facts.wheel.resolution import metadata_reader  # noqa: E402
 from wheel_checks.sources.client import HttpClient  # noqa: E402
-from wheel_checks.sources.installer_config import configured_indexes  # noqa: E402
+from wheel_checks.sources.installers.config import configured_indexes  # noqa: E402
 from wheel_checks.sources.simple_index import SimpleIndex  # noqa: E402
 from wheel_checks.targets.selection import choose  # noqa: E402
 from wheel_checks.targets.target import parse_targets  # noqa: E402

@@ -28,7 +28,7 @@ from wheel_checks.facts.security.known import program_owners
 from wheel_checks.facts.security.places import place_of
 from wheel_checks.formats.wheel.entry_points import parse_entry_points
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 
 TABLE = Path(__file__).parent.parent / "wheel_checks" / "data" / "startup_code.toml"

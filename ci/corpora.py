@@ -22,7 +22,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import choose, release_wheels
 from wheel_checks.targets.target import DEFAULT_GLIBC, Target

@@ -26,7 +26,7 @@ from tests.support.hosts import healthy
 from wheel_checks.facts.host.software import Installed, Interpreter
 from wheel_checks.fixes.goal import Goal
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheelproof.doctor.probes.installation.installed import read_installed_facts
 from wheelproof.doctor.probes.python import read_interpreter
 from wheelproof.doctor.repair.graph import Graph

@@ -30,7 +30,7 @@ from wheel_checks.formats.sdist.static_metadata import StaticMetadata
 from wheel_checks.phrases import summarised
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http.cache import ByteCache, default_cache_path
-from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
+from wheel_checks.sources.installers.config import IndexConfig, configured_indexes
 from wheel_checks.sources.regular_file import read_start
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.explanation import unwrapped

@@ -35,7 +35,7 @@ from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 
 TABLE = Path(__file__).parent.parent / "wheel_checks" / "data" / "torch_exports.bin"

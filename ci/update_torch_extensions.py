@@ -24,7 +24,7 @@ from packaging.version import Version
 from wheel_checks.errors import WheelproofError
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 
 TABLE = Path(__file__).parent.parent / "wheel_checks" / "data" / "torch_extensions.toml"

@@ -22,7 +22,7 @@ from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 
 TABLE = Path(__file__).parent.parent / "wheel_checks" / "data" / "torch_releases.toml"

@@ -21,7 +21,7 @@ import pytest
 
 from tests.support.range_server import RangeServer, Resource
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 
 pytestmark = pytest.mark.online

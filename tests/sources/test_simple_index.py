@@ -10,7 +10,7 @@ import pytest
 from tests.support.range_server import RangeServer, Resource, basic_auth, fail
 from wheel_checks.errors import FormatError, NotFoundError, SourceError, UsageError
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.installers.config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 
 OLD = "foo_bar-1.0-py3-none-any.whl"

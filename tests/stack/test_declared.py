@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import SourceError, UsageError, WheelproofError
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.requirement_files import is_built
 from wheel_checks.sources.trust import NO_TRUST, Trust, UntrustedAddressError
 from wheel_checks.targets.target import Target

@@ -16,7 +16,7 @@ from tests.support.simple_index import simple_index
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import SourceError
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.installers.config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution, resolve
 from wheel_checks.targets.target import Target

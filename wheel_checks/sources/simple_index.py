@@ -18,7 +18,7 @@ from wheel_checks.formats.remote_links import Refused
 from wheel_checks.formats.secrets import redact, redact_text
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.installers.config import FIRST_INDEX, IndexConfig
 
 # PEP 691: JSON has sizes; HTML is what every index speaks.
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"

@@ -17,7 +17,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.fixes.goal import Goal
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
+from wheel_checks.sources.installers.config import IndexConfig, configured_indexes
 from wheelproof.doctor.probes.python import read_interpreter
 from wheelproof.doctor.repair.builds import TorchBuilds
 from wheelproof.doctor.repair.graph import Graph

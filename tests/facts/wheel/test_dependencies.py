@@ -33,7 +33,7 @@ from wheel_checks.facts.wheel.neighbours import Neighbour
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.target import Target
 

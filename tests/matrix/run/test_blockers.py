@@ -11,7 +11,7 @@ import pytest
 from tests.support.matrix import HERE, PYTHON, MatrixWorld, torch_wheel
 from tests.support.range_server import RangeServer
 from tests.support.simple_index import simple_index
-from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheelproof.matrix.cell.pipeline import RESOLVE, Task
 from wheelproof.matrix.cell.steps import Record, now, stamp, write_record
 from wheelproof.matrix.cell.trees import Lock, Trees

@@ -15,7 +15,7 @@ from wheel_checks.facts.provenance.indexes import IndexUse, find_offers, same_na
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.remote_links import Refused
-from wheel_checks.sources.installer_config import FIRST_INDEX, MERGE
+from wheel_checks.sources.installers.config import FIRST_INDEX, MERGE
 from wheel_checks.sources.simple_index import Listing, Place
 from wheel_checks.targets.selection import choose
 

@@ -17,7 +17,7 @@ from tests.support.range_server import RangeServer, Resource, redirect
 from wheel_checks.errors import DeadlineError, SourceError
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http.pace import LARGEST_HEAD
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import Resolution
 from wheel_checks.targets.target import this_machine

@@ -16,7 +16,7 @@ from tests.support.wheel_facts import AARCH64, X86_64
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import SourceError
 from wheel_checks.sources.http.cache import ByteCache
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.uv.explanation import Demand, Explanation
 from wheel_checks.sources.uv.keeping import REUSED, Keeping
 from wheel_checks.sources.uv.resolver import Resolution, Unusable, resolve

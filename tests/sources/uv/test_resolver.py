@@ -20,7 +20,7 @@ from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.errors import DeadlineError, OfflineError, SourceError, UsageError
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.sources import uv_binary
-from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.installers.config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.trust import Address, UntrustedAddressError
 from wheel_checks.sources.uv import own_configuration
 from wheel_checks.sources.uv.resolver import (

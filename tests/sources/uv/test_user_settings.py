@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.trust import Trust
 from wheel_checks.sources.uv.own_configuration import configuration
 from wheel_checks.sources.uv.user_settings import UvSettings, uv_settings

@@ -23,7 +23,7 @@ from wheel_checks.formats.file_names import sdist_version
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution, resolve
 from wheel_checks.targets.of_wheel import newest_machines

@@ -23,7 +23,7 @@ from wheel_checks.formats.lock.model import CONDA, LockedPackage
 from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.simple_index import Listing, SimpleIndex
 from wheel_checks.sources.trust import Address, is_inside, tree_of
 from wheel_checks.sources.uv.keeping import Keeping

@@ -16,7 +16,7 @@ from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.resolution import active_with_extras
 from wheel_checks.model import Audience, Report, Subject, Unavailable
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import OpenReport
 from wheelproof.stacks.judging import StackJudge, gpus_there

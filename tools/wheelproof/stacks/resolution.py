@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.facts.archive.kept import readers_version
 from wheel_checks.formats.lock.model import DIRECTORY, LockedPackage
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.simple_index import Listing, SimpleIndex
 from wheel_checks.sources.uv.resolver import Resolution, question_of, resolve
 from wheel_checks.targets.target import Target

@@ -12,7 +12,7 @@ from wheel_checks.facts.wheel.dependencies import Dependencies, Resolved
 from wheel_checks.facts.wheel.resolution import active_with_extras
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.trust import allowed_requirement
 from wheel_checks.sources.uv.keeping import Keeping

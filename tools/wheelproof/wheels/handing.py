@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion
 
 from wheel_checks.errors import SourceError, UsageError, WheelproofError
 from wheel_checks.sources.file_urls import is_file_url
-from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.installers.config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.trust import REPOSITORY, Address, Trust, UntrustedAddressError, with_url
 from wheel_checks.targets.target import Target
 from wheelproof.wheels.asked import Asked

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a command that only shows its help needs none of these
 
     from wheel_checks.facts.wheel.dependencies import Dependencies
     from wheel_checks.sources.client import HttpClient
-    from wheel_checks.sources.installer_config import IndexConfig
+    from wheel_checks.sources.installers.config import IndexConfig
     from wheel_checks.sources.simple_index import SimpleIndex
 
 
@@ -43,7 +43,7 @@ class Places:
 
     def config(self, environ: Mapping[str, str] = os.environ) -> IndexConfig:
         """The indexes that are asked. Raises UsageError for a configuration that cannot be read."""
-        from wheel_checks.sources.installer_config import configured_indexes
+        from wheel_checks.sources.installers.config import configured_indexes
         from wheel_checks.sources.trust import Trust
 
         return configured_indexes(

@@ -11,7 +11,7 @@ from wheel_checks.formats.remote_links import Refused
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.phrases import abbreviated, summarised
 from wheel_checks.registry import rules_of
-from wheel_checks.sources.installer_config import FIRST_INDEX, MERGE
+from wheel_checks.sources.installers.config import FIRST_INDEX, MERGE
 
 rule = rules_of("indexes")
 

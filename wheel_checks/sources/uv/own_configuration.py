@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.installers.config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.scratch_folder import scratch_folder
 from wheel_checks.sources.uv.user_settings import reaching_settings
 from wheel_checks.sources.uv_binary import Answer, run_uv

@@ -24,7 +24,7 @@ from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.lock.pylock import parse_pylock
 from wheel_checks.formats.lock.tables import MAX_SIZE
 from wheel_checks.sources.http.retry import Deadline
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.regular_file import read_start
 from wheel_checks.sources.uv.explanation import Explanation, explain, unwrapped
 from wheel_checks.sources.uv.keeping import Keeping

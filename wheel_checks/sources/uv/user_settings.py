@@ -16,7 +16,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.data import load
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.installer_files import uv_tables
+from wheel_checks.sources.installers.files import uv_tables
 from wheel_checks.sources.regular_file import expand_home, real_path
 from wheel_checks.sources.trust import Address, Trust, is_inside, with_url
 

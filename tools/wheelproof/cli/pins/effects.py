@@ -22,7 +22,7 @@ def resolved_effects(planned: Plan, python: str) -> list[Effect]:
     from wheel_checks.errors import NotFoundError
     from wheel_checks.sources.client import HttpClient
     from wheel_checks.sources.environment import find_environment
-    from wheel_checks.sources.installer_config import configured_indexes
+    from wheel_checks.sources.installers.config import configured_indexes
     from wheel_checks.sources.simple_index import SimpleIndex
     from wheel_checks.sources.uv.own_configuration import private_folder, write_private
     from wheelproof.pins.installers import UV

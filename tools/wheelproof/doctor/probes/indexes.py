@@ -10,7 +10,7 @@ from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.host.software import IndexSetting
 from wheel_checks.formats.secrets import redact
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.installer_config import MERGE, configured_indexes
+from wheel_checks.sources.installers.config import MERGE, configured_indexes
 from wheel_checks.sources.regular_file import read_start
 
 _CHOICES = ("UV_TORCH_BACKEND", "UV_INDEX_STRATEGY", "PIP_CONSTRAINT", "UV_CONSTRAINT", "UV_OVERRIDE", "CONDA_CHANNELS")

@@ -24,7 +24,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.parsing import numbers, requirement_or_none
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import choose
 from wheel_checks.targets.target import DEFAULT_GLIBC, Target

@@ -13,8 +13,8 @@ from wheel_checks.fixes.goal import Goal
 from wheel_checks.model import CheckResult, Severity, Unavailable
 from wheel_checks.phrases import joined
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
-from wheel_checks.sources.installer_files import flag
+from wheel_checks.sources.installers.config import IndexConfig, configured_indexes
+from wheel_checks.sources.installers.files import flag
 from wheelproof.doctor.diagnosis import Diagnosis
 from wheelproof.doctor.repair.carrying_out import Repair
 from wheelproof.doctor.repair.graph import Graph

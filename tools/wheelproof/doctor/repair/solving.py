@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import SourceError
 from wheel_checks.parsing import requirement_or_none
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.uv.changes import Changes, parse_changes
 from wheel_checks.sources.uv.explanation import Explanation, explain
 from wheel_checks.sources.uv.own_configuration import (

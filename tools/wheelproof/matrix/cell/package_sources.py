@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from wheel_checks.errors import SourceError, UsageError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.installer_config import FIRST_INDEX, MERGE, IndexConfig
+from wheel_checks.sources.installers.config import FIRST_INDEX, MERGE, IndexConfig
 from wheel_checks.sources.regular_file import expand_home
 from wheel_checks.sources.trust import Address, allowed_requirement
 from wheelproof.matrix.definition.keys import is_file_name

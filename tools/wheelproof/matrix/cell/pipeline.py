@@ -22,7 +22,7 @@ import wheelproof
 from wheel_checks.errors import SourceError
 from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.sources.file_urls import path_of
-from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
+from wheel_checks.sources.installers.config import IndexConfig, configured_indexes
 from wheel_checks.sources.regular_file import open_regular
 from wheel_checks.sources.trust import Trust
 from wheel_checks.sources.uv.resolver import resolve

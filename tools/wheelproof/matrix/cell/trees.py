@@ -18,7 +18,7 @@ from typing import Any
 
 from wheel_checks.errors import DeadlineError, NetworkError, SourceError
 from wheel_checks.formats.lock.model import LockedPackage
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.uv.own_configuration import (
     config_options,
     configuration,

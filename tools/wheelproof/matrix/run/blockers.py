@@ -10,7 +10,7 @@ from pathlib import Path
 from wheel_checks.errors import SourceError, UsageError
 from wheel_checks.model import Unavailable
 from wheel_checks.phrases import human_bytes, joined, plural
-from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.trust import Trust
 from wheel_checks.sources.uv.resolver import python_platform
 from wheel_checks.sources.uv_binary import run_uv

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.sources.file_urls import is_file_url
-from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.installers.config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.trust import Address, UntrustedAddressError
 from wheelproof.pins.documents.commands.lexer import UNKNOWN
 from wheelproof.pins.predict.command_line import ADDRESS_OPTIONS

@@ -22,7 +22,7 @@ from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.requirement_files import is_built
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.trust import UntrustedAddressError

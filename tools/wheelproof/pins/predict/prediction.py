@@ -26,7 +26,7 @@ from wheel_checks.model import Outcome, Report, Subject
 from wheel_checks.phrases import joined
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.installer_files import TRUE, pip_sections
+from wheel_checks.sources.installers.files import TRUE, pip_sections
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheelproof.pins.installers import PIP, DryRun
 from wheelproof.pins.predict.addresses import passed_variables, step_config, unknown_variables

@@ -10,7 +10,7 @@ import pytest
 
 from wheel_checks.errors import SourceError, UsageError
 from wheel_checks.sources import uv_binary
-from wheel_checks.sources.installer_config import FIRST_INDEX, MERGE, IndexConfig, configured_indexes
+from wheel_checks.sources.installers.config import FIRST_INDEX, MERGE, IndexConfig, configured_indexes
 from wheel_checks.sources.trust import Trust
 
 A, B, C = "https://a.example.org/simple/", "https://b.example.org/simple/", "https://c.example.org/simple/"

@@ -33,7 +33,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from wheel_checks.errors import UsageError
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.installer_files import TRUE, flag, pip_sections, uv_tables
+from wheel_checks.sources.installers.files import TRUE, flag, pip_sections, uv_tables
 from wheel_checks.sources.regular_file import expand_home
 from wheel_checks.sources.trust import NO_TRUST, Address, Trust, UntrustedAddressError, is_inside
 
