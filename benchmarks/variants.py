@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
 
 from wheel_checks.facts.gpu.targets import products  # noqa: E402  # as above
 from wheel_checks.facts.variants.described_machine import describe_machines  # noqa: E402  # found by the line above
-from wheel_checks.formats.index_page import IndexFile  # noqa: E402  # as above
+from wheel_checks.formats.index.page import IndexFile  # noqa: E402  # as above
 from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata  # noqa: E402  # as above
 from wheel_checks.targets.target import parse_targets  # noqa: E402  # as above
 from wheel_checks.targets.variant_choice import choose_for_machines  # noqa: E402  # as above

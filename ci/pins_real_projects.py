@@ -27,7 +27,7 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import WheelproofError
-from wheel_checks.formats.file_names import sdist_version
+from wheel_checks.formats.index.file_names import sdist_version
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex

@@ -30,7 +30,7 @@ from wheel_checks.facts.archive.members import read_members
 from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.facts.links.torch_exports import of_python, stored_sets
 from wheel_checks.formats.hash_table import Entry, write
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource

@@ -22,7 +22,7 @@ from packaging.utils import parse_sdist_filename
 from packaging.version import Version
 
 from wheel_checks.errors import WheelproofError
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installers.config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex

@@ -13,7 +13,8 @@ from wheel_checks.facts.installed import symbols as installed_symbols
 from wheel_checks.facts.provenance import attestations
 from wheel_checks.facts.security import startup
 from wheel_checks.facts.wheel import module_sources, native_heads, neighbours, upload
-from wheel_checks.formats import cxx_names, documents, index_page
+from wheel_checks.formats import cxx_names, documents
+from wheel_checks.formats.index import page as index_page
 from wheel_checks.formats.lock import tables, yaml_values
 from wheel_checks.formats.pe import header as pe_header
 from wheel_checks.formats.pe import imports as pe_imports

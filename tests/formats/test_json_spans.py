@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.growth import assert_at_most_doubles, cost_of
 from wheel_checks.formats import json_spans
-from wheel_checks.formats.index_page import MOST_FILES
+from wheel_checks.formats.index.page import MOST_FILES
 from wheel_checks.formats.json_spans import MOST_KEYS, elements, members, value
 
 VALUES = st.recursive(

@@ -10,7 +10,7 @@ from tests.support.releases import expectation_text
 from tests.support.wheel_facts import listed
 from wheel_checks.errors import NotFoundError, UsageError
 from wheel_checks.facts.release.expectation import parse_release_expectation
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheelproof.release.plan import Candidate, find_files
 
 ONE, TWO = "demo-1.0-py3-none-any.whl", "demo-2.0-py3-none-any.whl"

@@ -25,7 +25,7 @@ from wheel_checks.facts.stack.facts import (
 from wheel_checks.facts.wheel.expectations import parse_expectation
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.source_archive import SourceArchive
-from wheel_checks.formats.digests import WrongHash
+from wheel_checks.formats.index.digests import WrongHash
 from wheel_checks.formats.sdist.static_metadata import BuildSystem, StaticMetadata
 from wheel_checks.model import Unavailable
 

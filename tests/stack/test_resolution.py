@@ -16,8 +16,8 @@ from tests.support.simple_index import simple_index
 from tests.support.wheel_facts import AARCH64
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.provenance.indexes import find_higher, find_offers, summarised_offers
-from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.remote_links import Refused
+from wheel_checks.formats.index.page import IndexFile
+from wheel_checks.formats.index.remote_links import Refused
 from wheel_checks.sources.simple_index import Listing, Place
 from wheelproof.wheels import indexes as known_indexes
 from wheelproof.wheels.indexes import KnownIndexes

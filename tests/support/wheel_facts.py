@@ -17,7 +17,7 @@ from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.model import CheckResult, Outcome
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import Cost

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from wheel_checks.errors import UsageError
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.targets.selection import Choice, Reason, choose, release_wheels
 from wheel_checks.targets.target import Target
 

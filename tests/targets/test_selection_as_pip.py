@@ -19,7 +19,7 @@ from pip._internal.models.target_python import TargetPython
 from pip._vendor.packaging.specifiers import SpecifierSet as PipsSpecifierSet
 from pip._vendor.packaging.utils import canonicalize_name
 
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.targets.selection import choose
 from wheel_checks.targets.target import Target, this_machine
 

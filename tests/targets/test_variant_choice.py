@@ -22,7 +22,7 @@ from variantlib.variants_json import VariantsJson
 from tests.support.variant_index import CU126, FIVE, Made, cuda, make_release
 from tests.support.variants import SCHEMA, document
 from tests.support.wheel_facts import AARCH64, X86_64, listed
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.variant_metadata import VariantMetadata, parse_variant_metadata
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.selection import Reason

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit, urlunsplit
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import NotFoundError, SourceError, UsageError, WheelproofError
-from wheel_checks.formats.file_names import is_file_of, is_variants_file_of
-from wheel_checks.formats.index_page import IndexFile, IndexPage, file_from_url, parse_index_page
-from wheel_checks.formats.remote_links import Refused
+from wheel_checks.formats.index.file_names import is_file_of, is_variants_file_of
+from wheel_checks.formats.index.page import IndexFile, IndexPage, file_from_url, parse_index_page
+from wheel_checks.formats.index.remote_links import Refused
 from wheel_checks.formats.secrets import redact, redact_text
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of

@@ -7,7 +7,7 @@ from threading import Lock
 
 from wheel_checks.data import load
 from wheel_checks.errors import FormatError, SourceError, WheelproofError
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.variant_metadata import VariantMetadata, parse_variant_metadata
 from wheel_checks.sources.client import HttpClient
 

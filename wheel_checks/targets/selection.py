@@ -22,8 +22,8 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import UsageError
-from wheel_checks.formats.file_names import WHEEL_SUFFIX, is_file_of, sdist_version
-from wheel_checks.formats.index_page import IndexFile, file_from_url
+from wheel_checks.formats.index.file_names import WHEEL_SUFFIX, is_file_of, sdist_version
+from wheel_checks.formats.index.page import IndexFile, file_from_url
 from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.formats.wheel.wheel_name import count_tags
 from wheel_checks.phrases import and_so_on

@@ -20,8 +20,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.file_names import WHEEL_SUFFIX
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.file_names import WHEEL_SUFFIX
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant, split_label
 from wheel_checks.formats.wheel.variant_metadata import Variant, VariantMetadata
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name

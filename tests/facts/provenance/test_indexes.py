@@ -10,7 +10,7 @@ from packaging.version import Version
 from tests.rules.provenance.indexes_cases import EXTRA, FIRST, MAC, THIRD, place, use
 from tests.support.wheel_facts import AARCH64
 from wheel_checks.facts.provenance.indexes import described, find_higher, find_offers, same_named, summarised_offers
-from wheel_checks.formats.index_page import OtherListing
+from wheel_checks.formats.index.page import OtherListing
 from wheel_checks.sources.simple_index import Listing, Place
 
 

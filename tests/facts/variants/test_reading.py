@@ -16,7 +16,7 @@ from wheel_checks.facts.difference.pairing import pair_files
 from wheel_checks.facts.variants.reading import is_variants_file, variants_in_folder, variants_on_index
 from wheel_checks.facts.wheel.siblings import find_siblings
 from wheel_checks.facts.wheel.variant import VariantIndex
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient

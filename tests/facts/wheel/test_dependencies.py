@@ -30,7 +30,7 @@ from wheel_checks.facts.wheel.dependencies import Dependencies, Resolved
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.neighbours import Neighbour
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installers.config import IndexConfig

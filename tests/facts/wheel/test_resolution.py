@@ -15,8 +15,8 @@ from tests.support.wheel_facts import AARCH64, X86_64
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.wheel.resolution import Pins, exact_pin, is_pinned, metadata_reader, resolve_pins
-from wheel_checks.formats.digests import WrongHash, WrongMetadataError
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.digests import WrongHash, WrongMetadataError
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.targets.target import Target

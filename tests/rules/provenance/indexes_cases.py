@@ -13,8 +13,8 @@ from tests.support.wheel_facts import AARCH64, facts_of, listed
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.provenance.indexes import IndexUse, find_offers, same_named
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.remote_links import Refused
+from wheel_checks.formats.index.page import IndexFile
+from wheel_checks.formats.index.remote_links import Refused
 from wheel_checks.sources.installers.config import FIRST_INDEX, MERGE
 from wheel_checks.sources.simple_index import Listing, Place
 from wheel_checks.targets.selection import choose

@@ -9,7 +9,7 @@ from tests.rules.case import WARNING, Case
 from tests.support.wheel_facts import AARCH64, facts_of, listed
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.formats.digests import WrongHash
+from wheel_checks.formats.index.digests import WrongHash
 
 CP310 = "cp310-cp310-manylinux_2_28_x86_64"
 SERVED = "Metadata-Version: 2.4\nName: demo\nVersion: 1.0\nRequires-Python: >=3.10\nRequires-Dist: numpy\n"

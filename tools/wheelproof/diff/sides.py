@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from packaging.tags import Tag
 
 from wheel_checks.errors import FormatError, NotFoundError, UsageError
-from wheel_checks.formats.file_names import WHEEL_SUFFIX
+from wheel_checks.formats.index.file_names import WHEEL_SUFFIX
 from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.targets.of_wheel import target_of_tags

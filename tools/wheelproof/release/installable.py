@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import OfflineError, WheelproofError
 from wheel_checks.facts.accelerator.signals import active_requirements
 from wheel_checks.facts.release.facts import Cell, Installation, ReleaseFacts, ReleaseFile
-from wheel_checks.formats.file_names import sdist_version
+from wheel_checks.formats.index.file_names import sdist_version
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.sources.client import HttpClient

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from wheel_checks.facts.release.facts import ReleaseFacts
 from wheel_checks.facts.variants.described_machine import describe_machines
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import parse_targets

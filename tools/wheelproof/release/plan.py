@@ -15,8 +15,8 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import NotFoundError, UsageError
 from wheel_checks.facts.release.expectation import ReleaseExpectation
 from wheel_checks.facts.release.facts import version_of
-from wheel_checks.formats.file_names import SDIST_SUFFIXES, WHEEL_SUFFIX, is_file_of
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.file_names import SDIST_SUFFIXES, WHEEL_SUFFIX, is_file_of
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.sources.file_urls import is_file_url, path_of
 
 _URL_SCHEMES = ("http://", "https://", "file://")

@@ -17,8 +17,8 @@ from wheel_checks.facts.release.facts import FileInRelease, ReleaseFacts, Releas
 from wheel_checks.facts.wheel.dependencies import Dependencies
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.expectations import Expectations
-from wheel_checks.formats.file_names import WHEEL_SUFFIX, is_variants_file_of
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.file_names import WHEEL_SUFFIX, is_variants_file_of
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import Audience, FailOn, Report, Rule, Subject
 from wheel_checks.runner import run_rules

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import NotFoundError, SourceError, WheelproofError
 from wheel_checks.facts.stack.facts import Unhashed
 from wheel_checks.facts.wheel.resolution import active_with_extras, exact_pin
-from wheel_checks.formats.index_page import IndexFile, file_from_url
+from wheel_checks.formats.index.page import IndexFile, file_from_url
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.model import Location
 from wheel_checks.sources.uv.explanation import Explanation

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wheel_checks.answers.stack import StackQuestion, answer_stack, is_asked_for
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.stack.facts import DECLARED, StackFacts, StackPackage
-from wheel_checks.formats.digests import WrongMetadataError
+from wheel_checks.formats.index.digests import WrongMetadataError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Audience, Rule, Subject, Unavailable
 from wheel_checks.runner import run_rules

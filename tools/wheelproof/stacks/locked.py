@@ -18,7 +18,7 @@ from wheel_checks.errors import NotFoundError, UsageError, WheelproofError
 from wheel_checks.facts.archive.kept import readers_version
 from wheel_checks.facts.stack.locked import LockedEntry, LockFacts, WrongLockedHash
 from wheel_checks.facts.wheel.source_archive import READABLE, SourceArchive, read_source_archive
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.lock.model import CONDA, LockedPackage
 from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.client import HttpClient

@@ -15,7 +15,7 @@ from wheel_checks.errors import NotFoundError, WheelproofError
 from wheel_checks.facts.provenance.indexes import ProjectOffers
 from wheel_checks.facts.stack.facts import StackPackage, Unhashed
 from wheel_checks.facts.stack.locked import LockedEntry, LockFacts
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.sources.file_urls import is_file_url, path_of

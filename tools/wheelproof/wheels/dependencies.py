@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.wheel.dependencies import Dependencies, Resolved
 from wheel_checks.facts.wheel.resolution import active_with_extras
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installers.config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex

@@ -20,8 +20,8 @@ from wheel_checks.facts.provenance.indexes import (
     summarised_offers,
 )
 from wheel_checks.facts.wheel.resolution import exact_pin
-from wheel_checks.formats.file_names import WHEEL_SUFFIX, sdist_version
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.file_names import WHEEL_SUFFIX, sdist_version
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import Outcome, Subject
 from wheel_checks.parsing import version_or_none

@@ -28,9 +28,9 @@ from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.facts.wheel.resolution import active_with_extras
 from wheel_checks.facts.wheel.siblings import NO_CONTENT, deciding_siblings, find_siblings
 from wheel_checks.facts.wheel.summary import headline, summarize
-from wheel_checks.formats.digests import WrongMetadataError
-from wheel_checks.formats.file_names import WHEEL_SUFFIX
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.digests import WrongMetadataError
+from wheel_checks.formats.index.file_names import WHEEL_SUFFIX
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.model import CheckResult, Rule, Subject, Unavailable

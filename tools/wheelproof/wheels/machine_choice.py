@@ -13,7 +13,7 @@ from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.variants.described_machine import describe_machines
 from wheel_checks.facts.variants.reading import variants_on_index
 from wheel_checks.facts.wheel.variant import VariantIndex
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name

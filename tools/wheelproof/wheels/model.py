@@ -10,7 +10,7 @@ from wheel_checks.facts.archive.facts import MAX_READ
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.formats.index_page import IndexFile, OtherListing
+from wheel_checks.formats.index.page import IndexFile, OtherListing
 from wheel_checks.model import Subject
 from wheel_checks.phrases import joined
 from wheel_checks.targets.target import Target

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import NotFoundError, UsageError
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.phrases import plural

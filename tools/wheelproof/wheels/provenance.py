@@ -16,7 +16,7 @@ from wheel_checks.facts.provenance.attestations import (
     verify_provenance,
 )
 from wheel_checks.facts.wheel.expectations import Expectations
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.secrets import redact
 from wheel_checks.model import Subject, Unavailable
 from wheel_checks.phrases import joined

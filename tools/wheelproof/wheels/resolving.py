@@ -23,7 +23,7 @@ from wheel_checks.errors import SourceError, WheelproofError
 from wheel_checks.facts.stack.facts import PreRelease, Refused
 from wheel_checks.facts.wheel.resolution import active_with_extras, exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.sources.client import HttpClient

@@ -19,8 +19,8 @@ from packaging.version import Version
 from wheel_checks.errors import FormatError, NotFoundError, UsageError, WheelproofError
 from wheel_checks.facts.wheel.resolution import exact_pin, metadata_reader
 from wheel_checks.facts.wheel.source_archive import READABLE, SourceArchive, read_source_archive
-from wheel_checks.formats.file_names import WHEEL_SUFFIX, sdist_version
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.file_names import WHEEL_SUFFIX, sdist_version
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.sdist.static_metadata import StaticMetadata
 from wheel_checks.formats.secrets import redact
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata

@@ -23,9 +23,9 @@ from wheel_checks.facts.links.opened_first import (
 )
 from wheel_checks.facts.links.possible_needs import supposed_dynamic
 from wheel_checks.facts.links.unresolved import NOT_LOOKED_UP, SymbolFacts
-from wheel_checks.formats.digests import WrongHash
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Missing, Part
+from wheel_checks.formats.index.digests import WrongHash
 from wheel_checks.formats.wheel.python_source import ActionKind, ModuleSources, imported_modules
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target

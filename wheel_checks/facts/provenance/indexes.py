@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from wheel_checks.formats.index_page import IndexFile, OtherListing
-from wheel_checks.formats.remote_links import Refused
+from wheel_checks.formats.index.page import IndexFile, OtherListing
+from wheel_checks.formats.index.remote_links import Refused
 from wheel_checks.sources.simple_index import Listing, Place
 from wheel_checks.targets.selection import choose, release_wheels, releases
 from wheel_checks.targets.target import Target

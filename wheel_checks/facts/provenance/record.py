@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 
 from wheel_checks.decode import Check, Filled
-from wheel_checks.formats.digests import STRONG
+from wheel_checks.formats.index.digests import STRONG
 from wheel_checks.model import Verdict
 
 SCHEMA = "wheelproof.record/1"

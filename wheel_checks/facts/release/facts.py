@@ -15,7 +15,7 @@ from packaging.version import Version
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.release.expectation import ExpectedPlatform, ReleaseExpectation
-from wheel_checks.formats.file_names import is_file_of, sdist_version
+from wheel_checks.formats.index.file_names import is_file_of, sdist_version
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable

@@ -19,7 +19,7 @@ from wheel_checks.facts.stack.locked import LockedEntry, LockFacts
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.resolution import active_with_extras, exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
-from wheel_checks.formats.digests import WrongHash
+from wheel_checks.formats.index.digests import WrongHash
 from wheel_checks.model import Location, Unavailable
 from wheel_checks.targets.selection import Choice
 from wheel_checks.targets.target import Target

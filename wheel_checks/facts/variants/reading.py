@@ -10,8 +10,8 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.wheel.variant import VariantIndex
-from wheel_checks.formats.file_names import VARIANTS_SUFFIX
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.file_names import VARIANTS_SUFFIX
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.parsing import version_or_none

@@ -32,8 +32,8 @@ from wheel_checks.facts.wheel.resolution import (
     resolve_pins,
     with_extras,
 )
-from wheel_checks.formats.digests import WrongHash
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.digests import WrongHash
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.python_source import ModuleSources
 from wheel_checks.model import Unavailable

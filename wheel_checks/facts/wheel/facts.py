@@ -9,8 +9,8 @@ from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.security.startup import StartupFacts
 from wheel_checks.facts.wheel.depth import NO_ELFS, NO_GPU_CODE, NO_HEADS, NO_STARTUP, NOT_COMPARED
-from wheel_checks.formats.digests import StatedHash, WrongHash
-from wheel_checks.formats.index_page import IndexFile, OtherListing
+from wheel_checks.formats.index.digests import StatedHash, WrongHash
+from wheel_checks.formats.index.page import IndexFile, OtherListing
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.record import Record
 from wheel_checks.formats.wheel.version_file import VersionFile

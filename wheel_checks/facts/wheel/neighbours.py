@@ -27,7 +27,7 @@ from wheel_checks.facts.links.torch_exports import TorchExports, releases_that_e
 from wheel_checks.facts.links.unresolved import SymbolFacts, UnresolvedFile, find_unresolved, without_numbers
 from wheel_checks.formats.elf.file import ElfFacts
 from wheel_checks.formats.elf.linkage import Exports, hashes_of, symbol_hash
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import Cost, NamedBytes

@@ -19,8 +19,8 @@ from wheel_checks.facts.wheel.contents_reading import read_contents
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.facts import NO_SIDECAR, WheelFacts
 from wheel_checks.facts.wheel.native_code import with_accelerator, with_gpu_code_for
-from wheel_checks.formats.digests import StatedHash, compare_hashes, first_difference
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.digests import StatedHash, compare_hashes, first_difference
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import parse_core_metadata
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable

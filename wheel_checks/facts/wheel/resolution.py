@@ -13,8 +13,8 @@ from wheel_checks.errors import FormatError, NotFoundError
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.archive.kept import kept_facts
 from wheel_checks.facts.wheel.contents_reading import read_metadata
-from wheel_checks.formats.digests import WrongHash, WrongMetadataError, compare_hashes
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.digests import WrongHash, WrongMetadataError, compare_hashes
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name

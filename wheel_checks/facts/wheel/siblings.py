@@ -10,7 +10,7 @@ from wheel_checks.facts.accelerator.shown import AcceleratorContent
 from wheel_checks.facts.accelerator.signals import requirement_signal
 from wheel_checks.facts.accelerator.verdict import DECLARED, EXACT, NONE, SAMPLED, AcceleratorFacts
 from wheel_checks.facts.wheel.facts import Sibling, WheelFacts
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.of_wheel import target_of_tags

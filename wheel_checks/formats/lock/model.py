@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 
 VCS, DIRECTORY, PROJECT, CONDA = "vcs", "directory", "project", "conda"  # packages that are no file of an index
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.lock import tables
 from wheel_checks.formats.lock.model import CONDA, DIRECTORY, PIXI, VCS, Lock, LockedPackage
 from wheel_checks.formats.lock.tables import MOST_PACKAGES

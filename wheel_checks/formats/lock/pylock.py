@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.documents import parse_toml
-from wheel_checks.formats.index_page import IndexFile, file_from_url
+from wheel_checks.formats.index.page import IndexFile, file_from_url
 from wheel_checks.formats.lock import tables
 from wheel_checks.formats.lock.model import DIRECTORY, PYLOCK, VCS, Lock, LockedPackage
 from wheel_checks.formats.lock.tables import MAX_SIZE, MOST_PACKAGES

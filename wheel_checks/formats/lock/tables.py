@@ -10,7 +10,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidName, canonicalize_name
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.index_page import IndexFile, file_from_url
+from wheel_checks.formats.index.page import IndexFile, file_from_url
 from wheel_checks.formats.lock.model import LockedDependency
 from wheel_checks.parsing import version_or_none
 

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.documents import parse_toml
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.lock import tables
 from wheel_checks.formats.lock.model import DIRECTORY, PROJECT, UV, VCS, Lock, LockedDependency, LockedPackage, Member
 from wheel_checks.formats.lock.tables import MAX_SIZE, MOST_DEPENDENCIES, MOST_FILES, MOST_PACKAGES

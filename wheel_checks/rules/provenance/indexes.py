@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from wheel_checks.facts.provenance.indexes import Higher, IndexUse, find_higher
 from wheel_checks.facts.wheel.expectations import Expectations
-from wheel_checks.formats.remote_links import Refused
+from wheel_checks.formats.index.remote_links import Refused
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.phrases import abbreviated, summarised
 from wheel_checks.registry import rules_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from wheel_checks.facts.release.expectation import ExpectedPlatform
 from wheel_checks.facts.release.facts import FileInRelease, Told
 from wheel_checks.facts.wheel.expectations import Expectations
-from wheel_checks.formats.file_names import is_file_of
+from wheel_checks.formats.index.file_names import is_file_of
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import unmet

@@ -15,7 +15,7 @@ from wheel_checks.facts.release.expectation import UploadRules
 from wheel_checks.facts.release.facts import FileInRelease
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.formats.file_names import is_file_of
+from wheel_checks.formats.index.file_names import is_file_of
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import abbreviated
 from wheel_checks.registry import rules_of

@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from wheel_checks.errors import FormatError
 from wheel_checks.fixes.commands import Command, NoCommand, Word, option, package, requirement, run
-from wheel_checks.formats.file_names import WHEEL_SUFFIX
+from wheel_checks.formats.index.file_names import WHEEL_SUFFIX
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Fix, Unavailable
 from wheel_checks.phrases import summarised

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.formats.digests import STRONG
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.digests import STRONG
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
 

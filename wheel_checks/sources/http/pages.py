@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import SourceError
-from wheel_checks.formats.digests import compare_hashes
+from wheel_checks.formats.index.digests import compare_hashes
 from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.byte_source import Cost
 from wheel_checks.sources.http.cache import CachedPage

@@ -17,7 +17,7 @@ import truststore
 import urllib3
 
 from wheel_checks.errors import SourceError
-from wheel_checks.formats.remote_links import why_refused
+from wheel_checks.formats.index.remote_links import why_refused
 from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.http.credentials import Credentials, Login, origin_of, split_login
 from wheel_checks.sources.http.failures import WIRE_ERRORS, exchange_error, status_error

@@ -19,7 +19,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import NetworkError, OfflineError, SourceError, UsageError
-from wheel_checks.formats.digests import WrongHash, WrongMetadataError
+from wheel_checks.formats.index.digests import WrongHash, WrongMetadataError
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.lock.pylock import parse_pylock
 from wheel_checks.formats.lock.tables import MAX_SIZE

@@ -15,7 +15,7 @@ from wheel_checks.errors import FormatError, NotFoundError
 from wheel_checks.facts.archive.members import read_members
 from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.facts.host.software import Interpreter
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.wheel.record import MAX_SIZE as LARGEST_RECORD
 from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_FILE
 from wheel_checks.formats.wheel.version_file import parse_version_file

@@ -17,7 +17,7 @@ from wheel_checks.facts.host.torch.choice import COMPANIONS
 from wheel_checks.facts.host.torch.demands import family_of, shares_paths
 from wheel_checks.facts.host.torch.fit import torch_files
 from wheel_checks.fixes.goal import Goal
-from wheel_checks.formats.index_page import IndexFile, file_from_url
+from wheel_checks.formats.index.page import IndexFile, file_from_url
 from wheel_checks.formats.secrets import redact
 from wheel_checks.phrases import joined, plural
 from wheel_checks.sources.file_urls import is_file_url, path_of

@@ -12,7 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import UsageError
-from wheel_checks.formats.index_page import IndexFile, file_from_url
+from wheel_checks.formats.index.page import IndexFile, file_from_url
 from wheel_checks.phrases import and_so_on
 from wheel_checks.targets.selection import choose
 from wheelproof.matrix.model import Cell

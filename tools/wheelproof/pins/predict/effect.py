@@ -18,7 +18,7 @@ from wheel_checks.facts.pins.outcome import Watch, changes_between
 from wheel_checks.facts.stack.facts import Demand
 from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.resolution import metadata_reader
-from wheel_checks.formats.index_page import IndexFile, file_from_url
+from wheel_checks.formats.index.page import IndexFile, file_from_url
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of

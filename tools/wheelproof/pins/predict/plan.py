@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import SourceError, UsageError, WheelproofError
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index.page import IndexFile
 from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.sources.client import HttpClient

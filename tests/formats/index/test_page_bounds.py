@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.growth import assert_at_most_doubles, cost_of
 from wheel_checks.errors import FormatError
-from wheel_checks.formats import index_page
-from wheel_checks.formats.index_page import IndexPage, parse_index_page
+from wheel_checks.formats.index import page as index_page
+from wheel_checks.formats.index.page import IndexPage, parse_index_page
 
 JSON = "application/vnd.pypi.simple.v1+json"
 URL = "https://index.example.org/simple/demo/"

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.file_names import SDIST_SUFFIXES, VARIANTS_SUFFIX, WHEEL_SUFFIX
-from wheel_checks.formats.html_tags import start_tags
+from wheel_checks.formats.index.file_names import SDIST_SUFFIXES, VARIANTS_SUFFIX, WHEEL_SUFFIX
+from wheel_checks.formats.index.html_tags import start_tags
+from wheel_checks.formats.index.remote_links import Refused, why_refused
 from wheel_checks.formats.json_spans import Span, elements, members, value
-from wheel_checks.formats.remote_links import Refused, why_refused
 
 _LISTED = (WHEEL_SUFFIX, VARIANTS_SUFFIX, *SDIST_SUFFIXES)  # what an HTML page is searched for
 

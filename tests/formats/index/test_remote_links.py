@@ -8,8 +8,8 @@ from html import unescape
 
 import pytest
 
-from wheel_checks.formats.index_page import IndexPage, parse_index_page
-from wheel_checks.formats.remote_links import why_refused
+from wheel_checks.formats.index.page import IndexPage, parse_index_page
+from wheel_checks.formats.index.remote_links import why_refused
 
 NAME = "demo-1.0-py3-none-any.whl"
 PAGE = "https://index.example.org/simple/demo/"

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.file_names import is_file_of, sdist_version
-from wheel_checks.formats.index_page import IndexFile, parse_index_page
+from wheel_checks.formats.index.file_names import is_file_of, sdist_version
+from wheel_checks.formats.index.page import IndexFile, parse_index_page
 
 URL = "https://index.example.org/simple/foo/"
 INDEX = "https://index.example.org/simple/"
