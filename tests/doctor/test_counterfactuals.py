@@ -16,7 +16,7 @@ from tests.support.patience import PATIENCE
 from tests.support.probing import known, probe
 from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import shows_gpu
+from wheel_checks.facts.host.gpus.presence import shows_gpu
 from wheel_checks.facts.host.probes import CRASHED, HUNG, ChildEnd, Counterfactual
 from wheelproof.doctor import children
 from wheelproof.doctor.probes import dangerous

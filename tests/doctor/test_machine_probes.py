@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from wheel_checks.facts.host.gpu import KfdGpu, OtherDrivers, PciDevice
+from wheel_checks.facts.host.gpus.devices import KfdGpu, OtherDrivers, PciDevice
 from wheel_checks.facts.host.network import InfiniBandPort
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.probes.driver import read_driver

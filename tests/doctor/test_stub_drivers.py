@@ -13,7 +13,7 @@ from tests.support.patients import Patient
 from tests.support.probing import probe
 from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import DeviceNode, KernelDriver
+from wheel_checks.facts.host.gpus.devices import DeviceNode, KernelDriver
 from wheel_checks.facts.host.probes import CudaProbe
 from wheel_checks.facts.host.software import CudaLibrary
 from wheelproof.doctor.diagnosis import Diagnosis

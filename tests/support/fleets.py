@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import KernelDriver
+from wheel_checks.facts.host.gpus.devices import KernelDriver
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.report.json_report import as_dict
 from wheelproof.doctor.report import Showing, examine, make_report

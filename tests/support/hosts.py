@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import DeviceNode, KernelDriver, PciDevice, Services
+from wheel_checks.facts.host.gpus.devices import DeviceNode, KernelDriver, PciDevice, Services
 from wheel_checks.facts.host.machine import Container, Limits, System
 from wheel_checks.facts.host.probes import ChildEnd, CudaGpu, CudaProbe, KernelProbe, NvmlGpu, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import (

@@ -13,7 +13,7 @@ from typing import Any
 from tests.support.hosts import SITE_PACKAGES, healthy, replaced, with_torch, without_gpu
 from wheel_checks.data import load
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import DeviceNode, KfdGpu, OtherDrivers, PciDevice
+from wheel_checks.facts.host.gpus.devices import DeviceNode, KfdGpu, OtherDrivers, PciDevice
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import Loader
 from wheel_checks.model import Unavailable

@@ -10,7 +10,7 @@ import pytest
 from tests.support.hosts import cuda_fails, grace, healthy, hgx, package, replaced, with_packages, with_variables
 from wheel_checks.facts.host.comparable import comparable
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import KernelDriver
+from wheel_checks.facts.host.gpus.devices import KernelDriver
 from wheel_checks.facts.host.network import InfiniBandPort
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.model import Unavailable

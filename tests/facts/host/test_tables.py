@@ -14,7 +14,7 @@ from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import highest_cuda, oldest_driver
 from wheel_checks.facts.gpu.targets import parse_gpu
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.pci_names import name_of
+from wheel_checks.facts.host.gpus.pci_names import name_of
 from wheel_checks.facts.host.software import Loader
 from wheel_checks.facts.host.tables import (
     capability_of,

@@ -17,7 +17,7 @@ from tests.support.hosts import (
     without_nodes,
 )
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import DeviceNode, Services
+from wheel_checks.facts.host.gpus.devices import DeviceNode, Services
 from wheel_checks.facts.host.machine import CdiSpecification, Limits
 from wheel_checks.facts.host.probes import ChildEnd, Counterfactual, CudaProbe, TorchProbe
 from wheel_checks.facts.host.software import CudaLibrary

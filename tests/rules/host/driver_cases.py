@@ -21,7 +21,7 @@ from tests.support.hosts import (
     without_nodes,
 )
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import DeviceNode, KernelDriver, PciDevice
+from wheel_checks.facts.host.gpus.devices import DeviceNode, KernelDriver, PciDevice
 from wheel_checks.facts.host.machine import System
 from wheel_checks.facts.host.probes import ChildEnd, Counterfactual, CudaProbe, NvmlProbe
 from wheel_checks.facts.host.software import CudaLibrary

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.rules.case import NOTE, WARNING, Case
 from tests.support.hosts import DRIVER, cuda_fails, grace, healthy, hgx, in_container, replaced
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import DeviceNode, PciDevice, Services
+from wheel_checks.facts.host.gpus.devices import DeviceNode, PciDevice, Services
 from wheel_checks.facts.host.probes import NvmlProbe
 
 IMEX = "/dev/nvidia-caps-imex-channels/channel0"

@@ -19,7 +19,7 @@ from tests.support.other_hosts import (
     with_drivers,
 )
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import KfdGpu, OtherDrivers, PciDevice
+from wheel_checks.facts.host.gpus.devices import KfdGpu, OtherDrivers, PciDevice
 from wheel_checks.facts.host.software import CudaLibrary, IndexSetting
 from wheel_checks.model import Unavailable
 

@@ -21,7 +21,7 @@ from tests.support.hosts import (
     without_gpu,
 )
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import PciDevice
+from wheel_checks.facts.host.gpus.devices import PciDevice
 from wheel_checks.facts.host.probes import CudaProbe
 from wheel_checks.facts.host.software import IndexSetting
 from wheel_checks.model import Unavailable

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from wheel_checks.facts.gpu.expected import CPU, HostExpectation
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.gpus.presence import may_have_gpu
 from wheel_checks.model import CheckResult, Outcome, Unavailable
 from wheel_checks.rules.host.cause import CAUSES, Layer
 from wheelproof.doctor.diagnosis import KEEPS_FROM_A_GPU, matches

@@ -11,8 +11,8 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.comparable import comparable
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import other_gpus
-from wheel_checks.facts.host.seen import gpus_of
+from wheel_checks.facts.host.gpus.presence import other_gpus
+from wheel_checks.facts.host.gpus.seen import gpus_of
 from wheel_checks.facts.host.unexplained import UnexplainedSymptom
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import Command, option, run, shell

@@ -26,7 +26,7 @@ from wheel_checks.facts.host.commands import (
 )
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.machine import Container
-from wheel_checks.facts.host.other_gpus import build_of_others
+from wheel_checks.facts.host.gpus.other_makers import build_of_others
 from wheel_checks.facts.host.software import Interpreter, TritonFacts
 from wheel_checks.facts.host.tables import (
     DriverCuda,

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import KernelDriver
+from wheel_checks.facts.host.gpus.devices import KernelDriver
 from wheel_checks.facts.host.machine import System
 from wheel_checks.facts.host.network import InfiniBandPort
 from wheel_checks.facts.host.probes import NvmlGpu, NvmlProbe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from wheel_checks.facts.host.gpu import DeviceNode, KernelDriver, OtherDrivers, PciDevice, Services
+from wheel_checks.facts.host.gpus.devices import DeviceNode, KernelDriver, OtherDrivers, PciDevice, Services
 from wheel_checks.facts.host.machine import Container, Limits, System
 from wheel_checks.facts.host.network import InfiniBandPort
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, KernelProbe, NvmlProbe, TorchProbe

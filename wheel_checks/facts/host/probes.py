@@ -40,7 +40,7 @@ class NvmlGpu:
     memory_total: int | None = None  # bytes
     memory_free: int | None = None  # bytes
     fabric_state: int | None = None  # 0 not supported, 1 not started, 2 in progress, 3 completed
-    fabric_health: int | None = None  # mask of :mod:`wheel_checks.facts.host.fabric_health`
+    fabric_health: int | None = None  # mask of :mod:`wheel_checks.facts.host.gpus.fabric_health`
     fabric_summary: int | None = None  # single value of the health, from NVML 13 on
     fabric_status: int | None = None  # nvmlReturn_t of the probe of the fabric
     fabric_clique: int | None = None  # number of its NVLink domain

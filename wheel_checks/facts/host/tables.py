@@ -12,7 +12,7 @@ from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import newest_cuda
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import KernelDriver
+from wheel_checks.facts.host.gpus.devices import KernelDriver
 from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import Loader
 from wheel_checks.model import Unavailable

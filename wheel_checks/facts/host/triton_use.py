@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.gpus.presence import may_have_gpu
 from wheel_checks.facts.host.probes import KernelProbe
 from wheel_checks.facts.host.software import Ptxas, TritonFacts
 from wheel_checks.facts.host.tables import HostGpu, host_gpus

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from wheel_checks.data import load
-from wheel_checks.facts.host.fabric_health import fabric_faults
+from wheel_checks.facts.host.gpus.fabric_health import fabric_faults
 from wheel_checks.facts.host.log.facts import Log
 from wheel_checks.facts.host.log.host import refutes_cpu_build
 from wheel_checks.facts.host.log.installs import MANAGERS, manager_of, torch_was_harmed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import PciDevice
+from wheel_checks.facts.host.gpus.devices import PciDevice
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.machine import Container
 from wheel_checks.facts.host.probes import CudaProbe, NvmlGpu, NvmlProbe

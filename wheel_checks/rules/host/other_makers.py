@@ -12,8 +12,8 @@ from packaging.version import Version
 
 from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import DeviceNode, OtherDrivers, PciDevice
-from wheel_checks.facts.host.other_gpus import (
+from wheel_checks.facts.host.gpus.devices import DeviceNode, OtherDrivers, PciDevice
+from wheel_checks.facts.host.gpus.other_makers import (
     OVERRIDE,
     build_of_others,
     has_code,
@@ -22,7 +22,7 @@ from wheel_checks.facts.host.other_gpus import (
     overridden_target,
     rocm_build,
 )
-from wheel_checks.facts.host.presence import gpus_of_build
+from wheel_checks.facts.host.gpus.presence import gpus_of_build
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import TorchFiles
 from wheel_checks.facts.host.tables import host_gpus

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from wheel_checks.facts.host.gpu import KernelDriver
+from wheel_checks.facts.host.gpus.devices import KernelDriver
 from wheelproof.doctor.probes.files import first_line, found_in, names_in, text_of
 
 _MODULES: tuple[str, ...] = (

@@ -8,7 +8,7 @@ import pwd
 import stat
 from pathlib import Path
 
-from wheel_checks.facts.host.gpu import DeviceNode
+from wheel_checks.facts.host.gpus.devices import DeviceNode
 from wheelproof.doctor.probes.files import group_name, names_in
 
 _WANTED = ("nvidiactl", "nvidia-uvm")  # named also when they are missing

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from wheel_checks.facts.host.gpu import DeviceNode, KfdGpu, OtherDrivers
+from wheel_checks.facts.host.gpus.devices import DeviceNode, KfdGpu, OtherDrivers
 from wheelproof.doctor.probes.files import first_line, names_in, text_of
 from wheelproof.doctor.probes.nodes import read_node
 

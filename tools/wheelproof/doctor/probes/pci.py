@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from wheel_checks.facts.host.gpu import PciDevice
-from wheel_checks.facts.host.pci_names import name_of
+from wheel_checks.facts.host.gpus.devices import PciDevice
+from wheel_checks.facts.host.gpus.pci_names import name_of
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.regular_file import read_start
 from wheelproof.doctor.probes.files import first_line, names_in

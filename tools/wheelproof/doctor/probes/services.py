@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wheel_checks.facts.host.gpu import Services
+from wheel_checks.facts.host.gpus.devices import Services
 from wheelproof.doctor.probes.files import first_line, found_in, names_in, text_of
 
 # The kernel keeps 15 characters of a process's name (TASK_COMM_LEN).

@@ -15,7 +15,7 @@ from packaging.version import Version
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import is_known
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import KfdGpu, OtherDrivers, PciDevice
+from wheel_checks.facts.host.gpus.devices import KfdGpu, OtherDrivers, PciDevice
 from wheel_checks.facts.host.log.blocks import Shown, blocks_of
 from wheel_checks.facts.host.log.facts import Log
 from wheel_checks.facts.host.log.installs import manager_of

@@ -10,7 +10,7 @@ from packaging.version import Version
 from wheel_checks.data import load
 from wheel_checks.facts.host.advice import is_old_jetson
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.gpus.presence import may_have_gpu
 from wheel_checks.facts.host.software import IndexSetting, TorchFiles
 from wheel_checks.facts.host.torch.choice import asks_for_cpu, is_backend, machine_of, public
 from wheel_checks.facts.host.torch.fit import (

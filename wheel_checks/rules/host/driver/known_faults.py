@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.pci_names import needs_open_modules
+from wheel_checks.facts.host.gpus.pci_names import needs_open_modules
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.fixes.commands import Command, WriteFile
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need

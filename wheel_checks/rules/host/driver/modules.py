@@ -7,8 +7,8 @@ from typing import Any
 
 from wheel_checks.facts.host.advice import newer_driver
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.pci_names import needs_open_modules
-from wheel_checks.facts.host.presence import gpus_of_build
+from wheel_checks.facts.host.gpus.pci_names import needs_open_modules
+from wheel_checks.facts.host.gpus.presence import gpus_of_build
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.fixes.commands import Command, NoCommand, Options, WriteFile, run, shell
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need

@@ -8,7 +8,7 @@ from typing import Any
 
 from wheel_checks.facts.host.commands import install, uninstall
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import gpus_of_build, may_have_gpu
+from wheel_checks.facts.host.gpus.presence import gpus_of_build, may_have_gpu
 from wheel_checks.facts.host.torch.fit import is_cpu_build, torch_files
 from wheel_checks.facts.host.triton_use import (
     release_for_torch,

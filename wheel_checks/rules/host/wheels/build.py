@@ -13,7 +13,7 @@ from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import oldest_driver
 from wheel_checks.facts.host.advice import newer_driver, reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import gpus_of_build
+from wheel_checks.facts.host.gpus.presence import gpus_of_build
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.tables import driver_cuda, host_gpus
 from wheel_checks.facts.host.torch.choice import public

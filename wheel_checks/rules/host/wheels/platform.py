@@ -10,7 +10,7 @@ from packaging.version import Version
 from wheel_checks.data import load
 from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, is_old_jetson, new_environment, reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import shows_gpu
+from wheel_checks.facts.host.gpus.presence import shows_gpu
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import IndexSetting
 from wheel_checks.facts.host.torch.choice import MACHINES, libc_of, machine_of, python_tag

@@ -10,8 +10,8 @@ from typing import Any
 from wheel_checks.data import load
 from wheel_checks.facts.gpu import amd
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import KfdGpu, OtherDrivers, PciDevice
-from wheel_checks.facts.host.presence import gpus_of_build, may_have_gpu, other_gpus
+from wheel_checks.facts.host.gpus.devices import KfdGpu, OtherDrivers, PciDevice
+from wheel_checks.facts.host.gpus.presence import gpus_of_build, may_have_gpu, other_gpus
 
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 _OVERRIDE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{1,2})", re.ASCII)

@@ -11,8 +11,8 @@ from tests.support.other_hosts import arc, cuda_build, instinct, unbound, unseen
 from wheel_checks.facts.gpu.expected import mismatch, parse_host_expectation
 from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.other_gpus import has_code, overridden_target
-from wheel_checks.facts.host.seen import gpus_of
+from wheel_checks.facts.host.gpus.other_makers import has_code, overridden_target
+from wheel_checks.facts.host.gpus.seen import gpus_of
 from wheel_checks.facts.host.software import IndexSetting, Installed, Package
 from wheel_checks.fixes.commands import in_words
 from wheel_checks.formats.gpu.fatbin import find_declared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheel_checks.facts.host.fabric_health import fabric_faults
+from wheel_checks.facts.host.gpus.fabric_health import fabric_faults
 
 SHIFTS = {"bandwidth": 0, "route recovery": 2, "route": 4, "access timeout recovery": 6}  # 1 is TRUE, 2 FALSE
 CONFIGURATION, PARTITION, MANAGER = 8, 12, 14

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from wheel_checks.facts.gpu.expected import SeenGpu
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.other_gpus import kfd_gpus
-from wheel_checks.facts.host.presence import gpus_of_build
+from wheel_checks.facts.host.gpus.other_makers import kfd_gpus
+from wheel_checks.facts.host.gpus.presence import gpus_of_build
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.model import Unavailable
 

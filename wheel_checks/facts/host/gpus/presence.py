@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import PciDevice
+from wheel_checks.facts.host.gpus.devices import PciDevice
 from wheel_checks.model import Unavailable
 
 
