@@ -17,9 +17,9 @@ from tests.support.probing import known, probe
 from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.error_codes import error_name, error_text
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.gpus.visible import read_selection
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import CRASHED, HUNG, CudaProbe, TorchProbe
-from wheel_checks.facts.host.gpus.visible import read_selection
 from wheel_checks.model import Unavailable
 from wheel_checks.process import child as child_module
 from wheel_checks.process.child import end_all

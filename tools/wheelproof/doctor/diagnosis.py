@@ -16,8 +16,8 @@ from fnmatch import fnmatchcase
 
 from wheel_checks.facts.gpu.expected import CPU, HostExpectation
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.gpus.presence import gpus_of_build, may_have_gpu
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import Counterfactual
 from wheel_checks.model import CheckResult, Evidence, Outcome, Severity
 from wheel_checks.rules.host.cause import CAUSES, Cause

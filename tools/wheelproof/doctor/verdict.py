@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from wheel_checks.facts.gpu.expected import CPU, HostExpectation, counted
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpus.presence import gpus_of_build, may_have_gpu, other_gpus
-from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
 from wheel_checks.facts.host.gpus.seen import gpus_of
+from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
 from wheel_checks.model import Answer, CheckResult, Outcome, Severity, Unavailable, Verdict
 from wheel_checks.phrases import joined, plural
 from wheelproof.doctor.diagnosis import Diagnosis

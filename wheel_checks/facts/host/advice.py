@@ -25,8 +25,8 @@ from wheel_checks.facts.host.commands import (
     repair,
 )
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.machine import Container
 from wheel_checks.facts.host.gpus.other_makers import build_of_others
+from wheel_checks.facts.host.machine import Container
 from wheel_checks.facts.host.software import Interpreter, TritonFacts
 from wheel_checks.facts.host.tables import (
     DriverCuda,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from wheel_checks.facts.host.gpus.fabric_health import fabric_faults
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpus.devices import Services
+from wheel_checks.facts.host.gpus.fabric_health import fabric_faults
 from wheel_checks.facts.host.gpus.pci_names import needs_subnet_manager
 from wheel_checks.facts.host.probes import NvmlGpu, NvmlProbe
 from wheel_checks.fixes.commands import Command, Export, NoCommand, Options, Word, run

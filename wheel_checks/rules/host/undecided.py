@@ -8,8 +8,8 @@ from dataclasses import replace
 from wheel_checks.facts.gpu.expected import CPU, HostExpectation, counted, mismatch
 from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.gpus.seen import gpus_of
+from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.unexplained import UnexplainedSymptom
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.fixes.commands import Command

@@ -8,10 +8,10 @@ from typing import Any
 
 from wheel_checks.facts.host.error_codes import error_text
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.gpus.presence import gpus_of_build
-from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlGpu, TorchProbe
 from wheel_checks.facts.host.gpus.visible import VARIABLE, read_selection
+from wheel_checks.facts.host.log.symptoms import symptoms
+from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlGpu, TorchProbe
 from wheel_checks.fixes.commands import Command, Export, Unset, shell
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural

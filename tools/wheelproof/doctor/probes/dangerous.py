@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpus.presence import shows_gpu
-from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, KernelProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.gpus.visible import expected_devices
+from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, KernelProbe, NvmlProbe, TorchProbe
 from wheel_checks.model import Unavailable
 from wheel_checks.process.child import end_all
 from wheel_checks.sources.regular_file import home_folder

@@ -15,11 +15,11 @@ from wheelproof.pins.model import Document
 # kind: (module of wheelproof.pins.documents, whether a PEP 263 line declares the encoding)
 READERS = {
     "requirements": ("requirements", True),
-    "pyproject": ("pyproject", False),
-    "pixi": ("pixi", False),
-    "hatch": ("hatch", False),
-    "uv.toml": ("uv_toml", False),
-    "pipfile": ("pipfile", False),
+    "pyproject": ("toml.pyproject", False),
+    "pixi": ("toml.pixi", False),
+    "hatch": ("toml.hatch", False),
+    "uv.toml": ("toml.uv_toml", False),
+    "pipfile": ("toml.pipfile", False),
     "tox": ("tox", False),
     "recipe": ("recipe", False),
     "setup.cfg": ("setup_cfg", False),

@@ -13,7 +13,7 @@ from wheelproof.pins.documents.names import project_of
 from wheelproof.pins.documents.notices import of_requirement
 from wheelproof.pins.documents.setup_cfg import Line, option_lines, parse
 from wheelproof.pins.documents.source import Source
-from wheelproof.pins.documents.toml_requirements import Where, read_toml
+from wheelproof.pins.documents.toml.requirements import Where, read_toml
 from wheelproof.pins.model import Document, FoundRequirement, Notice, Place, Role
 
 PLACES = (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.gpus.visible import expected_devices
 from wheel_checks.facts.host.probes import ChildEnd, CudaProbe, KernelProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import Installed
-from wheel_checks.facts.host.gpus.visible import expected_devices
 from wheel_checks.model import Unavailable
 
 

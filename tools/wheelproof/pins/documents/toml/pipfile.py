@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wheelproof.pins.documents.source import Source
-from wheelproof.pins.documents.toml_requirements import Where, parse_toml, read_toml
+from wheelproof.pins.documents.toml.requirements import Where, parse_toml, read_toml
 from wheelproof.pins.model import Document, Form, Role
 
 _OTHER = {"source", "requires", "scripts", "pipenv", "pipfile"}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from wheelproof.pins.documents.source import Source
-from wheelproof.pins.documents.toml_requirements import Where, read_toml
-from wheelproof.pins.documents.toml_scripts import with_scripts
+from wheelproof.pins.documents.toml.requirements import Where, read_toml
+from wheelproof.pins.documents.toml.scripts import with_scripts
 from wheelproof.pins.model import Document, Form, Role
 
 _PREFIXES = ("", "feature.*.", "target.*.", "feature.*.target.*.")
