@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wheelproof.cli.main import COMMANDS
-from wheelproof.cli.options import CommandParser, make_parser
+from wheelproof.cli.options.output import CommandParser, make_parser
 
 SHARED = ("output", "run", "sources")
 """The groups of options that most commands share, which are documented once."""

@@ -21,9 +21,9 @@ from wheel_checks.catalogue import all_rules  # noqa: E402  # as above
 from wheel_checks.data import load  # noqa: E402  # as above
 from wheel_checks.facts.gpu.targets import products  # noqa: E402  # as above
 from wheel_checks.report import FORMATS  # noqa: E402  # as above
-from wheelproof.cli.options import ListAction  # noqa: E402  # as above
+from wheelproof.cli.options.output import ListAction  # noqa: E402  # as above
 
-FOLDER = ROOT / "tools/wheelproof/cli/completions"
+FOLDER = ROOT / "tools/wheelproof/cli/completion"
 
 
 def _rules() -> list[str]:

@@ -10,7 +10,7 @@ from ci.command_line import SHARED, Command, value_name
 from ci.reference.markdown import code, page, table, text
 from wheel_checks import errors
 from wheelproof.cli.configuration.parsing import FLAGS_ONLY, PREFIX
-from wheelproof.cli.rights import Effect, right_of
+from wheelproof.cli.options.rights import Effect, right_of
 
 EXIT_CODES = {
     0: "nothing at or above `--fail-on`, which is an error unless you say `warning` or `never`",

@@ -17,7 +17,7 @@ import yaml
 from tests.support.patience import PATIENCE
 from tests.support.wheels import torch_like
 from wheelproof.cli.main import COMMANDS
-from wheelproof.cli.options import make_parser
+from wheelproof.cli.options.output import make_parser
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/adopting.md").read_text(encoding="utf-8")

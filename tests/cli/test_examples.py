@@ -7,9 +7,9 @@ import shlex
 
 import pytest
 
-from wheelproof.cli.listing import EXAMPLES
+from wheelproof.cli.help.listing import EXAMPLES
 from wheelproof.cli.main import COMMANDS
-from wheelproof.cli.options import make_parser
+from wheelproof.cli.options.output import make_parser
 
 
 @pytest.mark.parametrize("example", sorted({example for examples in EXAMPLES.values() for example in examples}))

@@ -196,7 +196,8 @@ def test_help_imports_nothing_that_makes_it_slow() -> None:
         "wheel_checks.errors",
         "wheelproof",
         "wheelproof.cli",
-        "wheelproof.cli.listing",
+        "wheelproof.cli.help",
+        "wheelproof.cli.help.listing",
         "wheelproof.cli.main",
     }
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Run, Wheelproof
 from tests.support.trees import journals
-from wheelproof.cli import options
+from wheelproof.cli.options import output as options
 from wheelproof.cli.pins import notes
 from wheelproof.pins.rewrite.finding import OLD_NAME
 from wheelproof.pins.rewrite.held import hold

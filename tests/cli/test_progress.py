@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from wheelproof.cli import progress
-from wheelproof.cli.options import say
+from wheelproof.cli.options.output import say
 from wheelproof.cli.progress import Progress
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Wheelproof
 from tests.support.github_runner import obeyed
-from wheelproof.cli.options import note, say, warn
+from wheelproof.cli.options.output import note, say, warn
 
 ERROR = "::error file=x::y ##[error]z"
 MATRIX = f"""\

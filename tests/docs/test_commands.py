@@ -20,7 +20,7 @@ from tests.docs.blocks import Block, Command, is_shown, read_blocks
 from tests.support.patience import PATIENCE
 from wheel_checks.errors import UsageError
 from wheelproof.cli.main import COMMANDS
-from wheelproof.cli.options import make_parser
+from wheelproof.cli.options.output import make_parser
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -55,7 +55,7 @@ def test_the_wheel_installs_the_page(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith("share/man/man1/wheelproof.1")]
         assert archive.read(name) == PAGE.read_bytes()
-        assert archive.read("wheelproof/cli/completions/wheelproof.fish").startswith(b"# ")
+        assert archive.read("wheelproof/cli/completion/wheelproof.fish").startswith(b"# ")
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=PATIENCE)
     install = [sys.executable, "-m", "uv", "pip", "install", "--no-deps", "--offline", "--python"]

@@ -33,7 +33,7 @@ EXCEPTIONS = {
     "tools/wheelproof/matrix/executors/docker/image.py": "an archive that it made, and a list of this package",
     "tools/wheelproof/matrix/folders.py": "its own lock file, opened for writing, which never waits",
     "tools/wheelproof/matrix/inside/run_command.py": "runs in another Python: reports of at most 8 MiB",
-    "tools/wheelproof/cli/completion.py": "a resource of the package",
+    "tools/wheelproof/cli/completion/command.py": "a resource of the package",
     "tools/wheelproof/cli/schema.py": "a resource of the package",
     "tools/wheelproof/new/writing.py": "resources of the package",
     "tools/wheelproof/pins/atomic.py": "files that it creates, and folders",

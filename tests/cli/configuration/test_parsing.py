@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Wheelproof
 from wheel_checks.errors import UsageError
 from wheelproof.cli.configuration.parsing import parse_arguments
-from wheelproof.cli.options import CommandParser, ListAction, add_output_options
+from wheelproof.cli.options.output import CommandParser, ListAction, add_output_options
 
 COMMANDS = ("judge", "rules")
 

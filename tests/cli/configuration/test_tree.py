@@ -12,8 +12,8 @@ from tests.conftest import Wheelproof
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import UsageError
 from wheelproof.cli.configuration.parsing import parse_arguments
-from wheelproof.cli.options import CommandParser, add_list, add_output_options
-from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree, raises
+from wheelproof.cli.options.output import CommandParser, add_list, add_output_options
+from wheelproof.cli.options.rights import NAMES_FILES, SETS, allow_tree, raises
 
 
 def parse(tree: Path, *arguments: str, environment: dict[str, str] | None = None) -> argparse.Namespace:

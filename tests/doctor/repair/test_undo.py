@@ -69,7 +69,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from wheel_checks.process.child import run
-from wheelproof.cli import mending
+from wheelproof.cli.doctor import repair
 from wheelproof.doctor.repair import undoing
 from wheelproof.doctor.repair.session import Session
 from wheelproof.cli.main import main

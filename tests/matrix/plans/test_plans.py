@@ -20,7 +20,7 @@ from tests.support.patience import PATIENCE
 from wheel_checks.data import load
 from wheelproof.cli.matrix.group import SUBCOMMANDS
 from wheelproof.cli.matrix.plan import ENGINES
-from wheelproof.cli.options import make_parser
+from wheelproof.cli.options.output import make_parser
 from wheelproof.matrix import plans
 from wheelproof.matrix.plans.yaml import Commented, to_yaml
 

@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import NotFoundError
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, open_output, shown
-from wheelproof.cli.rights import SETS, allow_tree
-from wheelproof.cli.sources import add_source_options, open_sources
+from wheelproof.cli.options.indexes import add_source_options, open_sources
+from wheelproof.cli.options.output import OutputOptions, add_list, add_output_options, open_output, shown
+from wheelproof.cli.options.rights import SETS, allow_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

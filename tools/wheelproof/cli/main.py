@@ -25,8 +25,11 @@ COMMANDS = {
         "find, remove or guard against pins that could replace the installed torch",
     ),
     "use-existing-torch": ("wheelproof.cli.pins.rewrite", "alias of `pins rewrite`: remove torch from requirements"),
-    "doctor": ("wheelproof.cli.doctor", "find out why torch does not see the GPU: root cause, evidence and fix"),
-    "explain": ("wheelproof.cli.explain", "find the cause of a failure in a log, and the fix"),
+    "doctor": (
+        "wheelproof.cli.doctor.command",
+        "find out why torch does not see the GPU: root cause, evidence and fix",
+    ),
+    "explain": ("wheelproof.cli.doctor.explain", "find the cause of a failure in a log, and the fix"),
     "smoke": ("wheelproof.cli.smoke", "run the Triton kernels: results and speed, or compile them for another GPU"),
     "matrix": (
         "wheelproof.cli.matrix.group",
@@ -37,7 +40,7 @@ COMMANDS = {
     "schema": ("wheelproof.cli.schema", "print the JSON Schema of a document that wheelproof writes or reads"),
     "mcp": ("wheelproof.cli.mcp", "serve the read-only commands to an assistant (Model Context Protocol over stdio)"),
     "new": ("wheelproof.cli.new", "create a package of rules or kernels, ready to build, test and run"),
-    "completion": ("wheelproof.cli.completion", "print the completion script for bash, zsh or fish"),
+    "completion": ("wheelproof.cli.completion.command", "print the completion script for bash, zsh or fish"),
 }
 
 ISSUES = "a bug report needs the command, this message, and the traceback that WHEELPROOF_DEBUG=1 adds"
@@ -95,7 +98,7 @@ def _dispatch(arguments: list[str]) -> int:
     import importlib  # --help must not pay for this, nor for argparse, which the next two import
 
     from wheelproof.cli.configuration.parsing import parse_arguments
-    from wheelproof.cli.options import make_parser
+    from wheelproof.cli.options.output import make_parser
 
     # A run makes a hundred thousand small facts that live to its end: looking through them again and again is 7 % of it
     gc.set_threshold(100_000, 20, 100)
@@ -116,7 +119,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 def overview() -> str:
     """The text of ``wheelproof --help``."""
-    from wheelproof.cli.listing import listed
+    from wheelproof.cli.help.listing import listed
 
     commands = listed({name: summary for name, (_, summary) in COMMANDS.items()})
     return f"""\
@@ -186,7 +189,7 @@ def _is_verbose(arguments: list[str], times: int = 1) -> bool:
 
 def _say(label: str, what: str, *, expected: str = "", hint: str = "") -> None:
     """Write a message to standard error: one line each for what happened, what was expected, what to do."""
-    from wheelproof.cli.options import say  # --help must not pay for it
+    from wheelproof.cli.options.output import say  # --help must not pay for it
 
     say(f"wheelproof: {label}{what}")
     for name, text in (("expected", expected), ("hint", hint)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from wheelproof.cli.options import open_output
+from wheelproof.cli.options.output import open_output
 
 CONFIGURABLE = False
 

@@ -6,7 +6,8 @@ import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wheelproof.cli.options import (
+from wheelproof.cli.options.indexes import add_source_options, attesting_of, open_sources
+from wheelproof.cli.options.output import (
     OutputOptions,
     add_list,
     add_max_read,
@@ -15,8 +16,7 @@ from wheelproof.cli.options import (
     open_output,
     shown,
 )
-from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree
-from wheelproof.cli.sources import add_source_options, attesting_of, open_sources
+from wheelproof.cli.options.rights import NAMES_FILES, SETS, allow_tree
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from wheel_checks.model import Audience, Rule
 from wheel_checks.phrases import plural
 from wheel_checks.references import address_of
 from wheel_checks.report.links import is_screen
-from wheelproof.cli.options import open_output, warn
+from wheelproof.cli.options.output import open_output, warn
 
 SCHEMA = "wheelproof.rules/1"
 WIDTH = 100  # columns of the text pages at most: prose, so not as wide as a terminal may be

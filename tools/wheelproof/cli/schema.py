@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from importlib.resources import files
 
-from wheelproof.cli.options import open_output
+from wheelproof.cli.options.output import open_output
 
 CONFIGURABLE = False
 # name: the package that has the file, which is called NAME.schema.json

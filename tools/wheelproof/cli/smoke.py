@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
 from wheel_checks.sources.regular_file import expand_home
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note
+from wheelproof.cli.options.output import OutputOptions, add_list, add_output_options, emit, note
 
 if TYPE_CHECKING:  # not for --help
     from wheelproof.smoke.request import SmokeRequest

@@ -5,10 +5,18 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from wheelproof.cli.machine_options import add_machine_options, add_platform_option
-from wheelproof.cli.options import OutputOptions, add_depth, add_list, add_max_read, add_output_options, emit, max_read
-from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree
-from wheelproof.cli.sources import add_source_options, open_sources
+from wheelproof.cli.options.indexes import add_source_options, open_sources
+from wheelproof.cli.options.machines import add_machine_options, add_platform_option
+from wheelproof.cli.options.output import (
+    OutputOptions,
+    add_depth,
+    add_list,
+    add_max_read,
+    add_output_options,
+    emit,
+    max_read,
+)
+from wheelproof.cli.options.rights import NAMES_FILES, SETS, allow_tree
 
 if TYPE_CHECKING:
     from wheel_checks.model import Report

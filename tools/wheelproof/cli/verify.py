@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
-from wheelproof.cli.machine_options import add_machine_options, add_platform_option
-from wheelproof.cli.options import (
+from wheelproof.cli.options.indexes import add_source_options, attesting_of, open_sources, parse_beside
+from wheelproof.cli.options.machines import add_machine_options, add_platform_option
+from wheelproof.cli.options.output import (
     OutputOptions,
     add_depth,
     add_list,
@@ -21,9 +22,8 @@ from wheelproof.cli.options import (
     note,
     open_output,
 )
+from wheelproof.cli.options.rights import SETS, allow_tree
 from wheelproof.cli.progress import Progress
-from wheelproof.cli.rights import SETS, allow_tree
-from wheelproof.cli.sources import add_source_options, attesting_of, open_sources, parse_beside
 
 if TYPE_CHECKING:
     from wheel_checks.sources.environment import Environment

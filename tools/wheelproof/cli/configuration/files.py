@@ -17,7 +17,7 @@ from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.sources.regular_file import descriptor_of, open_regular, read_start
 from wheel_checks.sources.repository import repository_of
 from wheelproof.cli.configuration.ownership import dubious, is_shared
-from wheelproof.cli.options import warn
+from wheelproof.cli.options.output import warn
 
 LARGEST_FILE = 1 << 20  # bytes; a configuration is a page, and anything much longer is not one
 NAME = "wheelproof.toml"

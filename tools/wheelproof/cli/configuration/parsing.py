@@ -28,7 +28,7 @@ from wheelproof.cli.configuration.files import ConfigFile, TreeFile, find_config
 from wheelproof.cli.configuration.ownership import is_safe, trusted_owners
 from wheelproof.cli.configuration.tree import Run, TreeSettings, folders_of, merge_tree, not_ours, warnings
 from wheelproof.cli.configuration.values import Setting, convert
-from wheelproof.cli.options import CommandParser, add_output_options, open_output, warn
+from wheelproof.cli.options.output import CommandParser, add_output_options, open_output, warn
 
 PREFIX = "WHEELPROOF_"
 FLAGS_ONLY = {"config", "show-config"}  # where the file is cannot be in the file

@@ -13,8 +13,8 @@ from wheel_checks.errors import UsageError
 from wheel_checks.phrases import joined
 from wheelproof.cli.configuration.files import TreeFile, own_place
 from wheelproof.cli.configuration.values import Setting, convert
-from wheelproof.cli.options import CommandParser
-from wheelproof.cli.rights import Effect, Right, right_of
+from wheelproof.cli.options.output import CommandParser
+from wheelproof.cli.options.rights import Effect, Right, right_of
 from wheelproof.reporting import TreeRules
 
 ONLY_EXPECTS = "a checkout can only configure what is checked and what is expected"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wheel_checks.errors import UsageError, WheelproofError
-from wheelproof.cli.options import CommandParser, ListAction
+from wheelproof.cli.options.output import CommandParser, ListAction
 
 WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 

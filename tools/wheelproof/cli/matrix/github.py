@@ -6,7 +6,7 @@ import argparse
 
 from wheel_checks.errors import UsageError
 from wheelproof.cli.matrix.options import add_matrix_options, chosen_cells
-from wheelproof.cli.options import open_output
+from wheelproof.cli.options.output import open_output
 
 CONFIGURABLE = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from wheelproof.cli.matrix import list as matrix_list
-from wheelproof.cli.options import add_commands_help
+from wheelproof.cli.options.output import add_commands_help
 
 CONFIGURABLE = False
 

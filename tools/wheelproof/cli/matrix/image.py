@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
 from wheelproof.cli.matrix.options import add_matrix_options, chosen_cells
-from wheelproof.cli.options import add_list, note, open_output
+from wheelproof.cli.options.output import add_list, note, open_output
 
 if TYPE_CHECKING:  # not for --help
     from wheelproof.matrix.executors.docker.image import Image

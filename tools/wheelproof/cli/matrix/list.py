@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from wheelproof.cli.matrix.options import add_matrix_options, chosen_cells
-from wheelproof.cli.options import open_output
+from wheelproof.cli.options.output import open_output
 
 CONFIGURABLE = False  # `format = "junit"` in a project's configuration is about reports, and must not break the list.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from wheelproof.cli.matrix.options import add_matrix_options, matrix_path
-from wheelproof.cli.options import OutputOptions, add_output_options, emit
+from wheelproof.cli.options.output import OutputOptions, add_output_options, emit
 from wheelproof.cli.report.merge import reading
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
 from wheel_checks.phrases import summarised
-from wheelproof.cli.options import add_list
+from wheelproof.cli.options.output import add_list
 
 if TYPE_CHECKING:  # not for --help
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from wheel_checks.fixes.commands import in_words, option
 from wheel_checks.fixes.commands import run as command
 from wheelproof import __version__
 from wheelproof.cli.matrix.options import add_matrix_options, matrix_path
-from wheelproof.cli.options import add_list, check_output, open_output
+from wheelproof.cli.options.output import add_list, check_output, open_output
 
 CONFIGURABLE = False
 CHECKED_OUT = ("github", "gitlab")  # the path of the matrix is part of their expressions

@@ -11,7 +11,7 @@ from wheel_checks.fixes.commands import in_words, option
 from wheel_checks.fixes.commands import run as command
 from wheel_checks.phrases import joined, plural, summarised
 from wheelproof.cli.matrix.options import add_matrix_options, matrix_path, named_cells
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note
+from wheelproof.cli.options.output import OutputOptions, add_list, add_output_options, emit, note
 from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # not for --help

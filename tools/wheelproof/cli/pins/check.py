@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import NotFoundError
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
+from wheelproof.cli.options.output import OutputOptions, add_list, add_output_options, emit
+from wheelproof.cli.options.rights import SETS, allow_tree, raises
 from wheelproof.cli.pins.options import add_name_options, policy_of
-from wheelproof.cli.rights import SETS, allow_tree, raises
 from wheelproof.reporting import OpenReport
 
 if TYPE_CHECKING:  # not for --help

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from wheelproof.cli.options import OutputOptions, add_output_options, emit
+from wheelproof.cli.options.output import OutputOptions, add_output_options, emit
 from wheelproof.reporting import OpenReport
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from wheelproof.cli.options import add_commands_help
+from wheelproof.cli.options.output import add_commands_help
 from wheelproof.cli.pins.rewrite import add_arguments as add_rewrite_arguments
 from wheelproof.cli.pins.rewrite import run as run_rewrite
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wheel_checks.errors import NotFoundError, SourceError, UsageError
 from wheel_checks.model import Subject
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, open_output
+from wheelproof.cli.options.output import OutputOptions, add_list, add_output_options, emit, open_output
 from wheelproof.reporting import OpenReport
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from wheelproof.cli.options import note
+from wheelproof.cli.options.output import note
 
 
 def say_waiting(root: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from wheelproof.cli.options import add_list
+from wheelproof.cli.options.output import add_list
 
 if TYPE_CHECKING:  # not for --help
     from wheelproof.pins.policy import Policy

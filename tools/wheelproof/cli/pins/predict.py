@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import NotFoundError, UsageError
-from wheelproof.cli.options import CommandParser, OutputOptions, add_list, add_output_options, emit
-from wheelproof.cli.rights import SETS, allow_tree
-from wheelproof.cli.sources import add_source_options, open_sources
+from wheelproof.cli.options.indexes import add_source_options, open_sources
+from wheelproof.cli.options.output import CommandParser, OutputOptions, add_list, add_output_options, emit
+from wheelproof.cli.options.rights import SETS, allow_tree
 
 if TYPE_CHECKING:  # not for --help
     from wheelproof.pins.predict.model import Destination

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from wheel_checks.errors import NotFoundError
-from wheelproof.cli.options import open_output
+from wheelproof.cli.options.output import open_output
 from wheelproof.cli.pins.notes import say_waiting, show_old_journals
 
 CONFIGURABLE = False

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.formats.secrets import redact_text
-from wheelproof.cli.options import open_output
+from wheelproof.cli.options.output import open_output
 from wheelproof.cli.pins.notes import say_waiting, show_old_journals
 from wheelproof.cli.pins.options import add_name_options, policy_of
 
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _effects(arguments: argparse.Namespace, planned: Plan) -> list[Effect]:
     """What installs would do to the installed torch, before and after, unless that is not wanted or not possible."""
-    from wheelproof.cli.options import note
+    from wheelproof.cli.options.output import note
     from wheelproof.cli.pins.effects import resolved_effects
 
     if arguments.resolve is False or not planned.changed:

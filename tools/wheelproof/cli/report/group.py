@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from wheelproof.cli.options import add_commands_help, add_output_options
+from wheelproof.cli.options.output import add_commands_help, add_output_options
 
 # sub-command: (module with ``add_arguments`` and ``run``, summary for --help)
 SUBCOMMANDS = {

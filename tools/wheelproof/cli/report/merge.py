@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.sources.regular_file import names_file, read_whole
-from wheelproof.cli.options import OutputOptions, add_output_options, emit
+from wheelproof.cli.options.output import OutputOptions, add_output_options, emit
 from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # not for --help

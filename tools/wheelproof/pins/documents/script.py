@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from wheel_checks.errors import FormatError
-from wheelproof.pins.documents.toml.pyproject import SCRIPT_PLACES
 from wheelproof.pins.documents.source import Source
+from wheelproof.pins.documents.toml.pyproject import SCRIPT_PLACES
 from wheelproof.pins.documents.toml.requirements import read_toml
 from wheelproof.pins.model import Document, Span
 

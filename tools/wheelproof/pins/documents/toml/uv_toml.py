@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wheelproof.pins.documents.toml.pyproject import UV, uv_notices
 from wheelproof.pins.documents.source import Source
+from wheelproof.pins.documents.toml.pyproject import UV, uv_notices
 from wheelproof.pins.documents.toml.requirements import parse_toml, read_toml
 from wheelproof.pins.model import Document
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import pytest
 
 from wheelproof.cli.main import COMMANDS
-from wheelproof.cli.options import CommandParser, add_output_options, make_parser
-from wheelproof.cli.rights import Effect, allow_tree, right_of
+from wheelproof.cli.options.output import CommandParser, add_output_options, make_parser
+from wheelproof.cli.options.rights import Effect, allow_tree, right_of
 
 SHARED = "all"
 SETS, ADDS, RAISES, NAMES_FILES = Effect.SETS, Effect.ADDS, Effect.RAISES, Effect.NAMES_FILES

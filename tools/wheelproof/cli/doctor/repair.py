@@ -15,7 +15,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.phrases import plural
 from wheel_checks.report.wording import neutral, write
 from wheel_checks.sources.file_tree import FileTree
-from wheelproof.cli.options import open_output, say
+from wheelproof.cli.options.output import open_output, say
 from wheelproof.doctor.probes.python import read_interpreter
 from wheelproof.doctor.repair.carrying_out import put_back as undo_repair
 from wheelproof.doctor.repair.session import Session

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from wheelproof.cli.options import add_list
-from wheelproof.cli.rights import SETS, allow_tree
+from wheelproof.cli.options.output import add_list
+from wheelproof.cli.options.rights import SETS, allow_tree
 
 
 def add_platform_option(parser: argparse.ArgumentParser) -> None:

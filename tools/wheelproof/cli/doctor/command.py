@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Subject, Unavailable
 from wheel_checks.process.child import find_program
-from wheelproof.cli.options import OutputOptions, add_output_options, emit, open_output
+from wheelproof.cli.options.output import OutputOptions, add_output_options, emit, open_output
 from wheelproof.cli.progress import Progress
 from wheelproof.reporting import OpenReport
 
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     output = OutputOptions.from_arguments(arguments)
     _check(arguments)
     if arguments.undo:
-        from wheelproof.cli.mending import put_back
+        from wheelproof.cli.doctor.repair import put_back
 
         return put_back(arguments.python, quiet=output.quiet)
     expected = _expected(arguments.expect)
@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         notes += unfinished(found.facts)
     if arguments.fix:
-        from wheelproof.cli.mending import Asking, mend
+        from wheelproof.cli.doctor.repair import Asking, mend
 
         asking = Asking(offline=output.offline, ask=not arguments.yes, dry_run=arguments.dry_run)
         mended = mend(found, look, notes, asking)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
-from wheelproof.cli.options import OutputOptions, add_list, note
+from wheelproof.cli.options.output import OutputOptions, add_list, note
 from wheelproof.cli.progress import Progress
 from wheelproof.wheels.opening import Opened, Places, open_places
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from importlib.resources import files
 
-from wheelproof.cli.options import open_output
+from wheelproof.cli.options.output import open_output
 
 CONFIGURABLE = False
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script. Raises WheelproofError when it cannot be written."""
-    script = files("wheelproof.cli").joinpath("completions", f"wheelproof.{arguments.shell}")
+    script = files("wheelproof.cli.completion").joinpath(f"wheelproof.{arguments.shell}")
     with open_output("-") as stream:
         stream.write(script.read_text(encoding="utf-8"))
     return 0

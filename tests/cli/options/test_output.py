@@ -13,7 +13,7 @@ import pytest
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.model import CheckResult, FailOn, Outcome, Report, Severity, Subject
 from wheel_checks.report import FORMATS
-from wheelproof.cli.options import CommandParser, OutputOptions, add_output_options, emit, open_output
+from wheelproof.cli.options.output import CommandParser, OutputOptions, add_output_options, emit, open_output
 
 
 def options_of(*arguments: str) -> OutputOptions:

@@ -16,10 +16,10 @@ from typing import Any, NoReturn, TextIO
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.model import FailOn, Report
 from wheel_checks.report import FORMATS, render
-from wheelproof.cli.command_help import CommandHelp
-from wheelproof.cli.listing import examples_of, listed
+from wheelproof.cli.help.commands import CommandHelp
+from wheelproof.cli.help.listing import examples_of, listed
+from wheelproof.cli.options.rights import ADDS, allow_tree, raises
 from wheelproof.cli.progress import Progress
-from wheelproof.cli.rights import ADDS, allow_tree, raises
 from wheelproof.plugins.installed import FORMATS as PLUGIN_FORMATS
 from wheelproof.plugins.installed import find_plugins
 from wheelproof.plugins.loading import NO_PLUGINS, load_plugins

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.sources.regular_file import read_start
-from wheelproof.cli.options import OutputOptions, add_output_options, emit
+from wheelproof.cli.options.output import OutputOptions, add_output_options, emit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

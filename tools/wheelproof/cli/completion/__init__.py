@@ -1,0 +1,1 @@
+"""``wheelproof completion``, and the scripts that it prints."""

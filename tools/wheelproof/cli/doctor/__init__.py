@@ -1,0 +1,1 @@
+"""``wheelproof doctor``, with its repairs, and ``wheelproof explain``."""

@@ -1,0 +1,1 @@
+"""How help is written."""

@@ -1,0 +1,1 @@
+"""Options that commands share, and what a tree may do to them."""
