@@ -26,7 +26,7 @@ class StatedHash(NamedTuple):
 
     @property
     def is_wrong(self) -> bool:
-        """True when the bytes are not those of the stated hash."""
+        """True when the bytes do not match the stated hash."""
         return bool(self.found) and self.stated != self.found
 
 
@@ -39,7 +39,7 @@ class WrongHash(NamedTuple):
 
 
 class WrongMetadataError(SourceError):
-    """The METADATA that an index serves of a wheel cannot be resolved by: it is not the one that the index states."""
+    """The METADATA file served by an index does not match the hash that the index states."""
 
     def __init__(self, wrong: WrongHash) -> None:
         what = f"the METADATA that the index serves of {wrong.file_name} has {wrong.found}"

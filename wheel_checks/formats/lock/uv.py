@@ -1,7 +1,7 @@
 """``uv.lock``: a graph from the projects of a workspace to files, with markers on its edges.
 
-Where extras or groups conflict, markers name them as ``extra == 'extra-6-veomni-gpu'``, with the length of the
-project's name before it (uv's ``universal_marker.rs``).
+If extras or groups conflict, markers name them as ``extra == 'extra-6-veomni-gpu'``, with the length of the project's
+name before it (uv's ``universal_marker.rs``).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _LOCAL = ("editable", "virtual", "directory")
 
 
 def read_uv(data: bytes, folder: Path) -> Lock:
-    """The lock file. ``folder`` is where it is: its paths start there.
+    """The lock file. Its paths are relative to ``folder``.
 
-    Raises FormatError naming the field that is not what uv writes.
+    Raises FormatError naming the field that uv would not write.
     """
     document = parse_toml(data, "the lock", MAX_SIZE, "uv.lock")
     if document.get("version") != KNOWN_VERSION:

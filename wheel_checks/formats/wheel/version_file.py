@@ -40,7 +40,7 @@ def parse_version_file(member: str, data: bytes) -> VersionFile:
     if len(data) > MAX_SIZE:
         raise FormatError(f"{member} has {len(data)} bytes", expected=f"at most {MAX_SIZE}")
     try:
-        # What the parser warns of (a stray backslash) is not ours to print. The filters are global to the process.
+        # Warnings of the parser (a stray backslash) are not printed. The filters are global to the process.
         with _WARNING_FILTERS, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = _parse(data)

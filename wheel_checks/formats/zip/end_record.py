@@ -1,6 +1,6 @@
-"""The records at the end of a zip archive that say where its central directory is (PKWARE APPNOTE 6.3.10).
+"""The records at the end of a zip archive that locate its central directory (PKWARE APPNOTE 6.3.10).
 
-Stricter than unpackers on purpose: whatever lets two of them find two different directories is refused.
+Stricter than unpackers on purpose: an archive in which two unpackers may find different directories is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class EndRecordTruncatedError(FormatError):
 
 
 def find_end_record(tail: bytes, size: int) -> EndRecord:
-    """Where the central directory is, from ``tail``, the last bytes of a file of ``size`` bytes.
+    """The place of the central directory, from ``tail``, the last bytes of a file of ``size`` bytes.
 
     Raises EndRecordTruncatedError when a longer tail is needed, and FormatError when the file does not end with one
     single end record (as far as ``tail`` reaches) that agrees with the file and with its zip64 record.
@@ -66,7 +66,7 @@ def find_end_record(tail: bytes, size: int) -> EndRecord:
 
 
 def _check_place(offset: int, length: int, directory_end: int, size: int) -> None:
-    """Raise FormatError unless the directory ends where the end records begin: readers guess differently otherwise."""
+    """Raise FormatError unless the directory ends at the end records: readers guess differently otherwise."""
     end = offset + length
     if end > size:
         raise FormatError(

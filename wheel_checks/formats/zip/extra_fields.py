@@ -20,9 +20,9 @@ _NAMES = {ZIP64: "zip64", UNICODE_PATH: "Unicode path", UNICODE_COMMENT: "Unicod
 
 @dataclass(frozen=True, slots=True)
 class ExtraFault:
-    """One thing wrong with extra fields: ``case`` is a row of ``data/installers.toml``.
+    """A fault of extra fields: ``case`` is a row of ``data/installers.toml``.
 
-    ``kind`` is "extra", or "index" where the index alone refuses it.
+    ``kind`` is "extra", or "index" if only the index refuses it.
     """
 
     case: str
@@ -31,9 +31,9 @@ class ExtraFault:
 
 
 def extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
-    """The identifiers and contents of the fields. Fewer than four bytes at the end are passed over.
+    """The identifiers and contents of the fields. Fewer than four bytes at the end are skipped.
 
-    Raises FormatError, saying only what is wrong, for a field that runs over the end.
+    Raises FormatError, without the place of the fault, for a field that runs over the end.
     """
     position = 0
     while position + 4 <= len(extra):
@@ -45,9 +45,9 @@ def extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def widen(extra: bytes, *numbers: int) -> list[int]:
-    """``numbers`` with those that are 0xFFFFFFFF replaced, in order, from the zip64 extra field (4.5.3).
+    """``numbers`` with each 0xFFFFFFFF replaced, in order, from the zip64 extra field (4.5.3).
 
-    Raises FormatError when an extra field is malformed or has no value for one of them.
+    Raises FormatError when an extra field is malformed or lacks a value.
     """
     fields = dict(reversed(list(extra_fields(extra))))  # of two alike the first counts, as in zipfile
     if ALL_ONES not in numbers:
@@ -68,7 +68,7 @@ def has_zip64(extra: bytes) -> bool:
 def extra_faults(
     extra: bytes, raw_name: bytes, sizes: tuple[int, int], place: tuple[int, int] | None
 ) -> list[ExtraFault]:
-    """What is wrong with the fields of one header.
+    """The faults of the fields of one header.
 
     ``sizes`` are the size and the compressed size as the header has them, ``place`` the offset and the disk of a
     directory entry (None in a local header). Raises FormatError for a field that runs over the end.
