@@ -1,4 +1,4 @@
-"""What names mean: of sections, of libraries, and which libraries show which accelerator and which version of it.
+"""The accelerator and version that names of sections and libraries indicate.
 
 The names are data: ``wheel_checks/data/accelerators.toml``.
 """
@@ -13,12 +13,12 @@ from typing import Any
 from wheel_checks.data import load
 
 LONGEST_NAME = 1_000  # characters of a soname or section that are inspected
-_HASH = re.compile(r"[-.][0-9a-f]{8,64}(?=\.(?:so|dll))")  # what auditwheel and delvewheel put into names
+_HASH = re.compile(r"[-.][0-9a-f]{8,64}(?=\.(?:so|dll))")  # hash that auditwheel and delvewheel add to names
 _BEGINS = re.compile("lib")
 
 
 def section_meaning(name: str) -> list[str]:
-    """The accelerators whose code a section of this name holds."""
+    """The accelerators whose code is in sections of this name."""
     if len(name) > LONGEST_NAME:
         return []
     return [row["accelerator"] for pattern, row in rows("section") if pattern.search(name)]
@@ -42,7 +42,7 @@ def runtime_match(project: str) -> re.Match[str] | None:
 
 
 def is_known_by_name(project: str) -> bool:
-    """True for a package whose name says what it has to do with CUDA."""
+    """True for a package whose name indicates CUDA."""
     return runtime_match(project) is not None or bool(
         re.fullmatch(load("accelerators")["any_cuda"]["pattern"], project)
     )
@@ -59,7 +59,7 @@ def may_show(name: str) -> bool:
 
 
 def file_name(library: str) -> str:
-    """The name of a library as its loader compares it: that of Windows takes upper and lower case for the same."""
+    """The name of a library as its loader compares it: Windows ignores case."""
     return library.lower() if library.lower().endswith(".dll") else library
 
 

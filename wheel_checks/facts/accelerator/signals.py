@@ -1,8 +1,7 @@
-"""Hints at a wheel's accelerator: names of members, version.py, requirements. What its code shows is in ``content``.
+"""Hints at a wheel's accelerator: names of members, version.py, requirements. ``content`` has the evidence of its code.
 
-Each is read on its own, so that they can contradict each other and the content.
-
-What shows an accelerator is data: ``wheel_checks/data/accelerators.toml``.
+Each is read on its own, so that they can contradict each other and the content. The names are data:
+``wheel_checks/data/accelerators.toml``.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ _LOOSE = (".cubin", ".hsaco")
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What one source says. ``name`` is "content", "members", "version.py" or "requirements".
+    """The statement of one source. ``name`` is "content", "members", "version.py" or "requirements".
 
-    ``accelerators`` holds cuda, rocm, xpu (several for a wheel that serves several), or cpu alone; it is empty when
-    this source says nothing. ``version`` is the version of the first one as far as this source shows ("12.8", "13",
-    ""). ``detail`` is the observed value for people, ``source`` where it was read.
+    ``accelerators`` are cuda, rocm, xpu (several if the wheel supports several), or cpu alone; empty without a hint.
+    ``version`` is the version of the first one as far as this source shows ("12.8", "13", ""). ``detail`` is the
+    observed value for people, ``source`` the file it was read from.
     """
 
     name: str
@@ -53,9 +52,9 @@ class Signal:
 def active_requirements(
     requirements: Iterable[Requirement], environment: Mapping[str, str], extra: str = ""
 ) -> list[Requirement]:
-    """The requirements whose marker (PEP 508) holds in ``environment`` with an extra, by default without any.
+    """The requirements whose marker (PEP 508) is true in ``environment`` with an extra, by default without any.
 
-    One whose marker cannot be evaluated is omitted; :func:`marker_fault` says why.
+    Markers that cannot be evaluated are omitted; :func:`marker_fault` gives the reason.
     """
     return [r for r in requirements if not marker_fault(r, environment) and _holds(r, environment, extra)]
 
@@ -121,7 +120,7 @@ def member_signal(members: Sequence[str]) -> Signal:
 
 
 def _in_common(versions: Sequence[str]) -> str:
-    """What all versions agree on: 13.0 of 13 and 13.0, 12 of 12.6 and 12.8, nothing of 12 and 13."""
+    """The common prefix of all versions: 13.0 of 13 and 13.0, 12 of 12.6 and 12.8, nothing of 12 and 13."""
     exact = {version for version in versions if "." in version}
     majors = {version.partition(".")[0] for version in versions}
     if len(majors) != 1:
@@ -131,7 +130,7 @@ def _in_common(versions: Sequence[str]) -> str:
 
 def _shown_by_members(members: Iterable[str]) -> list[_Shown]:
     named = (m for m in members if (m.endswith(_NATIVE) or ".so." in m) and len(m) <= _LONGEST_NAME)
-    # Of thousands of cubins in one folder one says what all say.
+    # One example stands for thousands of cubins in one folder.
     native = {m.rpartition("/")[0] + m[m.rindex(".") :] if m.endswith(_LOOSE) else m: m for m in named}.values()
     return [
         _Shown(row["accelerator"], member, _version_in(match), row.get("bundles_runtime", False))
@@ -184,9 +183,9 @@ def _said(version: str, named: Mapping[str, object]) -> str:
 
 
 def leading_version(text: str) -> str:
-    """The numbers at the beginning: 7.1.25424 of "7.1.25424-4179531dcd", "" when there aren't any.
+    """The numbers at the beginning: 7.1.25424 of "7.1.25424-4179531dcd", or "".
 
-    A number of more than nine digits does not count: what reads it as a version may refuse it.
+    Numbers of more than nine digits are ignored: version parsers may refuse them.
     """
     match = re.match(r"\d{1,9}(?:\.\d{1,9})*(?!\d)", text, re.ASCII)
     return match.group() if match else ""

@@ -1,4 +1,4 @@
-"""What the members of an archive become when they are unpacked, and which of them are not unpacked here."""
+"""The unpacked sizes of members, and the members that are too large to unpack here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def absurd(members: Sequence[Member]) -> tuple[Member, ...]:
 def absurd_together(members: Sequence[Member]) -> tuple[Member, ...]:
     """Members that inflate by more than a hundred, when they have more than 256 MiB together; else none.
 
-    What is not among these and :func:`absurd` inflates to a hundred times the size of its data and 256 MiB at most.
+    Members outside of these and :func:`absurd` inflate to at most a hundred times the size of their data and 256 MiB.
     """
     many = tuple(m for m in members if _inflates(m, TOGETHER_RATIO))
     return many if sum(m.size for m in many) > TOGETHER_SIZE else ()

@@ -21,7 +21,7 @@ from wheel_checks.formats.zip.directory import (
 from wheel_checks.formats.zip.end_record import EndRecordTruncatedError, find_end_record
 from wheel_checks.sources.byte_source import ByteSource
 
-TAIL = 64 * 1024  # bytes; holds the end record, and the whole directory of most wheels
+TAIL = 64 * 1024  # bytes; includes the end record, and the whole directory of most wheels
 
 
 def read_archive(source: ByteSource, kept: FileFacts = NOTHING_KEPT) -> Archive:

@@ -1,6 +1,6 @@
-"""ELF facts of the members of an archive as they are kept: with the number of each member in place of the member.
+"""Caches ELF facts of archive members, with the number of each member in place of the member.
 
-So what is decoded refers to the very members of the archive, which other code distinguishes by identity.
+So decoded facts refer to the members of the archive object, which other code distinguishes by identity.
 """
 
 from __future__ import annotations

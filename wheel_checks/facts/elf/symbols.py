@@ -1,4 +1,4 @@
-"""The symbols of every library of a wheel: what each needs of others and what it defines."""
+"""The symbols of every library of a wheel: its imports and exports."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ STREAMED = 64 << 20  # compressed bytes up to which a library is streamed whose 
 
 @dataclass(frozen=True, slots=True)
 class MemberSymbols:
-    """What one member needs and defines; ``Missing`` what is out of reach, None what it does not have.
+    """The imports and exports of one member; ``Missing`` if out of reach, None if the file has no such table.
 
-    ``versions`` says of which library a version is; None where that was not read.
+    ``versions`` gives the library of each version; None if not read.
     """
 
     member: str
@@ -34,7 +34,7 @@ class MemberSymbols:
 
 
 def read_symbols(source: ByteSource, archive: Archive) -> tuple[MemberSymbols, ...]:
-    """The symbols of all libraries, each content once. What is not an ELF file is omitted. Raises SourceError."""
+    """The symbols of all libraries, each content once. Other files are omitted. Raises SourceError."""
     readable = {id(member) for member in unpackable(archive.members)}
     copies: dict[tuple[int, ...], list[Member]] = {}
     for member in archive.members:

@@ -25,13 +25,13 @@ def parse_driver(text: str) -> str:
 
 
 def highest_cuda(driver_version: str) -> str | None:
-    """The latest CUDA that a driver supports ("580.95.05" gives "13.0"); None for what the table does not reach."""
+    """The latest CUDA that a driver supports ("580.95.05" gives "13.0"); None outside of the table."""
     row = newest_cuda(driver_version)
     return row[0] if row else None
 
 
 def oldest_driver(cuda_major: int) -> str | None:
-    """The oldest driver for programs made with this CUDA (13 gives "580"); None for what the table does not have."""
+    """The oldest driver for programs made with this CUDA (13 gives "580"); None outside of the table."""
     return next((row["driver"] for row in load("drivers")["major"] if row["cuda"] == cuda_major), None)
 
 
@@ -63,7 +63,7 @@ def runs_cuda(driver: str, cuda_major: int) -> Literal["yes", "no", "unknown"]:
 
 
 def cuda_of_ptx(isa: str) -> str | None:
-    """The first CUDA whose driver compiles PTX of this version: "9.0" gives "13.0"; None for what is unknown.
+    """The first CUDA whose driver compiles PTX of this version: "9.0" gives "13.0"; None if unknown.
 
     Of versions before 7.0 it is the oldest CUDA of the table.
     """
