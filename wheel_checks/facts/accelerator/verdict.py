@@ -131,9 +131,7 @@ def judge(
     from_version, local_version = version_signal(version_files)
     from_requirements = requirement_signal(requirements, environment, elsewhere)
     if from_requirements.accelerators == (CPU,) and _brings_its_own(members, content):
-        from_requirements = replace(
-            from_requirements, accelerators=()
-        )  # no package must provide the wheel's own libraries
+        from_requirements = replace(from_requirements, accelerators=())  # the wheel has the libraries itself
     hints = [from_members, from_version, from_requirements]
     speaking = [signal for signal in hints if signal.accelerators]
     shown = from_content.accelerators

@@ -78,7 +78,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """The mount that holds ``path``: file system type, and the options noexec and ro."""
+    """The mount of ``path``: file system type, and the options noexec and ro."""
 
     path: str
     point: str

@@ -1,4 +1,4 @@
-"""Whether there is a GPU at all: what is a fault on a GPU server is as it should be on a laptop."""
+"""Whether there is a GPU at all: a fault on a GPU server may be normal on a laptop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wheel_checks.model import Unavailable
 
 
 def shows_gpu(facts: HostFacts) -> bool:
-    """Whether files show a GPU of NVIDIA's or its driver. In a container those of the host count."""
+    """Whether files show an NVIDIA GPU or its driver. In a container those of the host are included."""
     pci, driver, nodes, system = facts.pci, facts.driver, facts.nodes, facts.system
     return (
         (not isinstance(pci, Unavailable) and any(device.is_nvidia_gpu for device in pci))

@@ -21,10 +21,10 @@ _NUMBER = re.compile(r"\s*\+?(\d{1,9})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a value of CUDA_VISIBLE_DEVICES selects.
+    """The devices that a value of CUDA_VISIBLE_DEVICES selects.
 
     ``asked`` are its entries, ``chosen`` how many of them CUDA takes. ``invalid`` is the entry that ends the list (""
-    for none), and ``why`` what is wrong with it.
+    for none), and ``why`` its fault.
     """
 
     asked: tuple[str, ...]
@@ -48,14 +48,14 @@ def read_selection(value: str, uuids: Sequence[str]) -> Selection:
 
 
 def expected_devices(nvml: NvmlProbe | Unavailable, variables: Mapping[str, str]) -> int:
-    """How many devices the user means CUDA to see: those of NVML, or those that CUDA_VISIBLE_DEVICES asks for."""
+    """How many devices CUDA should see: those of NVML, or those that CUDA_VISIBLE_DEVICES lists."""
     there = 0 if isinstance(nvml, Unavailable) else len(nvml.gpus)
     value = variables.get(VARIABLE)
     return there if value is None else min(there, len(read_selection(value, ()).asked))
 
 
 def _device(entry: str, uuids: Sequence[str]) -> tuple[object, str]:
-    """The device that an entry means, or None and what is wrong."""
+    """The device that an entry means, or None and the fault."""
     if entry.startswith("MIG-"):
         return entry, ""
     if entry.startswith("GPU-"):

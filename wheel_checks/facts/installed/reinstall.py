@@ -24,7 +24,7 @@ def reinstall(inside: InstalledEnvironment, distributions: Iterable[Distribution
 
 
 def install(inside: InstalledEnvironment, wanted: str, beside: Distribution, why: str) -> Fix:
-    """Install what a distribution requires, with its installer; its dependencies come along."""
+    """Install a requirement of a distribution, with its installer; dependencies are included."""
     return Fix(why, (_install(inside, _installer([beside]), requirement(wanted)),))
 
 
@@ -74,7 +74,7 @@ def _where(environment: Environment) -> tuple[Word, ...]:
 
 
 def _platform(inside: InstalledEnvironment) -> tuple[Word, ...]:
-    """What uv needs for a target folder, which has no Python that could be asked."""
+    """Options of uv for a target folder, which has no Python to query."""
     target = inside.target
     if isinstance(target, Unavailable) or (inside.environment.kind != "target" and not _is_foreign(inside)):
         return ()

@@ -1,4 +1,4 @@
-"""Libraries that no wheel need bring, and what is loaded in other ways than by DT_NEEDED: ``data/libraries.toml``."""
+"""Libraries that no wheel need provide, and those loaded without DT_NEEDED: ``data/libraries.toml``."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def _rows(table: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
 
 
 def provider_of(soname: str, glibc: tuple[int, int] | None = None) -> str:
-    """Who brings this library when no wheel does: "driver", "system", or "" when no one is known to.
+    """The provider of a library that no wheel provides: "driver", "system", or "" if unknown.
 
-    With ``glibc`` only what the manylinux policy of that glibc promises counts as "system".
+    With ``glibc`` only the libraries of that glibc's manylinux policy are "system".
     """
     for pattern, row in _rows("library") if len(soname) <= _LONGEST else ():
         if pattern.fullmatch(soname) and (glibc is None or tuple(row.get("since", (0, 0))) <= glibc):
@@ -34,7 +34,7 @@ def plugin_feature(path: str) -> str:
 
 
 def package_of(soname: str) -> str:
-    """The package whose wheels alone bring this library, "" where none is known."""
+    """The package whose wheels alone provide this library, or ""."""
     rows = _rows("package") if len(soname) <= _LONGEST else ()
     return next((str(row["by"]) for pattern, row in rows if pattern.fullmatch(soname)), "")
 
@@ -61,7 +61,7 @@ def _nvidia_rows(soname: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
 
 
 def host_program_of(soname: str) -> str:
-    """The program that brings this library where a host has it installed ("FFmpeg"), "" where none is known."""
+    """The program that provides this library if it is installed on a host ("FFmpeg"), or ""."""
     rows = _rows("host") if len(soname) <= _LONGEST else ()
     return next((str(row["by"]) for pattern, row in rows if pattern.fullmatch(soname)), "")
 

@@ -1,1 +1,1 @@
-"""The libraries of Windows in a wheel: what each needs."""
+"""The Windows libraries in a wheel, with their needs."""

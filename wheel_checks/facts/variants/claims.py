@@ -1,4 +1,4 @@
-"""What a variant claims of the system, read as NVIDIA's provider and those of the CPUs mean it.
+"""The system requirements that a variant claims, as NVIDIA's provider and those of the CPUs define them.
 
 ``cuda_version_lower_bound`` says that the driver's CUDA is at least this, ``cuda_version_upper_bound`` that it is less,
 ``sm_arch`` names a GPU as CMake does: "90_real" is its machine code, "90_virtual" PTX. Several values of a feature are

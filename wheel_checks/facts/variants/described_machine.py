@@ -16,10 +16,10 @@ from wheel_checks.targets.variant_machine import Machine, cpu_of, parse_cpu
 def describe_machines(
     gpus: Sequence[Product], drivers: Sequence[str], cpu: str | None, machines: Sequence[str] = ()
 ) -> tuple[Machine, ...]:
-    """Every GPU with every driver; () when nothing is described. ``machines`` are those of ``--platform``, () if none.
+    """Every GPU with every driver; () when nothing is described. ``machines`` are those of ``--platform``, or ().
 
-    The platform follows from the product, or the CPU; where ``--platform`` says something else, that holds.
-    Raises UsageError for a driver or a CPU that the tables do not have.
+    The platform follows from the product, or the CPU, unless ``--platform`` gives another. Raises UsageError for a
+    driver or a CPU that the tables lack.
     """
     if not gpus and not cpu:
         return ()

@@ -66,7 +66,7 @@ def _is_release(project: str, version: str, name: WheelName) -> bool:
 
 def _by_label(name: WheelName, file_names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The wheels of the release, by label."""
-    spellings: dict[tuple[str, ...], bool] = {}  # a page lists a thousand files, of which a release has thirty
+    spellings: dict[tuple[str, ...], bool] = {}  # a page lists a thousand files, of one release only thirty
     found: defaultdict[str, list[str]] = defaultdict(list)
     count = 0
     for file_name in file_names:

@@ -47,7 +47,7 @@ Listing = Callable[[str], Sequence[IndexFile]]
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What an installer would take: exact pins, and the names of packages without a wheel for the target."""
+    """An installer's choice: exact pins, and the names of packages without a wheel for the target."""
 
     pins: tuple[Requirement, ...]
     unusable: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ A direct URL is the choice of who made the wheel: the resolver decides whether i
 
 _AT_ONCE = 8  # dependencies read in parallel, of all wheels together; also the client's bound on connections
 _PINS, _RESOLVED, _BESIDE = "exact pins of METADATA", "uv", "the stack"
-_ROUNDS = 6  # of reading what other wheels open: libcuml opens libraft, which opens librmm
+_ROUNDS = 6  # of following libraries that wheels open: libcuml opens libraft, which opens librmm
 _NOT_ASKED = Unavailable("requirements were not followed: no library needs another wheel")
 
 T = TypeVar("T")
@@ -89,11 +89,11 @@ class _Once(Generic[T]):
 
 
 class Dependencies:
-    """The link closure of wheels of one run. Threads share what is read; close it, or use it in a ``with`` block.
+    """The link closure of wheels of one run. Threads share its results; close it, or use it in a ``with`` block.
 
-    ``listing`` gives the files of a project; ``resolver`` is asked only when the exact pins of METADATA leave a library
-    unfound. Neither is called for a wheel that needs no one. ``whole`` streams what head and tail do not say. What
-    ``beside`` asks for is installed with each wheel.
+    ``listing`` gives the files of a project; ``resolver`` is called only when the exact pins of METADATA leave a
+    library unfound. Neither is called for a wheel without dependencies. ``whole`` streams members if head and tail do
+    not suffice. ``beside`` is installed with each wheel.
     """
 
     def __init__(
@@ -133,10 +133,10 @@ class Dependencies:
         place: Neighbour | None = None,
         beside: Sequence[Neighbour] | None = None,
     ) -> LinkFacts | Unavailable:
-        """The closure of ``wheel`` with ``extras`` on its target; why there isn't one: no target, or not read so deep.
+        """The closure of ``wheel`` with ``extras`` on its target; or why there isn't one: no target, or depth too low.
 
-        ``beside`` are the wheels that are installed with it, where that is known, as in a stack; without it
-        requirements are followed. ``place`` is where the wheel itself is, so that its symbols are looked up.
+        ``beside`` are the wheels that are installed with it, if known, as in a stack; without it requirements are
+        followed. ``place`` is that of the wheel itself, so that its symbols are looked up.
 
         Raises SourceError or FormatError when an index page, a METADATA or a wheel cannot be read.
         """
@@ -181,7 +181,7 @@ class Dependencies:
     def _with_symbols(
         self, linked: LinkFacts, place: Neighbour | None, choices: Sequence[Choice], target: Target
     ) -> LinkFacts:
-        """The closure with the symbols of the wheel where torch is in it: what is built against it is what breaks."""
+        """The closure, with the symbols of the wheel if torch is in it, since extensions of torch break most."""
         taken = [Neighbour.of(choice.chosen) for choice in choices if choice.chosen is not None]
         if place is None or all(one.project != TORCH for one in taken):
             return linked

@@ -27,7 +27,7 @@ MACHINES = ("x86_64", "aarch64")  # for which there are torch wheels with CUDA
 @dataclass(frozen=True, slots=True)
 class Build:
     """A CUDA torch build: ``version`` "2.11.0", ``backend`` as PyTorch's index calls it ("cu126"; "" for the package
-    index), ``cuda`` "12.6", and the machine code in it, () where we do not know it.
+    index), ``cuda`` "12.6", and its machine code, () if unknown.
     """
 
     version: str
@@ -70,7 +70,7 @@ def libc_of(facts: HostFacts) -> tuple[str, str]:
 def python_tag(interpreter: Interpreter | Unavailable) -> str:
     """The ABI tag of its wheels, such as cp312 and cp313t; "" when it is unknown.
 
-    For another implementation than CPython it is one that no wheel has (pypy311).
+    For an implementation other than CPython the result is a tag that no wheel has (pypy311).
     """
     found = None if isinstance(interpreter, Unavailable) else re.match(r"(\d+)\.(\d+)", interpreter.version)
     if isinstance(interpreter, Unavailable) or found is None:
@@ -100,12 +100,12 @@ def choose(
     keep: str = "",
     own_index: bool = False,
 ) -> Build | None:
-    """The best of the builds that driver and GPUs support, None if none exists.
+    """The best of the builds that driver and GPUs support, or None.
 
-    The release ``keep``, which is installed, comes first, then the latest one. Of its builds those come first that ask
-    no more of the driver than it has, without minor-version compatibility. Then those of PyTorch's own index come
-    first, if ``own_index``; else those of the package index. Then the CUDA that is nearest to the driver's. A build
-    whose code we do not know is only good enough to keep a release.
+    The release ``keep``, which is installed, comes first, then the latest one. Of its builds, those that the driver
+    supports without minor-version compatibility come first. Then those of PyTorch's own index, if ``own_index``; else
+    those of the package index. Then the CUDA that is nearest to the driver's. A build of unknown code is chosen only to
+    keep a release.
     """
 
     def rank(build: Build) -> tuple[bool, Version, bool, bool, int]:
@@ -154,7 +154,7 @@ def configured_index(facts: HostFacts) -> IndexSetting | None:
 
 
 def code_of(version: str, cuda: str, machine: str) -> tuple[str, ...]:
-    """The machine code in the build of this release for this CUDA ("13.0"), () where we do not know it."""
+    """The machine code in the build of this release for this CUDA ("13.0"), () if unknown."""
     return next((build.code for build in _builds_of(version, machine) if build.cuda == cuda and build.code), ())
 
 

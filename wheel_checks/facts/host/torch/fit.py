@@ -22,7 +22,7 @@ def torch_files(facts: HostFacts) -> TorchFiles | None:
 
 
 def torch_package(facts: HostFacts) -> Package | None:
-    """The distribution of torch; its version is that of METADATA, which may hide the build."""
+    """The distribution of torch, with the version of METADATA, which may hide the build."""
     return None if isinstance(facts.installed, Unavailable) else facts.installed.named("torch")
 
 
@@ -32,13 +32,13 @@ def is_cpu_build(torch: TorchFiles) -> bool:
 
 
 def cuda_major(version: str) -> int:
-    """13 of "13.0" and of "cu130"; 0 for what names no CUDA."""
+    """13 of "13.0" and of "cu130"; 0 for anything else."""
     found = re.match(r"(?:cu)?(\d{2})", version)
     return int(found[1]) if found else 0
 
 
 def driver_behind(facts: HostFacts, torch: TorchFiles) -> DriverCuda | None:
-    """What the driver supports, where that is an older major CUDA version than torch is built for."""
+    """The CUDA that the driver supports, if its major version is older than that of torch's build."""
     driver = driver_cuda(facts)
     return driver if driver and torch.cuda and driver.major < cuda_major(torch.cuda) else None
 

@@ -1,4 +1,4 @@
-"""Who replaced torch: what was installed together and when, who asked for which torch, and what was left behind."""
+"""The history of torch's replacement: the runs of installers, who required which torch, and the leftovers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LIBRARY = re.compile(r"nvidia-[a-z0-9-]+-(cu\d{2})")
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """One run of an installer: the distributions that it wrote, the first one first; ``moment`` is that of the last."""
+    """One run of an installer: the distributions that it wrote, in order; ``moment`` is the time of the last."""
 
     moment: float
     packages: tuple[Package, ...]
@@ -40,7 +40,7 @@ class Installation:
 class Replacement:
     """Signs that another torch was there before.
 
-    ``installation`` is the run that brought the present one, None when its time is unknown. ``pinned_by`` are the
+    ``installation`` is the run that installed the present one, None when its time is unknown. ``pinned_by`` are the
     distributions of that run that require this very release, each with its requirement; ``orphans`` the CUDA libraries
     that nothing requires any more; ``companions`` those of torch that are built for another accelerator than torch.
     """
@@ -60,7 +60,7 @@ def moment_text(moment: float) -> str:
 
 
 def installations(packages: Sequence[Package]) -> tuple[Installation, ...]:
-    """The runs of installers that brought these distributions, oldest first; what has no time is in none."""
+    """The runs of installers that wrote these distributions, oldest first; distributions without a time are omitted."""
     runs: list[list[Package]] = []
     for package in sorted((p for p in packages if p.installed > 0), key=lambda p: p.installed):
         if runs and package.installed - runs[-1][-1].installed <= TOGETHER:
@@ -99,7 +99,7 @@ def asked_for(package: Package) -> bool | None:
 
 
 def history(facts: HostFacts) -> tuple[tuple[str, str], ...]:
-    """What happened to this environment: for each run of an installer its time, and what it brought."""
+    """The history of this environment: for each run of an installer its time, and the packages it wrote."""
     if isinstance(facts.installed, Unavailable):
         return ()
     return tuple((run.time, _brought(run.packages)) for run in installations(facts.installed.packages))
@@ -131,7 +131,7 @@ def _suffix(package: Package) -> int:
 
 
 def _orphans(facts: HostFacts, packages: Sequence[Package]) -> Iterator[Package]:
-    """CUDA libraries that no one asked for, and that nothing requires here."""
+    """CUDA libraries that no one requested, and that nothing requires here."""
     markers = markers_of(facts)
     requirements = (found for package in packages for text in package.requires if (found := requirement_or_none(text)))
     wanted = {canonicalize_name(found.name) for found in requirements if applies(found, markers)}
