@@ -1,4 +1,4 @@
-"""Is a cell of a matrix what it must be, and what the matrix knows it to be? MTX0xx and MTX1xx judge each cell."""
+"""Does a cell of a matrix meet its requirements, known failures included? MTX0xx and MTX1xx judge each cell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wheel_checks.registry import rules_of
 KIND = "cell"
 rule = rules_of(KIND)
 MOST_SHOWN = 8
-_LONGEST_LINE = 300  # characters of what a test says
+_LONGEST_LINE = 300  # characters of a test's message
 _GOOD = (Ending.PASS, Ending.SKIP)
 
 
@@ -29,7 +29,7 @@ _GOOD = (Ending.PASS, Ending.SKIP)
     fix="Follow the message, and run the same command again: completed steps are kept.",
 )
 def went_the_whole_way(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
-    """Each step was carried out; what it found is another matter."""
+    """Each step was carried out, whatever its findings."""
     for step in cell.steps:
         if step.failure is not None:
             evidence = (Evidence("log", step.log),) if step.log else ()
@@ -46,7 +46,7 @@ def went_the_whole_way(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     fix="Use a release with that build for the platform; or declare the deviation in the matrix: `expect`.",
 )
 def wanted_build(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
-    """Torch is what is wanted; where it is known not to be, that is a note."""
+    """Torch is the required build; a known failure is a note."""
     build = need(cell.build)
     if not build.meets(cell.wanted):
         told = f"torch {cell.torch} is {build.label}; the cell expects {cell.wanted}"
@@ -65,7 +65,7 @@ def wanted_build(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     fix="Check the current build, then change or remove `expect` in the matrix.",
 )
 def world_unchanged(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
-    """Where the matrix knows that torch is not what is wanted, it still is not, and in the same way."""
+    """A known failure of the torch build still exists, in the same form."""
     known = need(cell.known or Unavailable("the matrix declares no deviation for this cell"))
     build = need(cell.build)
     if not build.meets(known):
@@ -215,7 +215,7 @@ def command_succeeds(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
 
 
 def _failures(cell: CellFacts) -> Iterator[Evidence]:
-    """What the first tests that failed say, and where the reports are kept."""
+    """The messages of the first failed tests, and the paths of the reports."""
     failed = [(case, report) for report in cell.tests for case in report.failed]
     for case, report in failed[:MOST_SHOWN]:
         yield Evidence(case.label, case.message.partition("\n")[0][:_LONGEST_LINE] or case.outcome, report.file)
@@ -223,7 +223,7 @@ def _failures(cell: CellFacts) -> Iterator[Evidence]:
 
 
 def _unproven_tests(cell: CellFacts) -> Iterator[Finding]:
-    """A command that succeeds has proven nothing by tests of which nothing is known, or none of which ran."""
+    """A command that succeeds proves nothing if its tests are unknown, or none of them ran."""
     faulty = [report for report in cell.tests if report.fault]
     fix = Fix("Have the command write the report there, and set the key `junit` to it.")
     if not cell.tests:
@@ -256,7 +256,7 @@ def _bad_records(kind: str, document: SmokeDocument) -> Iterator[Finding]:
 
 
 def _seen(cell: CellFacts) -> tuple[Evidence, ...]:
-    """What torch was found to be, and where."""
+    """The torch that was found, with the evidence."""
     found = []
     if not isinstance(cell.wheel, Unavailable):
         found.append(Evidence("wheel", cell.wheel.label, "the index"))

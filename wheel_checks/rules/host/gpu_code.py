@@ -171,7 +171,7 @@ def _unknown_to_ptxas(facts: HostFacts, sm: int) -> Iterator[Finding]:
     tested="facts; real fat binaries of small libraries; no such GPU",
 )
 def extension_without_code(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """What was compiled against torch and has GPU code, but none for a GPU of this host."""
+    """Extensions compiled against torch that have GPU code, but none for a GPU of this host."""
     gpus = [gpu for gpu in host_gpus(facts) if gpu.sm]
     for extension in need(facts.installed).extension_code:
         lacking = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""Does the installed GPU code run on the GPUs that were asked for?"""
+"""Does the installed GPU code run on the requested GPUs?"""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def native(subject: InstalledDistribution, expectations: Expectations) -> Iterab
     fix="Check the environment on the GPU's own machine, or name the intended GPU.",
 )
 def same_machine(inside: InstalledEnvironment, expectations: Expectations) -> Iterable[Finding]:
-    """The CPU that each wanted GPU is usually found with is that of the environment."""
+    """The usual CPU of each requested GPU is that of the environment."""
     wanted, environment = wanted_gpus(expectations), inside.environment
     machine = environment.machine or need(Unavailable("the environment's machine is unknown"))
 

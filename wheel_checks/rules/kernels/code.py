@@ -49,7 +49,7 @@ def compiles(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     fix="Use another release of Triton, or another configuration of the kernel for this architecture.",
 )
 def spills(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
-    """Each function spills at most what is recorded for its kernel."""
+    """Each function spills at most the number recorded for its kernel."""
     return _machine_code(target, FaultKind.SPILLS)
 
 
@@ -107,7 +107,7 @@ def known(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     fix="No action is needed: use another kernel there.",
 )
 def possible(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
-    """No kernel is made of what the target lacks, and none is converted to what it has."""
+    """No kernel needs a feature that the target lacks, and none is converted to another one."""
     reasons: dict[str, list[str]] = {}
     for compilation, fault in target.faults(FaultKind.UNSUPPORTED):
         reasons.setdefault(fault.message, []).append(compilation.kernel)

@@ -70,8 +70,8 @@ def framework_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
     fix="Guard them as well, or install the releases that match the installed torch.",
 )
 def companions_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
-    """A companion that would be replaced, removed, shadowed or overwritten fails: an error where it worked on a GPU and
-    what takes its place does not, or is not there.
+    """A companion that would be replaced, removed, shadowed or overwritten fails: an error if it worked on a GPU and
+    its replacement does not, or is missing.
     """
     if change.role is not Role.COMPANION or not change.is_lost:
         return
@@ -114,7 +114,7 @@ def can_be_done(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
     fix="Specify the release that matches the installed framework.",
 )
 def companions_fit(change: PackageChange, _: Expectations) -> Iterable[Finding]:
-    """A companion that does not fit fails; one of which no table says so is undecided."""
+    """An incompatible companion fails; if no table has it, it is undecided."""
     if change.role is not Role.COMPANION:
         return
     if change.unfit or (change.broken and change.fate is Fate.BROKEN):
@@ -135,7 +135,7 @@ def companions_fit(change: PackageChange, _: Expectations) -> Iterable[Finding]:
     fix="Install the other framework into a separate environment, or guard the libraries together with torch.",
 )
 def framework_whole(change: PackageChange, _: Expectations) -> Iterable[Finding]:
-    """A framework that stays without something that it requires fails; undecided where its requirements are unknown."""
+    """A framework that stays without one of its requirements fails; undecided if its requirements are unknown."""
     if change.role not in (Role.ANCHOR, Role.NAMED):
         return
     if change.fate is Fate.BROKEN:
@@ -155,7 +155,7 @@ def framework_whole(change: PackageChange, _: Expectations) -> Iterable[Finding]
     fix="Let the installer build it with `--build` if you trust it, or use a release that has a wheel.",
 )
 def plan_known(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
-    """What is not known of the plan is undecided."""
+    """Unknown parts of the plan are undecided."""
     for sentence in facts.open:
         yield Finding(sentence, undecided=True)
 

@@ -1,4 +1,4 @@
-"""Does what is set up really keep the installed torch? PIN201 to PIN209 judge the guard of one installer."""
+"""Do the settings really keep the installed torch? PIN201 to PIN209 judge the guard of one installer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WRITE = Fix("Install the guard.", (run("wheelproof", "pins", "guard", "--instal
     fix="Install the guard: `wheelproof pins guard --install`.",
 )
 def held(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
-    """A framework, or what the user asked for, fails without a constraint, an exclude or an override."""
+    """A framework, or a package that the user requested, fails without a constraint, an exclude or an override."""
     for name, version in guard.installed.items():
         if not any(guard.keeps_away(name)) and not any(guard.pins(name)):
             severity = None if guard.must_keep(name) else Severity.WARNING

@@ -1,4 +1,4 @@
-"""What installers and the index make of a fault, from a dated table: evidence of a finding."""
+"""The reaction of installers and the index to a fault, from a dated table: evidence of a finding."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _WAYS = {
 
 @cache
 def installer_evidence(case: str) -> tuple[Evidence, ...]:
-    """Who refuses a wheel with this fault, what they say, and who takes it; nothing where the table has no such row.
+    """The tools that refuse a wheel with this fault, their messages, and those that accept it; empty without a row.
 
-    That the index's check of archives takes a wheel is not said: it has other checks.
+    The index's check of archives is omitted if it accepts a wheel: it has other checks.
     """
     table = load("installers")
     row = next((row for row in table["case"] if row["name"] == case), None)

@@ -1,4 +1,4 @@
-"""Does the lock give the target what it names: a file for each package, with the hash that the index states?"""
+"""Does the lock give the target a file for each package, with the hash that the index states?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wheel_checks.phrases import plural
 from wheel_checks.rules.stack.packages import package_rule
 from wheel_checks.rules.stack.resolution import stack_rule
 
-_TORCH = ("pytorch", "libtorch")  # what torch is called on conda-forge and on the channel pytorch
+_TORCH = ("pytorch", "libtorch")  # names of torch on conda-forge and on the channel pytorch
 
 
 @package_rule(

@@ -1,4 +1,4 @@
-"""Does a variant hold what it claims? Its properties against its content, and what of them nothing shows."""
+"""Does a variant fulfil its claims? Its properties against its content, and unproven ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _RELABEL = Fix("Make the variant with the properties of its contents, or put the
 
 
 def _claimed(wheel: WheelFacts) -> Variant:
-    """What the wheel claims to be. Skips the check when its metadata does not say."""
+    """The claimed variant. Skips the check if its metadata does not show it."""
     return need(variant_facts(wheel).variant)
 
 
@@ -93,7 +93,7 @@ def _unclaimed(wheel: WheelFacts, variant: Variant, accelerator: AcceleratorFact
 
 
 Told = tuple[str, Evidence]
-"""A version of CUDA ("13.0", or "13" alone), and what shows it."""
+"""A version of CUDA ("13.0", or "13" alone), and the evidence."""
 
 
 def _of_signals(accelerator: AcceleratorFacts) -> list[Told]:
@@ -105,7 +105,7 @@ def _of_signals(accelerator: AcceleratorFacts) -> list[Told]:
 
 
 def _of_libraries(wheel: WheelFacts) -> list[Told]:
-    """What the libraries need, as far as they were read."""
+    """The needs of the libraries, as far as they were read."""
     told: list[Told] = []
     for member, facts in _elfs(wheel):
         if facts.dynamic is None or isinstance(facts.dynamic, Missing):
@@ -217,7 +217,7 @@ def cpu_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 
 def _other_machine(wheel: WheelFacts, machine: str, namespace: str) -> Iterator[Finding]:
-    """A platform and ELF files that are not for ``machine``, of which the variant claims properties."""
+    """A platform and ELF files that are not for ``machine``, whose properties the variant claims."""
     platform = _platform(wheel)
     if platform is not None and platform.machine != machine:
         told = (Evidence("platform", ", ".join(sorted({tag.platform for tag in _tags(wheel)})), wheel.file_name),)
@@ -238,7 +238,7 @@ def _tags(wheel: WheelFacts) -> frozenset[Tag]:
 
 
 def _platform(wheel: WheelFacts) -> Target | None:
-    """What the wheel is built for by its name, None when that is any machine."""
+    """The platform in the wheel's name, None for any machine."""
     return target_of_tags(_tags(wheel))
 
 

@@ -95,10 +95,10 @@ def _source() -> Evidence:
     fix="Link the library with the former part, such as -lrt, and -Wl,--no-as-needed if the linker drops it.",
 )
 def moved(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """No symbol that moved into libc.so.6 is used without its former library where the tag promises an older glibc.
+    """No symbol that moved into libc.so.6 is used without its former library if the tag promises an older glibc.
 
-    What the library's closure brings counts, also what a library of the driver may bring. In a stack it is a note where
-    the target's glibc has the symbol, and else a warning: another package may have loaded the former library.
+    Libraries of the closure provide it, and so may a library of the driver. In a stack it is a note if the target's
+    glibc has the symbol, and else a warning: another package may have loaded the former library.
     """
     policy = oldest_policy(wheel)
     if policy is None:

@@ -1,4 +1,4 @@
-"""Does the wheel's GPU code run on the GPUs that were asked for?"""
+"""Does the wheel's GPU code run on the requested GPUs?"""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _wanted(wheel: WheelFacts, expectations: Expectations) -> tuple[Product, ...
     fix="Use a release or an index whose wheel has code for the GPU, or compile it for the GPU.",
 )
 def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """Every library that decides has code that runs: what the package imports, one of several alternatives each."""
+    """Every deciding library has code that runs: those that the package imports, one of several alternatives each."""
     wanted = _wanted(wheel, expectations)
     accelerator = need(wheel.accelerator)
     if expectations.in_stack and accelerator.accelerator == CPU:
@@ -136,7 +136,7 @@ def declared(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Check the wheel of the GPU's own machine, or specify the intended GPU.",
 )
 def same_machine(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """The CPU that each wanted GPU is usually found with is that of the target."""
+    """The usual CPU of each requested GPU is that of the target."""
     wanted = _wanted(wheel, expectations)
     target = need(wheel.target or Unavailable("the wheel is not for a single machine", "--platform x86_64 or aarch64"))
 

@@ -45,8 +45,8 @@ def _shown(items: Sequence[str]) -> str:
 def _by_cause(links: LinkFacts, lost: Mapping[str, Sequence[Need]]) -> list[tuple[str, ...]]:
     """The missing libraries by cause.
 
-    Together are those that one absent package would bring, itself or by what it requires, those of NVIDIA's that no
-    wheel has, and all that are uncertain.
+    A group is the libraries that one absent package would provide, itself or by its requirements, NVIDIA's libraries
+    that no wheel has, or all uncertain ones.
     """
     projects = {wheel.partition("-")[0].lower() for wheel in links.wheels[1:]}
     absent = sorted({package for soname in lost if (package := package_of(soname)) and package not in projects})
@@ -82,7 +82,7 @@ def _message(links: LinkFacts, sonames: Sequence[str], package: str, *, certain:
 
 
 def _fix_of(links: LinkFacts, sonames: Sequence[str], package: str) -> Fix:
-    """Require the package, in a build for the CUDA whose runtime is among the libraries; or what brings them."""
+    """Require the package, in a build for the CUDA whose runtime is among the libraries; or another provider."""
     cuda = cuda_major(sonames)
     if package:
         return Fix(f"Require {package}{f', in a build for CUDA {cuda}' if cuda else ''}, on this platform.")
@@ -170,7 +170,7 @@ def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more
 
 
 def _nothing_loads(links: LinkFacts, loaded: Loaded, read: Evidence) -> Iterable[Finding]:
-    """The undecided finding about libraries that are there, where the loader does not look."""
+    """The undecided finding about existing libraries outside of the loader's search paths."""
     needs = [item for item in links.closure.needs if item.status is Status.UNLOADED and item.elf in loaded.files]
     if not needs:
         return
@@ -190,7 +190,7 @@ def _nothing_loads(links: LinkFacts, loaded: Loaded, read: Evidence) -> Iterable
 
 
 def _extras_not_judged(links: LinkFacts) -> Iterable[Finding]:
-    """The undecided finding about a wheel without libraries that was asked for with extras."""
+    """The undecided finding about the extras of a wheel without libraries."""
     if links.not_judged:
         yield Finding(
             f"the wheel has no libraries, and those of its extras were not read: {_shown(links.not_judged)}",
@@ -210,14 +210,14 @@ def _extras_not_judged(links: LinkFacts) -> Iterable[Finding]:
     fix="Require the wheel with the library on this platform, or bundle the library.",
 )
 def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """No DT_NEEDED of the wheel or of what it requires is left without a file that is found, or loaded already.
+    """No DT_NEEDED of the wheel or of its dependencies lacks a file that is found, or loaded already.
 
-    An error for what the import of the wheel loads, one for each library, or for the package that would bring several;
-    undecided where the host may have it installed, where the name is uncertain (a warning in another wheel), where the
-    source does not show whether a file is loaded, or which libraries it opens first. One warning for all files that the
-    import does not load: optional modules, leftovers, and modules of other packages, where these alone are a note.
-    Nothing for alternatives of which another one is taken. Undecided for extras of a wheel without libraries, since
-    nothing of what they bring is read.
+    An error for files that the import of the wheel loads, one for each library, or for the package that would provide
+    several; undecided if the host may have it installed, if the name is uncertain (a warning in another wheel), or if
+    the source does not show whether a file is loaded, or which libraries it opens first. One warning for all files that
+    the import does not load: optional modules, leftovers, and modules of other packages, if these alone are a note.
+    Nothing for alternatives if another one is chosen. Undecided for extras of a wheel without libraries, since their
+    packages are not read.
     """
     links = need(wheel.links)
     loaded = links.loaded([gpu.sm for gpu in expectations.gpus if gpu.sm])
@@ -282,7 +282,7 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     fix="Pin a version of the wheel that defines them.",
 )
 def versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Each version that a library needs is defined by the file that the closure gives it, where both were read."""
+    """Each version that a library needs is defined by the file that the closure gives it, if both were read."""
     links = need(wheel.links)
     for item in lacking_versions(links.closure.needs, links.files.get):
         user, library = _place(links, item.need.elf), _place(links, item.need.by)
@@ -366,7 +366,7 @@ def preloaded(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="No action is needed.",
 )
 def explained(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """One note for each file that needs such a library; silent when nothing was asked."""
+    """One note for each file that needs such a library; silent if none was requested."""
     for soname in expectations.explain:
         links = need(wheel.links)
         needs = [item for item in links.closure.needs if item.soname == soname]

@@ -151,7 +151,7 @@ def egg_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 
 def _same(a: str, b: str) -> bool:
-    """Equal as versions (an underscore stands for the dash of a local version in file names)."""
+    """Equal as versions (an underscore replaces the dash of a local version in file names)."""
     try:
         return Version(a.replace("_", "-")) == Version(b.replace("_", "-"))
     except InvalidVersion:

@@ -153,7 +153,7 @@ def sidecar(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Have the index extract the METADATA again; until then do not resolve with it.",
 )
 def sidecar_hash(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """The served METADATA of the wheel, and of the wheels that it requires where these were read."""
+    """The served METADATA of the wheel, and of the wheels that it requires if these were read."""
     fix = Fix("Find out what changed. Have the index extract the METADATA again, or upload the wheel again.")
     for other in wheel.wrong_metadata:
         evidence = (Evidence("stated", other.stated, "index"), Evidence("served", other.found, other.file_name))

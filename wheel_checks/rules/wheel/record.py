@@ -1,4 +1,4 @@
-"""Does RECORD list exactly what the wheel holds? (recording installed projects; binary distribution format)"""
+"""Does RECORD list exactly the wheel's files? (recording installed projects; binary distribution format)"""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def complete(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Let the build backend write RECORD after the last change to the files.",
 )
 def sizes(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """Size in the row, where there is one, equals the uncompressed size."""
+    """Size in the row, if any, equals the uncompressed size."""
     record, archive = need(wheel.record), need(wheel.archive)
     actual = {member.name: member.size for member in archive.members}
     wrong = [

@@ -52,7 +52,7 @@ def driver_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if not gpus or "nvidia" in driver.modules or driver.version or driver.built_for or in_container(facts):
         return
     if any(gpu.driver in {"nouveau", "vfio-pci", "nova_core"} for gpu in gpus):
-        return  # C03 says what holds them
+        return  # C03 reports their users
     yield Finding(
         "the host has an NVIDIA GPU, but no NVIDIA driver is installed",
         (pci_shown(gpus[0]), Evidence("kernel module", "not loaded and not built", "/sys/module, /lib/modules")),
@@ -235,7 +235,7 @@ def proprietary_module(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     tested="a fake root without the module; a stub driver for 999",
 )
 def uvm_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A cuInit that fails where nvidia_uvm or its node is missing."""
+    """A cuInit that fails if nvidia_uvm or its node is missing."""
     driver, nodes = need(facts.driver), need(facts.nodes)
     if cuda_code(facts) not in {999, 304} or not driver.version:
         return
@@ -277,7 +277,7 @@ def uvm_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if any(fact.proves for fact in facts.counterfactuals):
         return
     if kernel_said(facts, "(?i)hmm"):
-        return  # C22 says what that means
+        return  # C22 explains that
     yield Finding(
         "cuInit returned 999 although NVML works and nvidia_uvm and its node are present: most often the module is "
         "stale after a suspend",

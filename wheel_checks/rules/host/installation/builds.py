@@ -28,7 +28,7 @@ from wheel_checks.rules.host.installation.evidence import (
     missing_of_torch,
 )
 
-# Libraries whose soname has the major version of CUDA, since CUDA 12; that of others (cuFFT, cuSPARSE) has its own.
+# Libraries whose soname has the major version of CUDA, since CUDA 12; others (cuFFT, cuSPARSE) have their own.
 _OF_CUDA = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink|cupti)\.so\.(\d{2})(?:\.|$)")
 _BEYOND_TORCH = {"libnvpl_blas": "nvpl-blas", "libnvpl_lapack": "nvpl-lapack", "libcudss": "nvidia-cudss-cu"}
 
@@ -256,7 +256,7 @@ def undeclared_libraries(facts: HostFacts, _expectations: Any) -> Iterator[Findi
 
 
 def _distribution_of(library: MissingLibrary, torch: TorchFiles | None) -> str:
-    """What brings NVPL or cuDSS; "" for any other library, and for one that a distribution has lost."""
+    """The distribution that provides NVPL or cuDSS; "" for other libraries, and for lost ones."""
     name = next((name for prefix, name in _BEYOND_TORCH.items() if library.soname.startswith(prefix)), "")
     if library.owner or not torch:
         return ""

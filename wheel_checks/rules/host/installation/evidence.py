@@ -1,4 +1,4 @@
-"""What the rules about the installation share: how torch's import went, what the files' rules found, how to mend it."""
+"""Shared by the rules about the installation: the import of torch, findings about files, and fixes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _OF_INDEX = re.compile(r"cu\d{3}|cpu|xpu|rocm[\d.]+")  # builds that PyTorch's o
 
 
 def installed(facts: HostFacts) -> Installed:
-    """What is installed; the rule is skipped when that is unknown."""
+    """The installed software; the rule is skipped if unknown."""
     return need(facts.installed)
 
 
 def findings(facts: HostFacts, rule: str) -> list[FileFinding]:
-    """What one of the rules for installed wheels found."""
+    """The findings of one of the rules for installed wheels."""
     return [finding for finding in installed(facts).findings if finding.rule == rule]
 
 
@@ -66,7 +66,7 @@ def complaints(facts: HostFacts) -> str:
 
 
 def weight(facts: HostFacts, *, broken: bool) -> Severity:
-    """An error for what is broken by itself or fails the import that was seen; a note for what torch lives with."""
+    """An error if it is broken by itself or the observed import fails because of it; otherwise a note."""
     return Severity.ERROR if broken or import_failed(facts) else Severity.NOTE
 
 

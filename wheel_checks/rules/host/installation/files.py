@@ -64,7 +64,7 @@ def _lost_to_sibling(finding: FileFinding) -> bool:
     tested="a real uninstall by pip of one of two packages that share paths, and the fix run",
 )
 def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Libraries of such a package are gone together with what is next to them."""
+    """Libraries of such a package are missing together with their neighbours."""
     required = _required_by_torch(facts)
     for finding in findings(facts, "WHL702"):
         package = installed(facts).named(finding.subject)
@@ -73,7 +73,7 @@ def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Fi
         family = family_of(package.name)
         siblings = [one for one in installed(facts).packages if family_of(one.name) == family and one != package]
         if package.name not in required and any(one.name in required for one in siblings):
-            continue  # the one that is needed reports it
+            continue  # the needed one reports it
         evidence = [Evidence("missing", listed(finding.paths, finding.count), finding.paths[0])]
         evidence += [Evidence("shares its paths", f"{one.name} {one.version}", one.folder) for one in siblings]
         evidence += _needed_by(facts, finding)
@@ -114,7 +114,7 @@ def payload_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         opened = any(_OPENED_BY_NAME.search(file_name(path)) for path in libraries) and not was_imported(facts)
         guilty = bool(needed) or opened or (import_failed(facts) and (bool(libraries) or _is_named(facts, finding)))
         if not guilty and not libraries:
-            continue  # headers, tests, documents: what torch does not run
+            continue  # headers, tests, documents: files that torch does not run
         package = installed(facts).named(finding.subject)
         label = f"{finding.subject} {package.version}" if package else finding.subject
         yield Finding(
@@ -156,7 +156,7 @@ def _are(count: int) -> str:
     tested="environments with another release than the pinned one, and with none, and the fix run; no crash of a GPU",
 )
 def pin_drift(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """What torch requires of NVIDIA's and has not: an error when it is missing or the import fails, else a note."""
+    """Unmet requirements of torch on NVIDIA's packages: an error if missing or the import fails, else a note."""
     torch = installed(facts).named("torch")
     drifted = list(_drifted(facts))
     if torch is None or not drifted:
@@ -302,7 +302,7 @@ def cut_off(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _damaged(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
-    """(distribution, path, reason) of each damaged library once; what was compared with RECORD goes first."""
+    """(distribution, path, reason) of each damaged library once; files compared with RECORD come first."""
     seen = set()
     for finding in findings(facts, "WHL703"):  # files of another size that are whole were stripped or patched
         for file, _, reason in (value.partition(": ") for label, value in finding.evidence if label == "cut off"):
@@ -357,7 +357,7 @@ def leftovers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _install_what_was_there(facts: HostFacts, leftovers: Iterable[str]) -> tuple[tuple[Step, ...], Goal]:
-    """The torch whose metadata lie among the leftovers, in its version; without them the one that fits."""
+    """The torch whose metadata is among the leftovers, in its version; else a suitable one."""
     advised = reinstall_torch(facts)
     versions = [found[1] for path in leftovers if (found := _TORCH_LEFT.fullmatch(file_name(path)))]
     if not versions:

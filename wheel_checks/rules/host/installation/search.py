@@ -1,4 +1,4 @@
-"""Where Python and the loader search, and what they find there."""
+"""The search paths of Python and the loader, and the files found there."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _shown(module: ShadowModule, package: Package | None) -> str:
 
 
 def _out_of_the_way(facts: HostFacts, python: Interpreter, first: ShadowModule) -> tuple[str, Fix]:
-    """What brings the first folder into the search, and how to keep it out."""
+    """The reason why the first folder is searched, and how to remove it from the search."""
     entries = [entry for entry in facts.variables.get("PYTHONPATH", "").split(":") if entry]
     left = [entry for entry in entries if posixpath.join(python.working_directory, entry).rstrip("/") != first.entry]
     if left != entries:
@@ -180,7 +180,7 @@ def _weight_of_hiding(facts: HostFacts, first: Package | None, hidden: Package |
     tested="real folders and files, really imported, and the fix run",
 )
 def shadowed_by_folder(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The first torch or triton of the search is in the working directory; one that was built there is no fault."""
+    """The first torch or triton of the search is in the working directory; a copy that was built there is no fault."""
     python, torch = need(facts.interpreter), installed(facts).torch
     for name in ("torch", "triton"):
         modules = [module for module in installed(facts).modules if module.name == name]
@@ -320,5 +320,5 @@ def _unfound(facts: HostFacts) -> Iterator[Evidence]:
 
 
 def _is_broken(facts: HostFacts) -> bool:
-    """Whether the import failed; where it was not tried, whether nothing finds a library."""
+    """Whether the import failed; if it was not tried, whether nothing finds a library."""
     return import_failed(facts) or (not was_imported(facts) and bool(missing_of_torch(facts)))

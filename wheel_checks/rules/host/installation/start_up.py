@@ -1,4 +1,4 @@
-"""What the start of Python changes, and what the import of torch takes or lacks."""
+"""Changes at the start of Python, and files that the import of torch finds or lacks."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def built_for_another_python(facts: HostFacts, _expectations: Any) -> Iterator[F
     tested="environments with edited files, and the fix run",
 )
 def edited_file(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The last such file of the traceback, which is where it failed."""
+    """The last such file of the traceback, in which it failed."""
     probe = _torch(facts)
     if not probe.edited:
         return

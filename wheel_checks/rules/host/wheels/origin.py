@@ -39,7 +39,7 @@ cause = causes_in(Layer.WHEEL, HARM)
     tested="facts; a real pip and uv with their own indexes, on one of which a package pins torch",
 )
 def replaced_by_a_dependency(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A torch that does not fit, next to what only another torch needs."""
+    """An unsuitable torch, next to packages that only another torch needs."""
     torch, before = installed_torch(facts), replacement(facts)
     if torch is None or before is None or origin(facts) != "A03":
         return
@@ -128,7 +128,7 @@ def outbid(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="facts; no such GPU",
 )
 def chosen_by_driver_alone(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """It was installed by uv, which was asked to choose, for CUDA 13, and the GPU is older than Turing."""
+    """It was installed by uv, which chose the build, for CUDA 13, and the GPU is older than Turing."""
     torch = installed_torch(facts)
     if torch is None or origin(facts) != "A13":
         return

@@ -26,7 +26,7 @@ TEGRA_WITHOUT_WHEELS = ("sm_53", "sm_62", "sm_72", "sm_87")  # Jetson Nano to Or
 
 
 def _import_error(facts: HostFacts) -> str:
-    """What the import of torch said when it failed."""
+    """The error of the import of torch."""
     probe = facts.torch
     return f"{probe.error}\n{probe.trace}" if isinstance(probe, TorchProbe) and not probe.imported else ""
 
@@ -234,7 +234,7 @@ def turing_on_aarch64(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     tested="facts; no emulator was run",
 )
 def emulated(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The interpreter is for another CPU than the machine's, where a GPU or its driver shows."""
+    """The interpreter is for another CPU than the machine's, if a GPU or its driver shows."""
     system = need(facts.system)
     machine = "" if isinstance(facts.interpreter, Unavailable) else facts.interpreter.machine
     foreign = machine in MACHINES and system.machine in MACHINES and machine != system.machine
