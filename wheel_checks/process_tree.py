@@ -25,9 +25,9 @@ def family(pid: int) -> dict[int, str]:
 
 
 def start_time(pid: int | str) -> str:
-    """When a process was started, in clock ticks since the boot; "" for one that has ended.
+    """When a process was started, in clock ticks since the boot; "" if it has ended.
 
-    It is field 22 of /proc/PID/stat (proc(5)); the name in field 2 may hold anything.
+    It is field 22 of /proc/PID/stat (proc(5)); the name in field 2 may contain anything.
     """
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""Is an environment in order, is its torch what was expected, and does its GPU code run on the GPUs that were named?"""
+"""Is an environment in order, is its torch the expected one, and does its GPU code run on the named GPUs?"""
 
 from __future__ import annotations
 

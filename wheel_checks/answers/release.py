@@ -1,4 +1,4 @@
-"""May this release be uploaded? And for a comparison: do the two sides agree where they must?"""
+"""May this release be uploaded? And for a comparison: do the two sides agree as required?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wheel_checks.phrases import plural
 
 @dataclass(frozen=True, slots=True)
 class ReleaseQuestion:
-    """What the expectation requires besides that all files are there and whole.
+    """Further requirements of the expectation, besides complete files.
 
     ``parity`` of platforms; of the files with these names an ``accelerators``, that they run on GPUs (``gpus``), and
     that they are ``attested``.
@@ -64,7 +64,7 @@ def answer_difference(subjects: Sequence[Subject]) -> Answer:
 
 
 def _accelerators(pair: Subject) -> str:
-    """What a pair of wheels is built for where that differs, as it may between releases; "" where it does not."""
+    """The accelerators of a pair of wheels if they differ, as they may between releases; or ""."""
     sides = [pair.facts.get(side, {}) for side in "ab"]
     a, b = (f"{side.get('accelerator', '')} {side.get('accelerator_version', '')}".strip() for side in sides)
     return f"the two sides are built for {a} and for {b}" if a and b and a != b else ""

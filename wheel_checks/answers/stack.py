@@ -18,7 +18,7 @@ _WEAKER = {
 
 @dataclass(frozen=True, slots=True)
 class StackQuestion:
-    """What is asked: ``where`` is the target for people ("aarch64, Python 3.12"), ``gpus`` are names of products.
+    """The question: ``where`` is the target for people ("aarch64, Python 3.12"), ``gpus`` are names of products.
 
     ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given.
     """
@@ -32,9 +32,9 @@ class StackQuestion:
 def answer_stack(
     asked: StackQuestion, stack: Subject, packages: Sequence[Subject], others: Sequence[Subject] = ()
 ) -> tuple[Answer, ...]:
-    """One answer, or one for each GPU where they differ.
+    """One answer, or one for each GPU if they differ.
 
-    ``packages`` are all of the resolution; ``others`` are further subjects of the report, whose errors count, too.
+    ``packages`` are all of the resolution; ``others`` are further subjects of the report, whose errors are included.
     """
     if not asked.gpus:
         return (_answer(asked, "", stack, packages, others),)

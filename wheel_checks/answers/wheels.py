@@ -1,4 +1,4 @@
-"""Is a wheel what was expected, does it run on the GPUs that were named, and is it in order?"""
+"""Is a wheel the expected one, does it run on the named GPUs, and is it in order?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMED = 3  # wheels that are named when many are answered for together
 
 @dataclass(frozen=True, slots=True)
 class WheelQuestion:
-    """What is asked about wheels: ``expect`` is what ``--expect`` says, ``gpus`` are names of products.
+    """The question about wheels: ``expect`` is the value of ``--expect``, ``gpus`` are names of products.
 
     ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given. ``provenance``:
     who attested the files.
@@ -87,7 +87,7 @@ def _words(asked: WheelQuestion, answer: Answer, wheel: Subject) -> str:
 
 
 def _runs(asked: WheelQuestion, certainty: str) -> list[str]:
-    """What is claimed of GPUs and driver; without a certainty there is no GPU code."""
+    """The statement about GPUs and driver; without a certainty there is no GPU code."""
     if asked.gpus and not certainty:
         no_code = f"has no code for any GPU, so nothing is missing for {joined(asked.gpus)}"
         return [f"runs with driver {asked.driver}", no_code] if asked.driver else [no_code]

@@ -1,4 +1,4 @@
-"""What is wrong with a document: each fault with its place, and the error that says them."""
+"""The faults of a document: each with its place, and the error that lists them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Path = tuple[str | int, ...]
 
 
 class Fault(NamedTuple):
-    """One fault: where it is, what is there, what was expected."""
+    """One fault: its path, the observed and the expected value."""
 
     path: Path
     what: str
@@ -53,7 +53,7 @@ class DecodeError(FormatError):
 
 
 def wrong(value: Any, expected: str, an_object: str) -> DecodeError:
-    """The error about a value that is something else than ``expected``; ``an_object`` is what the format calls one."""
+    """The error about a value that is not ``expected``; ``an_object`` is the format's word for one."""
     return refused(f"is {_shown(value, an_object)}", expected)
 
 

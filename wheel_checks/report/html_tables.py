@@ -1,4 +1,4 @@
-"""Tables and heat maps as HTML. What a colour says, the text of its cell says as well."""
+"""Tables and heat maps as HTML. The text of a cell repeats the meaning of its colour."""
 
 from __future__ import annotations
 

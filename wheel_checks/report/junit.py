@@ -14,7 +14,7 @@ from wheel_checks.report.wording import neutral
 def render(report: Report, stream: TextIO) -> None:
     """Write one test suite per subject and one test case per result, in ASCII with character references.
 
-    Behind a subject come the suites of a user's own tests that ran there (``tests`` of its facts). A failed check is a
+    The suites of a user's own tests that ran there (``tests`` of its facts) follow their subject. A failed check is a
     failure whatever its severity (the ``type`` shows it); one that could not be made is an error.
     """
     suites = ET.Element(

@@ -1,6 +1,6 @@
-"""Finds a Python environment and lists what it holds, without running anything of it.
+"""Finds a Python environment and lists its folders, without running anything of it.
 
-What ``site`` and the path configuration of CPython would do is read off the files: pyvenv.cfg, the folders of the
+The effect of ``site`` and the path configuration of CPython is read from the files: pyvenv.cfg, the folders of the
 scheme, Debian's dist-packages, the user's site-packages, and the plain lines of .pth files.
 """
 
@@ -53,9 +53,9 @@ class PathEntry:
 class Environment:
     """A Python environment. Paths are those of ``tree``; ``entries`` are in the order in which imports search them.
 
-    ``kind`` is "venv", "base" or "target" (a flat folder). ``interpreter`` is "" if none exists; ``python`` is
-    (major, minor) and ``machine`` as platform tags name it, None and "" when nothing says. ``found`` says how it was
-    chosen; ``notes`` are sentences about what was assumed or omitted.
+    ``kind`` is "venv", "base" or "target" (a flat folder). ``interpreter`` may be ""; ``python`` is (major, minor) and
+    ``machine`` as platform tags name it, None and "" if unknown. ``found`` says how it was chosen; ``notes`` are
+    sentences about assumptions and omissions.
     """
 
     tree: FileTree
@@ -75,7 +75,7 @@ def find_environment(path: str = "", *, variables: Mapping[str, str], root: str 
     """The environment at ``path``, in the file system below ``root``.
 
     Without ``path`` the active one (VIRTUAL_ENV, CONDA_PREFIX), else that of the python3 on PATH; in another root the
-    first that holds torch, or anything. Raises NotFoundError if none exists, SourceError when it cannot be read.
+    first with torch, or with any package. Raises NotFoundError if none exists, SourceError when it cannot be read.
     """
     tree = FileTree(os.path.realpath(root))
     if not tree.is_this_machine:
@@ -97,7 +97,7 @@ def _active(tree: FileTree, variables: Mapping[str, str]) -> Environment:
             return _at(tree, variables[name], variables, f"{name} names it")
     for folder in variables.get("PATH", "").split(os.pathsep):
         candidate = posixpath.join(folder, "python3")
-        # Neither what is in the current folder, nor a script that starts another, such as a version manager's.
+        # Neither scripts in the current folder, nor one that starts another, such as a version manager's.
         if folder.startswith("/") and _machine_of(tree, candidate):
             return _at(tree, candidate, variables, "its python3 is the first on PATH")
     raise NotFoundError("no active environment, and no python3 on PATH", expected=f"--python with {EXPECTED}")

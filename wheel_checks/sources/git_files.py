@@ -18,7 +18,7 @@ from wheel_checks.sources.regular_file import real_path
 from wheel_checks.sources.repository import repository_of
 
 DEADLINE = 30.0  # seconds of one call of git
-_SHOWN = 200  # characters of what git says
+_SHOWN = 200  # characters of git's output
 _SETTINGS = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -35,7 +35,7 @@ class CommitFiles:
     def __init__(self, near: Path, reference: str, environ: Mapping[str, str] = os.environ) -> None:
         """``near`` is a path within the repository, ``reference`` names the commit.
 
-        Raises UsageError where there is no repository, no git, or no such commit.
+        Raises UsageError if there is no repository, no git, or no such commit.
         """
         folder = real_path(near.parent)
         root = repository_of(folder)
@@ -56,9 +56,9 @@ class CommitFiles:
             raise UsageError(what + (f": {said}" if said else ""), expected="a file, a branch, a tag or a commit")
 
     def read(self, path: Path, limit: int) -> bytes:
-        """The file that is at ``path`` in the working tree, as it is in the commit.
+        """The file at ``path`` in the working tree, as it is in the commit.
 
-        Raises NotFoundError where the commit has none, and SourceError where it has more than ``limit`` bytes.
+        Raises NotFoundError if the commit has none, and SourceError if it has more than ``limit`` bytes.
         """
         place = real_path(path.parent) / path.name
         if not place.is_relative_to(self._root):

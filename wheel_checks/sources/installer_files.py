@@ -1,4 +1,4 @@
-"""The configuration files of uv and pip that hold in a folder: where they are, and whose they are."""
+"""The configuration files of uv and pip that apply in a folder: their paths, and their owners."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wheel_checks.formats.documents import parse_toml
 from wheel_checks.sources.regular_file import home_folder, read_start
 from wheel_checks.sources.trust import tree_of
 
-TRUE = {"1", "true", "yes", "on", "y", "t"}  # what installers take for a yes
+TRUE = {"1", "true", "yes", "on", "y", "t"}  # values that installers take for a yes
 _log = logging.getLogger(__name__)
 
 _LARGEST_FILE = 1 << 20  # bytes; a configuration has a page or two

@@ -1,8 +1,8 @@
-"""Which packages of a lock a target gets, without resolving: what its installer would take. Pure.
+"""The packages of a lock that a target gets, without resolving, as its installer would choose them. Pure.
 
-The lock of uv is a graph, walked from the projects of its workspace; those of poetry and pdm say of each package in
-which groups and under which marker it is installed (older ones are graphs, too); ``pylock.toml`` is a list with
-markers; ``pixi.lock`` lists packages for each environment and platform.
+The lock of uv is a graph, walked from the projects of its workspace; those of poetry and pdm state the groups and the
+marker of each package (older ones are graphs, too); ``pylock.toml`` is a list with markers; ``pixi.lock`` lists
+packages for each environment and platform.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _NAMED = 8
 class Selected:
     """The packages that a target gets of a lock, in the order of the lock.
 
-    ``outside`` says why the lock is not for this target, "" when it is: then there are no packages. ``open`` are
-    sentences about what the lock leaves undecided, ``notes`` about how it was read.
+    ``outside`` says why the lock is not for this target, or is "": if not, there are no packages. ``open`` are
+    sentences about undecided points, ``notes`` about how it was read.
     """
 
     target: Target
@@ -56,7 +56,7 @@ class Selected:
 
 
 def validated(lock: Lock, choice: ExtrasAndGroups, name: str) -> ExtrasAndGroups:
-    """The choice with normalised names, and every extra where all are requested.
+    """The choice with normalised names, and every extra if all are requested.
 
     Raises UsageError for an extra or a group that the lock ``name`` does not have, and for a choice that it declares to
     be in conflict.
@@ -99,7 +99,7 @@ def _require_no_conflict(lock: Lock, extras: Sequence[str], groups: Sequence[str
 
 
 def covered_targets(lock: Lock, targets: Iterable[Target], choice: ExtrasAndGroups) -> tuple[Target, ...]:
-    """Those of the targets that the lock is for; all of them where it is for none."""
+    """The targets that the lock is for; all of them if it is for none."""
     every = tuple(targets)
     return tuple(target for target in every if not _outside(lock, target, choice)) or every
 
@@ -185,7 +185,7 @@ def _outside_pixi(lock: Lock, target: Target, choice: ExtrasAndGroups, python: s
 
 
 def _by_groups(lock: Lock, target: Target, choice: ExtrasAndGroups) -> Selected:
-    """Poetry from 2.1 on, pdm with inherited metadata: each package says where it belongs to."""
+    """Poetry from 2.1 on, pdm with inherited metadata: each package states its groups."""
     groups = frozenset(map(canonicalize_name, (*lock.default_groups, *choice.groups)))
     conditions = Conditions(target, frozenset(choice.extras), groups)
 
@@ -251,7 +251,7 @@ class _Walk:
         return replace(chosen, open=(*chosen.open, *self.open))
 
     def _from(self, roots: Sequence[LockedPackage]) -> tuple[dict[int, LockedPackage], set[str]]:
-        """What is reached under the current conditions, by identity, and the extras of packages that edges ask for."""
+        """The packages reached under the current conditions, by identity, and the extras that edges request."""
         found: dict[int, LockedPackage] = {id(root): root for root in roots}
         met: set[str] = set()
         seen: set[tuple[int, str]] = set()
@@ -270,7 +270,7 @@ class _Walk:
         return found, met
 
     def _first_edges(self, roots: Sequence[LockedPackage]) -> Iterator[LockedDependency]:
-        """What the projects ask for, with the extras and groups that were chosen."""
+        """The requirements of the projects, with the chosen extras and groups."""
         for root in roots:
             yield from root.dependencies
             for extra in self.choice.extras:
@@ -282,7 +282,7 @@ class _Walk:
         yield from self.lock.requirements
 
     def _ends(self, edge: LockedDependency) -> list[LockedPackage]:
-        """The package that an edge leads to; several only where the lock does not distinguish them."""
+        """The package that an edge leads to; several only if the lock does not distinguish them."""
         found = self.by_name.get(edge.name, [])
         if not found:
             self.open.setdefault(f"{edge.name} is required, but the lock has no entry for it")
@@ -296,9 +296,9 @@ class _Walk:
         return found
 
     def of_old(self) -> Selected:
-        """Poetry before 2.1, pdm before it inherited metadata: from what no other package depends on.
+        """Poetry before 2.1, pdm before it inherited metadata: the roots are packages that no other depends on.
 
-        Without groups in the lock, what only they ask for counts as asked for, too.
+        If the lock has no groups, packages that only groups need count as requested.
         """
         required = {edge.name for package in self.lock.packages for edge in package.dependencies}
         required -= {p.name for p in self.lock.packages if any(e.name == p.name for e in p.dependencies)}

@@ -70,7 +70,7 @@ class Credentials:
             self._logins[origin_of(url)] = login
 
     def find(self, url: str) -> Login | None:
-        """What to send with the first request: a remembered login, or netrc's entry for the host."""
+        """The credentials of the first request: a remembered login, or netrc's entry for the host."""
         origin = origin_of(url)
         with self._lock:
             if url in self._given:
@@ -80,10 +80,9 @@ class Credentials:
             return self._logins[origin]
 
     def ask_keyring(self, url: str, seconds: float) -> Login | None:
-        """What the ``keyring`` command knows for ``url`` or its host, within ``seconds``; asked once per origin.
+        """The login that the ``keyring`` command has for ``url`` or its host, within ``seconds``; once per origin.
 
-        As pip's subprocess provider, it asks for the user in the URL, or for ``__token__``. ``url`` contains no
-        password.
+        As pip's subprocess provider, it queries the user in the URL, or ``__token__``. ``url`` contains no password.
         """
         origin = origin_of(url)
         with self._lock:

@@ -1,4 +1,4 @@
-"""What the pages and files of one run share: connections, deadline, retries, credentials, cache, the count of costs."""
+"""Shared by the pages and files of one run: connections, deadline, retries, credentials, cache, the count of costs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Session:
         return self._credentials.find(url) is not None
 
     def must_ask(self, url: str, accept: str) -> bool:
-        """True when a page that the cache holds is to be requested again: once in a run that refreshes."""
+        """True when a cached page is to be requested again: once in a run that refreshes."""
         with self._lock:
             first = (url, accept) not in self._asked
             self._asked.add((url, accept))
@@ -101,7 +101,7 @@ class Session:
         return self._connected().exchange(url, headers, meter, accept)
 
     def in_parallel(self, function: Callable[[S], T], items: Sequence[S]) -> list[T]:
-        """``function`` of every item, in order. The first exception ends it; what has not begun is not begun."""
+        """``function`` of every item, in order. The first exception ends it; pending items are not started."""
         if len(items) <= 1:
             return [function(item) for item in items]
         from concurrent.futures import ThreadPoolExecutor

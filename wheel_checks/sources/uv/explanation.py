@@ -1,5 +1,4 @@
-"""Reads what uv says when it finds no solution: the essential sentences, which package requires what, which files do
-not fit.
+"""Reads uv's explanation when it finds no solution: the essential sentences, the demands, files that do not fit.
 
 uv derives its explanation with PubGrub: "Because A and B, we can conclude that C. And because C and D, ...". The
 premises are facts about packages, the conclusions only logic: premises are kept. The frame around it changed with uv's
@@ -32,7 +31,7 @@ _MOST_SENTENCES = 12
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Who demands what: ``vllm==0.19.0`` and ``torch==2.10.0``; ``by`` is "" for what the user requested."""
+    """A demand: ``vllm==0.19.0`` demands ``torch==2.10.0``; ``by`` is "" for the user's requirements."""
 
     by: str
     what: str
@@ -45,8 +44,8 @@ class Demand:
 class Explanation:
     """Why there is no solution.
 
-    ``sentences`` are the premises of uv's derivation, ``hints`` what uv adds. ``unusable`` are the names of packages of
-    which no file fits the target, or that no index knows.
+    ``sentences`` are the premises of uv's derivation, ``hints`` uv's additions. ``unusable`` are the names of packages
+    without a file for the target, or that no index knows.
     """
 
     sentences: tuple[str, ...]
@@ -59,7 +58,7 @@ class Explanation:
 
 
 def unwrapped(words: str) -> tuple[str, tuple[str, ...]]:
-    """What uv said as one line, and its hints, each as one line; frames, wrapping and indentation are removed."""
+    """The output of uv as one line, and its hints, each as one line, without frames, wrapping and indentation."""
     body: list[str] = []
     hints: list[list[str]] = []
     into: list[str] = body
