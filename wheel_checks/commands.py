@@ -50,7 +50,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class UnsafeCommandError(FormatError):
-    """Something that no command may hold: a shell within a vector, a NUL, a variable that is not a name."""
+    """Something that no command may contain: a shell within a vector, a NUL, a variable that is not a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ def path(text: str) -> Word:
 
 
 def member(name: str) -> Word:
-    """A member of an archive, unpacked in the current folder; one that leads out of it gives no command."""
+    """A member of an archive, unpacked in the current folder; no command if it leads out of the folder."""
     if name.startswith("/") or ".." in name.split("/"):
         return NoCommand(f"{_shown(name)} leads out of the folder")
     return path(name)
@@ -246,7 +246,7 @@ def package(name: str, version: str = "") -> Word:
 
 
 def requirement(text: str) -> Word:
-    """A requirement by name and version, for an installer; one that names an address gives no command."""
+    """A requirement by name and version, for an installer; no command if it names an address."""
     from wheel_checks.parsing import requirement_or_none
 
     parsed = requirement_or_none(text)
@@ -310,7 +310,7 @@ def _name(program: str) -> str:
 
 
 def _program(argv: Iterable[str]) -> int:
-    """The index of the program that is started in the end: after ``sudo``, ``env A=B`` and the like."""
+    """The index of the program that is finally started, after ``sudo``, ``env A=B`` and similar."""
     words = list(argv)
     index = 0
     while (starter := _STARTERS.get(_name(words[index]))) is not None:

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: when they may interrupt, and as what."""
+"""SIGINT and SIGTERM: when they may interrupt, and with which error."""
 
 from __future__ import annotations
 

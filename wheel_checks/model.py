@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Severity(enum.StrEnum):
-    """How much a finding matters, in ascending order."""
+    """The severity of a finding, in ascending order."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -64,7 +64,7 @@ class Verdict(enum.StrEnum):
 
 
 class Audience(enum.StrEnum):
-    """Who a rule is for: who publishes a wheel, who installs it, or both.
+    """The audience of a rule: publishers of a wheel, its users, or both.
 
     A rule whose violation breaks an install or a run is never only for the publisher.
     """
@@ -103,7 +103,7 @@ class Location:
         return self.file or self.path
 
     def within(self, place: Location) -> Location:
-        """The place of a finding about a wheel, with the ``place`` that brings the wheel in."""
+        """The place of a finding about a wheel, with the ``place`` that requires the wheel."""
         return Location(self.member, self.path, place.line, place.column, place.file)
 
 

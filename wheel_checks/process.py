@@ -106,8 +106,8 @@ def run(
     Of standard output the first ``limit`` bytes are kept, of standard error the last. ``stdout`` and ``stderr`` are as
     for ``subprocess``. ``sinks`` take the output instead: 1 and 2 are standard output and standard error, other numbers
     are open descriptors of the caller, which are read meanwhile. ``at_deadline`` is called with the number of a child
-    that is too slow, while it still runs. Such a child, and one that runs when this process is interrupted, gets the
-    signal ``first`` and has ``grace`` seconds until it is killed.
+    that is too slow, while it still runs. Such a child, and any child running when this process is interrupted, gets
+    the signal ``first`` and has ``grace`` seconds until it is killed.
 
     A child that even SIGKILL does not end (it waits inside the kernel) is abandoned, with status -9, and reaped by a
     thread. Raises StartError, and the errors of a sink. SIGTERM raises SystemExit here.
@@ -192,7 +192,7 @@ class Child:
             return True
         try:
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:  # whoever started us ignores SIGCHLD: the kernel has reaped it
+        except ChildProcessError:  # our parent ignores SIGCHLD: the kernel has reaped it
             return True
 
     def fileno(self) -> int:

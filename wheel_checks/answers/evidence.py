@@ -84,8 +84,8 @@ def of_being_checked(subjects: Iterable[Subject]) -> Evidence:
 def gather(subject: Subject, deciding: Collection[str], gpu: str = "") -> Evidence:
     """The evidence of one subject for a question that the rules ``deciding`` answer; "" is no ``gpu``.
 
-    Every error counts, whatever its rule, and everything that could not be checked. A deciding rule that was not run,
-    was skipped or was silenced leaves the question open.
+    Every error of any rule is included, and every unchecked result. A deciding rule that was not run, was skipped or
+    was silenced leaves the question open.
     """
     counting = [r for r in subject.results if subject.concerns_reader(r) and not _is_about_another(r, subject, gpu)]
     worst: dict[str, Verdict] = {}

@@ -21,7 +21,7 @@ class WheelQuestion:
     """The question about wheels: ``expect`` is the value of ``--expect``, ``gpus`` are names of products.
 
     ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given. ``provenance``:
-    who attested the files.
+    the attestations of the files.
     """
 
     expect: str = ""

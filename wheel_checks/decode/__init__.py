@@ -81,7 +81,7 @@ class Check(NamedTuple):
 
 
 class Made(NamedTuple):
-    """The field is what ``make`` returns for the value, decoded as ``of``; a WheelproofError of it is a fault.
+    """The field is the result of ``make`` for the value, decoded as ``of``; its WheelproofError is a fault.
 
     ``make`` is a function with a name: a lambda within an annotation does not see the names of its module.
     """
@@ -258,8 +258,7 @@ def _union_reader(kinds: tuple[Any, ...], policy: Policy) -> _Reader:
     optional = type(None) in kinds
     readers = [_reader(kind, policy) for kind in kinds if kind is not type(None)]
     by_type = {kind: reader.read for reader in reversed(readers) for kind in reader.types}
-    # The only class whose required keys are all there; of several one that knows all keys, then the one that requires
-    # most.
+    # The only class whose required keys exist; of several, one that has all keys, then the most required keys.
     objects = [reader for reader in readers if reader.types == (dict,)]
     objects.sort(key=lambda reader: -len(reader.needs))
     one = " or ".join(reader.one for reader in readers)

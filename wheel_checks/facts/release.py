@@ -67,7 +67,7 @@ class ReleaseFile:
     ``sizes`` (bytes) and ``digests`` (sha256, hex) are the statements of each place. ``listed`` is True when an index
     lists the file, ``yanked`` the reason when one marks it yanked, else None. Facts from the name are found by
     :func:`lay_out`: ``own`` is True when it has the project and the version of the release, ``platforms`` are the
-    expected ones that its tags name, ``cells`` the ones that it fills.
+    expected platforms in its tags, ``cells`` the filled cells.
     """
 
     file_name: str

@@ -25,7 +25,7 @@ from wheel_checks.errors import FormatError
 MAGIC = b"hash table 1\n"
 MAX_DESCRIPTION = 4 * 1024 * 1024  # bytes, inflated
 MAX_HASHES = 4_000_000  # of one change of one set
-MAX_STEPS = 100  # entries in the chain that one entry is based on
+MAX_STEPS = 100  # length of an entry's chain of base entries
 _HEAD = struct.Struct("<II")
 _WORD = 4  # bytes of a hash
 _LARGEST = 0xFFFFFFFF

@@ -229,7 +229,7 @@ class _Head:
 
 def _base_of(body: bytes) -> str:
     """The base URL of the page's links, "" for the page itself."""
-    if _BASE.search(body) is None:  # as on nearly every page; it might also stand after the links
+    if _BASE.search(body) is None:  # as on nearly every page; it might also come after the links
         return ""
     found = (attributes.get("href") for name, attributes in start_tags(body) if name == "base")
     return next(filter(None, found), "")
@@ -343,7 +343,7 @@ def _address(link: object, page: str, base: str = "") -> str:
 
 
 def _without_credentials(url: str) -> str:
-    """``url`` without user and password, so that the links resolved against it carry none."""
+    """``url`` without user and password, so that the links resolved against it have none."""
     try:
         parts = urlsplit(url)
     except ValueError:

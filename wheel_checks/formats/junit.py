@@ -51,14 +51,14 @@ class JUnitCase:
 
 @dataclass(frozen=True, slots=True)
 class JUnitReport:
-    """The tests of a report. ``unnamed`` failures are counted by its suites, without a test that says so."""
+    """The tests of a report. ``unnamed`` is the number of failures that its suites count without a test."""
 
     cases: tuple[JUnitCase, ...]
     unnamed: int = 0
 
 
 def parse_junit(data: bytes) -> JUnitReport:
-    """The report in a file. Raises FormatError for any other file, or one that is too large or too deep."""
+    """The report in a file. Raises FormatError for any other, too large or too deep file."""
     if len(data) > LARGEST:
         raise FormatError(f"it is larger than {LARGEST >> 20} MiB")
     reading = _Reading()

@@ -30,7 +30,7 @@ class LogicalLine:
 
 
 def logical_lines(text: str) -> Iterator[LogicalLine]:
-    """The logical lines that hold something, with the "# via" block under each."""
+    """The logical lines that are not empty, with the "# via" block under each."""
     physical = text.splitlines(keepends=True)
     offset, index = 0, 0
     while index < len(physical):

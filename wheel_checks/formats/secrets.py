@@ -150,7 +150,7 @@ def _of_query(url: str) -> str:
 
 
 def _pairs(text: str, *, bare: bool = False) -> str:
-    """A query, or with ``bare`` a fragment, in which words without a name may stand, too."""
+    """A query, or with ``bare`` a fragment, which may contain words without a name, too."""
     return "".join(piece if piece in "&;" else _pair(piece, bare=bare) for piece in re.split(r"([&;])", text) if piece)
 
 

@@ -39,7 +39,7 @@ def render(report: Report, stream: TextIO, format: str, **options: Any) -> None:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of the json format, ``wheelproof.report/1``."""
-    import json  # whoever declares --format need not pay for this, nor for the next
+    import json  # declaring --format must not import this, nor the next
     from importlib.resources import files
 
     text = files("wheel_checks.report").joinpath("report.schema.json").read_text(encoding="utf-8")

@@ -92,13 +92,13 @@ class Cause:
 def causes(found: Iterable[Found]) -> list[Cause]:
     """The findings, worst first, those of one cause together; order is kept among equals.
 
-    The cause is the one that the rule states, else the message with placeholders for the subject and the member. A
-    consequence of another finding about the same subject, of the same severity, is omitted.
+    The cause is the rule's own, else the message with placeholders for the subject and the member. A consequence of
+    another finding about the same subject, of the same severity, is omitted.
     """
     pairs = list(_without_consequences(list(found)))
     ranked = {id(result): rank for rank, result in enumerate(wording.worst_first(result for _, result in pairs))}
     groups: dict[tuple[object, ...], list[Found]] = {}
-    templates: dict[str, str] = {}  # the same words are the same, whatever they are about
+    templates: dict[str, str] = {}  # equal words are equal, regardless of the subject
     for subject, result in sorted(pairs, key=lambda pair: ranked[id(pair[1])]):
         template = templates.setdefault(result.message, _template(subject, result))
         cause = result.cause or template

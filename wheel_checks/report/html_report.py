@@ -135,7 +135,7 @@ def _choices(found: Iterable[Cause]) -> dict[str, str]:
 
 
 def _style_of(choices: Mapping[str, str]) -> str:
-    """Hides everything but the chosen rule. The classes are ours, whatever a rule is called."""
+    """Hides everything but the chosen rule. The classes are ours, independent of the rule's name."""
     what = ":is(.findings li, .subjects tbody tr, .subject)"
     return "".join(
         f"body:has(#only-{css}:checked) {what}:not(.{css}) {{ display: none; }}\n" for css in choices.values()

@@ -43,7 +43,7 @@ def fingerprint(subject: Subject, result: CheckResult, seen: dict[str, int]) -> 
 
 
 def _few(names: Iterable[str]) -> str:
-    """The different names, joined; "" for more than a reader, and a category, can hold."""
+    """The different names, joined; "" for more than a reader, and a category, can handle."""
     different = sorted({name for name in names if name})
     return "+".join(different) if len(different) <= _NAMED else ""
 
@@ -60,7 +60,7 @@ def _gpus(subjects: Iterable[Subject]) -> list[str]:
 
 
 def _identity(subject: Subject) -> list[str]:
-    """A file of a project by the project and the platform, whatever the version; all else by its name from here."""
+    """A file of a project by the project and the platform, for any version; all else by its name from here."""
     if subject.kind in _OF_A_PROJECT and (name := fact(subject, "name")):
         return [name, fact(subject, "python"), fact(subject, "platform"), _target(subject)]
     return [relative(subject.id)]

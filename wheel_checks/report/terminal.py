@@ -98,7 +98,7 @@ def indented(console: Console, text: str, columns: int = 2, *, style: str = "") 
 
 
 def answers(console: Console, report: Report, instead: Sequence[str] = (), most: int | None = None) -> int:
-    """The lines of the answers or others ``instead``, ``most`` of them; gives how many more there are."""
+    """The lines of the answers or others ``instead``, ``most`` of them; returns the number of omitted ones."""
     lines = instead or wording.answer_lines(report)
     for line in lines[:most]:
         prose(console, line, style="" if instead else VERDICT_STYLES[report.verdict])

@@ -53,7 +53,7 @@ def neutral(text: str) -> str:
 
 
 def json_ready(value: Any) -> Any:
-    r"""``value`` as JSON can hold it: lone surrogates are shown as ``\udc80``, NaN and infinities are None."""
+    r"""``value`` as JSON can represent it: lone surrogates are shown as ``\udc80``, NaN and infinities are None."""
     if isinstance(value, str):
         return _SURROGATE.sub(_escape, value)
     if isinstance(value, Mapping):
@@ -239,7 +239,7 @@ def publisher_phrase(report: Report) -> str:
 
 
 def answer_lines(report: Report) -> list[str]:
-    """The answers, one safe line each: of several the one that fails first, each with its subject."""
+    """The answers, one safe line each: of several the first failing one, each with its subject."""
     order = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
     several = len({answer.about for answer in report.answers}) > 1
     lines = []
@@ -366,8 +366,8 @@ def _obstacle(line: str) -> str:
 
 
 def fix_document(fix: Fix) -> dict[str, Any]:
-    """A fix for programs: commands as quoted strings, the vector of each (None for what is not a single vector), and
-    all steps as data. A fix in which a command is missing has its other steps as data only.
+    """A fix for programs: commands as quoted strings, the vector of each (or None), and all steps as data. A fix in
+    which a command is missing has its other steps as data only.
     """
     complete = not any(isinstance(step, NoCommand) for step in fix.commands)
     commands = [step for step in fix.commands if complete and not isinstance(step, (Options, NoCommand))]

@@ -29,7 +29,7 @@ _GOOD = (Ending.PASS, Ending.SKIP)
     fix="Follow the message, and run the same command again: completed steps are kept.",
 )
 def went_the_whole_way(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
-    """Each step was carried out, whatever its findings."""
+    """Each step was carried out, with any findings."""
     for step in cell.steps:
         if step.failure is not None:
             evidence = (Evidence("log", step.log),) if step.log else ()

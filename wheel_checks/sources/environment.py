@@ -97,7 +97,7 @@ def _active(tree: FileTree, variables: Mapping[str, str]) -> Environment:
             return _at(tree, variables[name], variables, f"{name} names it")
     for folder in variables.get("PATH", "").split(os.pathsep):
         candidate = posixpath.join(folder, "python3")
-        # Neither scripts in the current folder, nor one that starts another, such as a version manager's.
+        # Neither scripts in the current folder, nor scripts that start another, such as a version manager's.
         if folder.startswith("/") and _machine_of(tree, candidate):
             return _at(tree, candidate, variables, "its python3 is the first on PATH")
     raise NotFoundError("no active environment, and no python3 on PATH", expected=f"--python with {EXPECTED}")

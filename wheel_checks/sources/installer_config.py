@@ -50,7 +50,7 @@ class IndexConfig:
     """The places to look for files. All places are URLs: http, https or file.
 
     ``origin`` is the setting of each URL ("--index-url", "PIP_INDEX_URL", "/etc/pip.conf"). ``strategy`` is "merge"
-    (all indexes are used, as with pip) or "first-index" (only the first one that knows the project, as with uv);
+    (all indexes are used, as with pip) or "first-index" (only the first index with the project, as with uv);
     ``indexes`` are in the order of queries. ``notes`` are sentences about omitted settings. ``refused`` are addresses
     that an installer would contact here and that only a tree names; ``trust`` decides about others.
     """
@@ -101,9 +101,9 @@ def configured_indexes(
     no_index: bool = False,
     trust: Trust = NO_TRUST,
 ) -> IndexConfig:
-    """The indexes that an installer would ask when started in ``cwd`` with ``environ`` and these flags.
+    """The indexes that an installer would query when started in ``cwd`` with ``environ`` and these flags.
 
-    ``trust`` is what ``--trust-index`` says.
+    ``trust`` is the value of ``--trust-index``.
 
     Raises UsageError for a configuration file that cannot be read, for a place that is not a URL of a known kind, and
     when nothing names an index and uv, whose default would be used, is not installed.

@@ -123,7 +123,7 @@ def _read_ini(path: Path) -> Iterator[tuple[str, dict[str, tuple[str, str]]]]:
     try:
         parser.read_string(text, source=str(path))
     except configparser.Error as error:
-        # the text of the error quotes the file, which may hold a password
+        # the text of the error quotes the file, which may contain a password
         line = getattr(error, "lineno", None) or next((number for number, _ in getattr(error, "errors", ())), "?")
         raise UsageError(
             f"{path} is not a valid pip configuration (see line {line})", hint="fix or remove it"

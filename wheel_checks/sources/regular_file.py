@@ -91,7 +91,7 @@ def expand_home(path: str) -> Path:
 
 
 def home_folder(environ: Mapping[str, str]) -> Path:
-    """The user's home folder; for a user without one, such as any number in a container, one that cannot exist."""
+    """The user's home folder; for a user without one, such as any number in a container, a path that cannot exist."""
     home = Path(environ.get("HOME") or expand_home("~"))
     return home if home.is_absolute() else Path(os.devnull)
 

@@ -1,4 +1,4 @@
-"""Temporary folders that do not pile up: leftovers of a killed process are removed by the next one that needs a folder.
+"""Temporary folders that do not pile up: leftovers of a killed process are removed by the next process that needs one.
 
 The user of a folder has a lock on it (flock), which the operating system frees however the process ends. So a folder of
 ours without a lock belongs to a process that is gone; its process id, which may have been reused, is not checked.

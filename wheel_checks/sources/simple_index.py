@@ -34,7 +34,7 @@ _PROJECT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The files that one index or find-links place, without credentials, lists for a project.
+    """The files that an index or find-links place, without credentials, lists for a project.
 
     ``known`` is False for an index that does not know the project. ``counts`` is False for an index that an installer
     ignores, since one before it knows the project. ``unread`` says why such an index could not be read. ``left_out`` is
@@ -97,7 +97,7 @@ class SimpleIndex:
 
         Raises NotFoundError when no place knows it, SourceError or FormatError when a place that counts fails: an
         installer would stop too, since the file to take might be there. Raises UntrustedAddressError when only a tree
-        names one that counts, UsageError for a name that no project can have, and without any place.
+        names such a place, UsageError for a name that no project can have, and without any place.
         """
         if not _PROJECT.fullmatch(project):
             raise UsageError(

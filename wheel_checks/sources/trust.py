@@ -1,8 +1,8 @@
 """The addresses named only by a tree that may be contacted: those that the user trusts, and no other.
 
 A tree has untrusted authors: a checkout with its requirements files and locks, the METADATA of a wheel. An address from
-there is compared in one canonical form, and that form is what is contacted. So two readers cannot see two hosts in one
-text (``https://good@evil/``, a backslash, a host in Unicode, dot segments).
+there is compared in one canonical form, and that form is contacted. So two readers cannot see two hosts in one text
+(``https://good@evil/``, a backslash, a host in Unicode, dot segments).
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Trust:
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Trust:
-        """The values of ``--trust-index``. Raises UsageError for one that is invalid or has credentials."""
+        """The values of ``--trust-index``. Raises UsageError for an invalid one, or one with credentials."""
         return cls(tuple(map(_entry, texts)))
 
     def with_places(self, urls: Iterable[str]) -> Trust:

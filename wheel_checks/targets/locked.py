@@ -140,7 +140,7 @@ def select(lock: Lock, target: Target, choice: ExtrasAndGroups) -> Selected:
 
 
 def _told_apart(packages: Sequence[LockedPackage]) -> Iterator[LockedPackage]:
-    """The packages of an environment, with another name for one of conda that Python's index gives, too."""
+    """The packages of an environment, with another name for a conda package that Python's index gives, too."""
     of_index = {package.name for package in packages if package.source != CONDA}
     for package in packages:
         twice = package.source == CONDA and canonicalize_name(package.name) in of_index
@@ -298,7 +298,7 @@ class _Walk:
     def of_old(self) -> Selected:
         """Poetry before 2.1, pdm before it inherited metadata: the roots are packages that no other depends on.
 
-        If the lock has no groups, packages that only groups need count as requested.
+        If the lock has no groups, packages that only groups need are considered requested.
         """
         required = {edge.name for package in self.lock.packages for edge in package.dependencies}
         required -= {p.name for p in self.lock.packages if any(e.name == p.name for e in p.dependencies)}

@@ -109,7 +109,7 @@ def exact_pythons(tags: Iterable[Tag]) -> Sequence[tuple[int, int]]:
 
 
 def markers_of_tags(tags: Iterable[Tag]) -> dict[str, str]:
-    """The marker variables (PEP 508) of the one platform that the tags name, whatever its system.
+    """The marker variables (PEP 508) of the one platform that the tags name, on any system.
 
     Those of this machine when the tags name none (``any``) or several.
     """

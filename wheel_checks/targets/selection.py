@@ -65,9 +65,9 @@ class Choice:
 
     ``chosen`` is the wheel, or None; ``sdist`` the source archive that an installer would build instead, when the
     latest version that it may take has no wheel for the target. ``version`` is that of the chosen file.
-    ``newest_release`` is the latest version that the requirement allows, for whatever platform. ``applies`` is False
-    when the requirement's own marker is false on the target: then nothing is installed. ``notes`` are sentences that a
-    user should know although a file was chosen; ``explanation`` says why no wheel was chosen.
+    ``newest_release`` is the latest version that the requirement allows, for any platform. ``applies`` is False when
+    the requirement's own marker is false on the target: then nothing is installed. ``notes`` are sentences that a user
+    should know although a file was chosen; ``explanation`` says why no wheel was chosen.
     """
 
     requirement: Requirement
@@ -166,7 +166,7 @@ def choose(
 
 
 def release_wheels(requirement: Requirement, files: Sequence[IndexFile], *, pre: bool = False) -> tuple[IndexFile, ...]:
-    """Every wheel, for whatever target, of the releases that the requirement matches; of the latest when it names none.
+    """Every wheel, for any target, of the releases that the requirement matches; of the latest when it names none.
 
     ``torch>=2.9,<2.12`` gives the wheels of every release in that range, ``torch`` those of the latest. Pre-releases
     and yanked files are treated as in :func:`choose`; variant wheels (PEP 825) are among the wheels. Ordered by

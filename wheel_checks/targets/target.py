@@ -28,7 +28,7 @@ _LEGACY_NAMES = {glibc: name for name, glibc in LEGACY_MANYLINUX.items()}
 
 OLDEST_MACOS = {"x86_64": (10, 9), "aarch64": (11, 0)}  # of the Pythons from 3.8 on (python.org)
 
-OLDEST_PYTHON = (3, 8)  # before it, CPython's ABI tags carry an "m"
+OLDEST_PYTHON = (3, 8)  # before it, CPython's ABI tags have an "m"
 OLDEST_FREE_THREADED = (3, 13)  # PEP 703
 
 LINUX, WINDOWS, MACOS = "Linux", "Windows", "macOS"
@@ -154,7 +154,7 @@ class ThisMachine:
 
 @functools.cache
 def this_machine() -> ThisMachine:
-    """The target of this host and this Python, or the nearest one that wheelproof knows, with a note about it."""
+    """The target of this host and this Python, or the nearest one known to wheelproof, with a note about it."""
     notes = []
     machine = _ALIASES.get(platform.machine().lower(), platform.machine().lower())
     library, version = platform.libc_ver()

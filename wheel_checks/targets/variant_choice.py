@@ -1,8 +1,8 @@
-"""The wheel that an installer which knows variants takes on a described machine (PEP 825, "Variant ordering").
+"""The wheel that an installer with variant support chooses for a described machine (PEP 825, "Variant ordering").
 
 The order of a release's variants follows from the namespaces of its index-level metadata, from the order of features
 and values that the machine supports, and from the labels. A variant with a better value of the first feature wins,
-whatever it lacks of the others. The null variant comes last; wheels without a label come after it.
+regardless of the others. The null variant comes last; wheels without a label come after it.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def order_for(metadata: VariantMetadata, machine: Machine, target: Target | None
 
 
 def _holds(marker: str, target: Target) -> bool:
-    """Whether an environment marker is true on a target; one that cannot be evaluated there is not."""
+    """Whether an environment marker is true on a target; false if it cannot be evaluated there."""
     try:
         return Marker(marker).evaluate(dict(target.markers()))
     except (UndefinedComparison, UndefinedEnvironmentName):
@@ -177,10 +177,10 @@ def _holds(marker: str, target: Target) -> bool:
 
 
 def order_variants(metadata: VariantMetadata, supported: Support, on: str = "this machine") -> VariantOrder:
-    """The variants in the order of a machine (called ``on``) that supports just what ``supported`` says.
+    """The variants in the order of a machine (called ``on``) with exactly the ``supported`` features.
 
-    A variant is supported when of each of its features the machine supports one value (PEP 825). Overrides of the order
-    of features and values, which older revisions have, count for values that are supported.
+    A variant is supported when the machine supports one value of each of its features (PEP 825). Overrides of the order
+    of features and values, from older revisions, apply to supported values.
     """
     answers = {namespace: supported(namespace) for namespace in metadata.priorities.namespaces}
     positions: dict[tuple[str, str], tuple[int, Mapping[str, int]]] = {}

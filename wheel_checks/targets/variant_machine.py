@@ -54,7 +54,7 @@ class Machine:
         return _of_cpu(self.cpu, rows[namespace]) if _cpu(self.cpu)["namespace"] == namespace else {}
 
     def supported(self, namespace: str, provider: VariantProvider | None) -> Features | None:
-        """The same for a ``provider`` of the package: one that only lists values is trusted (PEP 850).
+        """The same for a ``provider`` of the package: a static list of values is trusted (PEP 850).
 
         ``feature_order`` of the provider comes before the order of the table.
         """

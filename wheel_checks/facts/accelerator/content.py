@@ -62,7 +62,7 @@ FOR_A_VERSION = 4 * 1024 * 1024  # bytes within which CUDA versions are searched
 _SMALL = 1024 * 1024  # compressed bytes of a member that may be read whole
 _LOOKED_INTO = 3  # members
 _FIRST, _AT_ONCE = 4, 12  # members read together: the most likely ones, then the others
-_HEAD = 1024  # compressed bytes that hold the beginning of a member
+_HEAD = 1024  # compressed bytes that include the beginning of a member
 _NOT_READ = "its compression ratio is extreme, or it shares bytes with another member"
 
 Look = Callable[[Member], tuple[GpuCode, int]]

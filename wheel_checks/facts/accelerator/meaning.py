@@ -37,7 +37,7 @@ def library_meaning(soname: str) -> Iterator[tuple[str, str]]:
 
 
 def runtime_match(project: str) -> re.Match[str] | None:
-    """The match of the name of a package that brings libraries of CUDA itself; its group ``major`` may be None."""
+    """The match of the name of a package that provides CUDA libraries; its group ``major`` may be None."""
     return re.fullmatch(load("accelerators")["runtime"]["pattern"], project)
 
 

@@ -70,7 +70,7 @@ class AcceleratorContent:
         return tuple(sorted(found - {""}, key=int))
 
     def needs_from_outside(self, accelerator: str) -> tuple[Shown, ...]:
-        """The needed libraries of known versions that the wheel does not carry."""
+        """The needed libraries of known versions that the wheel does not provide."""
         return tuple(
             s for s in self.shown if s.accelerator == accelerator and s.how == NEEDS and s.version and not s.own
         )

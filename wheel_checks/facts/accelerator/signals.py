@@ -22,7 +22,7 @@ from wheel_checks.phrases import plural, summarised
 
 CUDA, ROCM, XPU, CPU = "cuda", "rocm", "xpu", "cpu"
 CONTENT, MEMBERS, VERSION = "content", "members", "version.py"
-GPU = (CUDA, ROCM, XPU)  # in the order in which they are named when a wheel serves several
+GPU = (CUDA, ROCM, XPU)  # in the order in which they are named when a wheel supports several
 _LONGEST_NAME = 1_000  # characters; patterns take quadratic time, and no file system takes longer names
 _NATIVE = (".so", ".dll", ".pyd", ".bc", ".fatbin", ".cubin", ".hsaco", ".dylib", "ptxas")
 _LOOSE = (".cubin", ".hsaco")
@@ -99,7 +99,7 @@ class _Shown:
 
 
 def bundles_cuda_runtime(members: Iterable[str]) -> bool:
-    """True when the CUDA runtime itself is among the members, so that no requirement need bring it."""
+    """True when the CUDA runtime itself is among the members, so that no requirement must provide it."""
     return any(shown.is_runtime for shown in _shown_by_members(members))
 
 
@@ -130,7 +130,7 @@ def _in_common(versions: Sequence[str]) -> str:
 
 def _shown_by_members(members: Iterable[str]) -> list[_Shown]:
     named = (m for m in members if (m.endswith(_NATIVE) or ".so." in m) and len(m) <= _LONGEST_NAME)
-    # One example stands for thousands of cubins in one folder.
+    # One example represents thousands of cubins in one folder.
     native = {m.rpartition("/")[0] + m[m.rindex(".") :] if m.endswith(_LOOSE) else m: m for m in named}.values()
     return [
         _Shown(row["accelerator"], member, _version_in(match), row.get("bundles_runtime", False))
@@ -194,7 +194,7 @@ def leading_version(text: str) -> str:
 def requirement_signal(
     requirements: Sequence[Requirement], environment: Mapping[str, str], elsewhere: Sequence[Mapping[str, str]]
 ) -> Signal:
-    """The signal of the requirements that bring an accelerator's libraries on the target."""
+    """The signal of the requirements that provide an accelerator's libraries on the target."""
     here = _accelerator_requirements(active_requirements(requirements, environment))
     target = f"{environment.get('sys_platform', '')} {environment.get('platform_machine', '')}"
     if here:
@@ -216,7 +216,7 @@ def requirement_signal(
 
 
 def _accelerator_requirements(requirements: Iterable[Requirement]) -> list[tuple[Requirement, str, str]]:
-    """Each requirement that brings an accelerator, with the accelerator and the version that it shows."""
+    """Each requirement that provides an accelerator, with the accelerator and the version that it shows."""
     found = []
     for requirement in requirements:
         for pattern, row in _patterns("requirement"):

@@ -47,7 +47,7 @@ class AcceleratorFacts:
 
     ``certainty`` is "exact" when every native member was read, "sampled" when some were: there may be further
     accelerators; "declared" when only hints say so: code could not be read, or shows nothing. ``others`` are further
-    accelerators that the wheel serves, ``declared`` the accelerators that only hints name. ``majors`` are the
+    accelerators that the wheel supports, ``declared`` the accelerators that only hints name. ``majors`` are the
     accelerator's major versions in the content. ``local_version`` is the full version as the wheel's own code states it
     ("2.10.0+cpu"), "" when it does not. ``conflicts`` are sentences about signals that contradict each other;
     ``unread`` names the unknown part of the content, or is "".
@@ -89,7 +89,7 @@ class AcceleratorFacts:
     def serves(self, accelerator: str) -> bool | None:
         """Whether the wheel is for ``accelerator``; None when that is only declared, or not everything was read.
 
-        A wheel without an accelerator serves "cpu" and "none".
+        A wheel without an accelerator is for "cpu" and "none".
         """
         if accelerator not in GPU:
             if self.accelerator in GPU:

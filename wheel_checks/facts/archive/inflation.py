@@ -10,7 +10,7 @@ from wheel_checks.formats.zip.directory import Member, apart
 # inflate by 1.1 to 17. Single shared objects reach 600 (8 MB, nvidia-cudnn-cu12 9.28), but all members of one wheel
 # that inflate by more than a hundred have less than 9 MB together.
 ALONE_RATIO = 400
-ALONE_SIZE = 64 << 20  # bytes; below this a single member is harmless whatever its ratio
+ALONE_SIZE = 64 << 20  # bytes; below this a single member of any ratio is harmless
 TOGETHER_RATIO = 100
 TOGETHER_SIZE = 256 << 20  # bytes
 

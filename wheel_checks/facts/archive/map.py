@@ -1,7 +1,7 @@
 """Accounts for every byte in front of the central directory: headers, data, descriptors, and nothing else.
 
 Two unpackers agree about an archive when its members follow one another from its first byte on, and each header agrees
-with the directory. An unpacker that reads from the front sees a hidden member, one that reads from the end does not.
+with the directory. An unpacker that reads from the front sees a hidden member, another from the end does not.
 """
 
 from __future__ import annotations

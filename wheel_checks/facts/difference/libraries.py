@@ -36,8 +36,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class LinkDifference:
-    """How linking one native file differs. ``only_a`` and ``only_b`` are sonames that one side certainly needs and the
-    other certainly does not; ``maybe_a`` and ``maybe_b`` are undecided by the parts that were read.
+    """How linking one native file differs. ``only_a`` and ``only_b`` are sonames certainly needed by one side and
+    certainly not by the other; ``maybe_a`` and ``maybe_b`` are undecided by the parts that were read.
 
     ``changes`` are of soname, RPATH, RUNPATH, interpreter, and of the latest version needed of each kind of symbol.
     """
@@ -161,8 +161,8 @@ def newest_versions(versions: SymbolVersions) -> dict[str, str]:
 
 
 def _changes(a: Mapping[str, str], b: Mapping[str, str]) -> Iterable[Change]:
-    """The values that both sides know and that differ. A kind of symbol that one side does not need is not a
-    difference: the linker records only used ones.
+    """The values that both sides know and that differ. A kind of symbol unneeded by one side is not a difference: the
+    linker records only used ones.
     """
     for name, value in a.items():
         if name in b and value != b[name]:

@@ -28,7 +28,7 @@ EFFORT = Effort(384 * 1024, 0, 0)
 
 
 def read_member_exports(source: ByteSource, archive: Archive, member: Member) -> Exports | Unavailable:
-    """The hashes of what ``member`` defines; why they could not be had. Raises SourceError."""
+    """The hashes of the exports of ``member``, or why they are missing. Raises SourceError."""
     found = _by_head(source, archive, member) if member.method == DEFLATED and not member.is_encrypted else None
     if found is not None:
         return found

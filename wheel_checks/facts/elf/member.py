@@ -89,7 +89,7 @@ class PartialMember:
     def begin(self, packed: bytes) -> None:
         """Learn the first compressed bytes, and by the ELF header the zero bytes of the section headers.
 
-        Raises FormatError for a broken stream, also one that ends before the header, and for anything but ELF.
+        Raises FormatError for a broken or too short stream, and for anything but ELF.
         """
         self.extend_head(packed)
         try:
@@ -118,7 +118,7 @@ class PartialMember:
         self.tail_packed = packed + self.tail_packed
         try:
             self._tail = inflate_tail(self.tail_packed, self.size, limit=self._most_inflated, margin=_MARGIN)
-        except FormatError:  # no block begins in it, or it grew too long; a longer one or the head may serve
+        except FormatError:  # no block begins in it, or it grew too long; a longer one or the head may suffice
             self._tail_ended = self._tail is not None
             return
         for offset, length in self.zeros:

@@ -109,7 +109,7 @@ def moved_symbols() -> dict[str, tuple[str, tuple[int, int]]]:
 
 
 def brings_nothing(soname: str) -> bool:
-    """Whether this library of the system is known to bring none of the libraries that are former parts of glibc."""
+    """Whether this library of the system is known to load none of the libraries that are former parts of glibc."""
     return any(re.fullmatch(row["pattern"], soname) for row in load("glibc_moves")["needs_none"])
 
 

@@ -156,7 +156,7 @@ def unmet(host: Host, tables: Sequence[Nodes]) -> Iterator[Unmet]:
 
 
 def unmet_by_hosts(hosts: Sequence[Host], tables: Sequence[Nodes]) -> dict[Unmet, list[str]]:
-    """The hosts by unmet requirement, or one that may be unmet, in their order."""
+    """The hosts by requirement that they do not meet, or may not meet, in their order."""
     found: dict[Unmet, list[str]] = defaultdict(list)
     for host in hosts:
         for one in dict.fromkeys(unmet(host, tables)):

@@ -27,7 +27,7 @@ class ReportSource:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something of a report that is more than is kept: what, and how grave it can be at most.
+    """A part of a report that was omitted: its name, and its highest possible severity.
 
     ``severity`` is None when that is unknown.
     """

@@ -113,7 +113,7 @@ def is_for_others(accelerator: AcceleratorFacts, product: Product | None = None)
 
 
 def share_of(code: GpuCode, labels: Iterable[str]) -> float:
-    """The share of the containers of ``code`` that carry one of ``labels``, 0 to 1; 0 when it has no containers."""
+    """The share of the containers of ``code`` that have one of ``labels``, 0 to 1; 0 when it has no containers."""
     wanted = set(labels)
     carrying = sum(count for has, count in code.containers.items() if not wanted.isdisjoint(has))
     return carrying / max(1, sum(code.containers.values()))

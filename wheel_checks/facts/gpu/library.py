@@ -17,10 +17,10 @@ from wheel_checks.sources.byte_source import ByteSource
 
 @dataclass(slots=True)
 class Library:
-    """One member to read. ``spans`` hold fat binaries and ``bundles`` offload bundles; None when that is unknown, as
-    the section headers at ``headers_offset`` were not read; ``as_data`` when there may be code anywhere, ``suspected``
-    when nothing but its size says so: it counts once code was seen. Of a library that also has ``unloaded`` fat
-    binaries only those windows are sampled that certainly are in a span.
+    """One member to read. ``spans`` are fat binaries and ``bundles`` offload bundles; None when that is unknown, as the
+    section headers at ``headers_offset`` were not read; ``as_data`` when there may be code anywhere, ``suspected`` when
+    only its size suggests so: it is included once code was seen. Of a library that also has ``unloaded`` fat binaries,
+    only windows that are certainly in a span are sampled.
     """
 
     member: Member

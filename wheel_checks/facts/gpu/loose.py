@@ -75,7 +75,7 @@ def label_of_file(path: str, data: bytes) -> Sequence[str]:
 
 
 def is_loose(path: str) -> bool:
-    """True for the names of files that hold GPU code by themselves."""
+    """True for names of separate files with GPU code."""
     return path.rpartition(".")[2] in _READERS
 
 

@@ -14,7 +14,7 @@ from wheel_checks.formats.gpu.fatbin_search import FatbinFinder
 from wheel_checks.formats.gpu.offload_bundle import BundleScanner
 from wheel_checks.model import Unavailable
 
-_HEAD = 4096  # bytes that hold the ELF header
+_HEAD = 4096  # bytes that include the ELF header
 _NAMES_ROOM = 1024 * 1024  # bytes around the section headers; linkers put their names right before them, lld does not
 _OWN_NAME = b".shstrtab"
 _MOST_PLACES = 8  # pieces that are held for the sake of names

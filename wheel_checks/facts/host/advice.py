@@ -185,7 +185,7 @@ def _accepted(facts: HostFacts, builds: Sequence[Build]) -> list[Build]:
 
 
 def _refused_fix(facts: HostFacts, build: Build) -> Fix:
-    """No known build is accepted: the index may have one that the tables lack, and the planner asks it."""
+    """No known build is accepted: the index may have builds that the tables lack, and the planner queries it."""
     demands = dict.fromkeys(map(str, demands_on(facts, "torch")))
     for package in overwritten_by(facts, build):
         users = joined([user.name for user in users_of(facts, package.name)][:SHOWN])

@@ -93,7 +93,7 @@ def install_with_python(facts: HostFacts, version: str, *requirements: str, inde
 def install_with_conda(facts: HostFacts, specification: str, *, cuda: str = "") -> Step:
     """The command by which conda installs a specification in its own form, a constant ("pytorch=*=*cuda*").
 
-    With ``cuda`` ("12.8") conda's solver goes by this CUDA, whatever driver it sees.
+    With ``cuda`` ("12.8") conda's solver uses this CUDA instead of the driver's.
     """
     override = ["env", f"CONDA_OVERRIDE_CUDA={cuda}"] if cuda else []
     return run(*override, "conda", "install", *_prefix(facts), specification)

@@ -33,7 +33,7 @@ _BRAKES = {  # nvmlClocksEventReason*
 _OF_PROGRAMS = {13, 31, 43, 45}
 _PACKAGES = ("torchvision", "torchaudio", "triton", "nvidia-cudnn-", "nvidia-nccl-")  # names, or their beginnings
 _VARIABLES = ("CUDA", "NVIDIA_", "NCCL_", "NVSHMEM_", "CUDNN_", "TRITON_", "TORCH", "PYTORCH_", "LD_")
-_OF_IMAGES = "NVIDIA_REQUIRE_"  # a page of conditions that images of CUDA carry for the container runtime
+_OF_IMAGES = "NVIDIA_REQUIRE_"  # a page of conditions in CUDA images for the container runtime
 
 
 def comparable(facts: HostFacts) -> dict[str, str | None]:

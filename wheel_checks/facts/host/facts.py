@@ -36,7 +36,7 @@ class HostFacts:
     services: Services | Unavailable = _NOT_READ  # services that GPUs need
     other_drivers: OtherDrivers | Unavailable = _NOT_READ  # drivers of other vendors
     infiniband: tuple[InfiniBandPort, ...] | Unavailable = _NOT_READ  # its ports
-    variables: Mapping[str, str] = field(default_factory=dict)  # environment variables that matter, and no others
+    variables: Mapping[str, str] = field(default_factory=dict)  # relevant environment variables, and no others
     interpreter: Interpreter | Unavailable = _NOT_READ  # the target Python
     installed: Installed | Unavailable = _NOT_READ  # packages of that Python
     loader: Loader | Unavailable = _NOT_READ  # the libraries that the dynamic loader finds

@@ -25,7 +25,7 @@ def other_gpus(facts: HostFacts) -> tuple[PciDevice, ...]:
 
 
 def gpus_of_build(facts: HostFacts) -> tuple[PciDevice, ...]:
-    """The GPUs of the maker for whom the installed torch is built: AMD's for ROCm, Intel's for XPU; none for CUDA."""
+    """The GPUs whose maker the installed torch is built for: AMD's for ROCm, Intel's for XPU; none for CUDA."""
     torch = None if isinstance(facts.installed, Unavailable) else facts.installed.torch
     maker = "" if torch is None else "AMD" if torch.hip else "Intel" if torch.xpu else ""
     return tuple(device for device in other_gpus(facts) if device.maker == maker)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from wheel_checks.facts.host.start_up import NOTHING_SEEN, StartUp
 from wheel_checks.phrases import plural
 
-HUNG, CRASHED = -2, -3  # stand for the code of a CUDA probe that gave none
+HUNG, CRASHED = -2, -3  # codes for a CUDA probe without a result
 
 
 @dataclass(frozen=True, slots=True)

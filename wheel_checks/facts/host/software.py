@@ -38,7 +38,7 @@ class Interpreter:
 
     @property
     def release(self) -> str:
-        """Such as "3.12", and "3.13t" of a free-threaded build: what `uv venv --python` takes."""
+        """Such as "3.12", and "3.13t" of a free-threaded build, as for `uv venv --python`."""
         return ".".join(self.version.split(".")[:2]) + "t" * self.free_threaded
 
     @property
@@ -51,7 +51,7 @@ class Interpreter:
 class Package:
     """An installed distribution. ``name`` is normalized; ``installed`` seconds since 1970 of its metadata (0: unknown).
 
-    ``requires`` are its Requires-Dist texts that matter to torch (torch itself, nvidia-*, triton, cuda-*), markers
+    ``requires`` are its Requires-Dist texts related to torch (torch itself, nvidia-*, triton, cuda-*), markers
     included. ``build`` is the accelerator that its version.py or local version names ("cu130", "cpu", "rocm6.4", "").
     """
 

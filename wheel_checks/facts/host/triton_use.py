@@ -14,7 +14,7 @@ from wheel_checks.facts.host.software import Ptxas, TritonFacts
 from wheel_checks.facts.host.tables import HostGpu, host_gpus
 from wheel_checks.model import Evidence, Severity, Unavailable
 
-ARCHITECTURE_SPECIFIC = 90  # from this SM on Triton compiles for sm_90a and the like
+ARCHITECTURE_SPECIFIC = 90  # from this SM on Triton compiles for sm_90a and similar
 
 
 def kernel_words(facts: HostFacts) -> str:

@@ -34,7 +34,7 @@ class Selection:
 
 
 def read_selection(value: str, uuids: Sequence[str]) -> Selection:
-    """What ``value`` selects of the GPUs with these UUIDs. MIG devices, which the list does not hold, are believed."""
+    """The GPUs that ``value`` selects among these UUIDs. MIG devices, which the list lacks, are trusted."""
     asked = tuple(entry.strip() for entry in value.split(",")) if value.strip() else ()
     taken: list[object] = []
     for entry in asked:

@@ -14,7 +14,7 @@ from wheel_checks.facts.installed.facts import Distribution, UnmetRequirement
 from wheel_checks.model import Unavailable
 
 Active = Mapping[str, Sequence[Requirement]]
-"""The requirements of each distribution, by its normalized name, that hold in the environment."""
+"""The requirements of each distribution, by its normalized name, that are active in the environment."""
 
 
 def active_in(distributions: Iterable[Distribution], markers: Mapping[str, str]) -> Active:

@@ -311,7 +311,7 @@ class NoDocument:
 
 @dataclass(frozen=True, slots=True)
 class InstallationFacts:
-    """The installation under the interpreter ``python``, as the suite met it, and the last words of a partial run."""
+    """The installation under the interpreter ``python``, as the suite found it, and the last words of a partial run."""
 
     python: str
     outcome: SmokeDocument | NoDocument

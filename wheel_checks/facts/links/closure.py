@@ -145,7 +145,7 @@ def close(files: Mapping[str, ElfFacts], roots: Collection[str], environment: Lo
     loads += [search.load(path, follow=False) for path in sorted(files) if path not in reached]
     for path in environment.preloaded:
         if path in files:
-            imported = search.load(path).names | imported  # with all that it brings into the process
+            imported = search.load(path).names | imported  # with all libraries that it loads into the process
     idle = {name: path for path in environment.unloaded if path in files for name in _names(path, files[path])}
     needs: list[Need] = []
     for path, elf in sorted(files.items()):

@@ -135,7 +135,7 @@ def _role(
 
 
 def _chosen_among(paths: Iterable[str], shown: Mapping[str, list[Opened]]) -> dict[str, str]:
-    """Alternative files of which the source opens one, each with the line that chooses."""
+    """Alternative files, one of which the source opens, each with the line that chooses."""
     together: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         for one in shown[path]:

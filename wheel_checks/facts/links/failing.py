@@ -31,7 +31,7 @@ def what_is_loaded(
 ) -> Loaded:
     """The files that the import of a package loads, given the roles of its files, and those it ``opened`` of others.
 
-    Of a group, the ones that this CUDA ("13") and these GPUs select, or those of them that lack nothing. If nothing
+    Of a group, the files selected by this CUDA ("13") and these GPUs, or those of them that lack nothing. If nothing
     shows which are loaded, all are included when all lack a library.
     """
     reach = _Reach(closure)

@@ -40,17 +40,17 @@ def package_of(soname: str) -> str:
 
 
 def brought_with(package: str, soname: str) -> bool:
-    """True for a library that the requirements of this package bring, which others then need not require."""
+    """True for a library that the requirements of this package provide, so that others need not require it."""
     return any(row["by"] == package and nvidia_project(soname) in row["requires"] for _, row in _rows("package"))
 
 
 def nvidia_project(soname: str) -> str:
-    """The project that brings this library of NVIDIA's, without the suffix of its CUDA; "" for another library."""
+    """NVIDIA's project that provides this library, without the suffix of its CUDA; "" for another library."""
     return next((str(row["by"]) for _, row in _nvidia_rows(soname)), "")
 
 
 def nvidia_package(soname: str, cuda: str) -> str:
-    """The package that brings this library of NVIDIA's for a CUDA ("13"); "" for another library, and when it is ""."""
+    """NVIDIA's package that provides this library for a CUDA ("13"); "" for another library, or if it is ""."""
     for _, row in _nvidia_rows(soname) if cuda.isdecimal() else ():
         return str(row["by"]) + ("" if int(cuda) >= row.get("plain_from", int(cuda) + 1) else f"-cu{cuda}")
     return ""

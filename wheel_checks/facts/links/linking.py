@@ -61,7 +61,7 @@ class LaidOutWheel:
 
 @dataclass(frozen=True, slots=True)
 class AbsentPackage:
-    """A required package that brings no wheel to the target: a sentence why, and who requires it ("" for the wheel)."""
+    """A required package without a wheel for the target: a sentence why, and who requires it ("" for the wheel)."""
 
     name: str
     version: str

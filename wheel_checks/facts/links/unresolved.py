@@ -98,7 +98,7 @@ class Definitions(Protocol):
         """How many libraries may be read for a name that none of the needed ones defines."""
 
     def of(self, paths: Sequence[str]) -> Mapping[str, Collection[int] | None]:
-        """The hashes of each file's definitions, None for one that cannot be read. Raises SourceError."""
+        """The hashes of each file's definitions, None if it cannot be read. Raises SourceError."""
 
     def libraries(self) -> Sequence[str]:
         """The paths of all libraries that others may link to, the likely ones first."""
@@ -293,7 +293,7 @@ def without_numbers(path: str) -> str:
 def _with_alternatives(
     found: Sequence[UnresolvedFile], open_: Sequence[tuple[str, str]], files: Mapping[str, ElfFacts]
 ) -> tuple[tuple[UnresolvedFile, ...], list[tuple[str, str]]]:
-    """Files whose paths differ in numbers alone are one for each CUDA, GPU or torch: one that loads is enough.
+    """Files whose paths differ in numbers alone are one for each CUDA, GPU or torch: a single loaded file is enough.
 
     If none is known to load, the undecided ones decide.
     """

@@ -19,7 +19,7 @@ TORCH = "torch"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One row of the table; names are normalized, and every tuple may hold globs."""
+    """One row of the table; names are normalized, and every tuple may contain globs."""
 
     name: str
     anchor: str

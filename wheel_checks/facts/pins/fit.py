@@ -1,4 +1,4 @@
-"""Does a companion fit the package that it is built for? By tables, since its metadata need not say so."""
+"""Does a companion fit the package that it is built for? By tables, since its metadata may not show it."""
 
 from __future__ import annotations
 

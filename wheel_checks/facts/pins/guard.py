@@ -73,7 +73,7 @@ class GuardFacts:
                     yield setting, requirement
 
     def keeps_away(self, name: str) -> Iterator[GuardSetting]:
-        """The settings that take every requirement on ``name`` away: excludes, and overrides that never hold."""
+        """The settings that remove every requirement on ``name``: excludes, and overrides that are never active."""
         for setting in self.of(Kind.EXCLUDE):
             if name in setting.packages:
                 yield setting

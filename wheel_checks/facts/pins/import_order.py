@@ -74,8 +74,8 @@ class ImportOrder:
         gone: Collection[str],
         takes_away: Callable[[Copy], bool],
     ) -> ImportOrder:
-        """The order after an install that puts ``new`` into place, and uninstalls the packages ``gone`` as far as
-        ``takes_away`` says of a copy that the installer reaches it.
+        """The order after an install that puts ``new`` into place, and uninstalls the packages ``gone``, namely the
+        copies for which ``takes_away`` is true.
         """
         copies: dict[str, list[Copy]] = {name: list(rows) for name, rows in self.copies.items()}
         for name in gone:

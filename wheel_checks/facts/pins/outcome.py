@@ -62,7 +62,7 @@ class Watch:
 def changes_between(
     before: ImportOrder, after: ImportOrder, watch: Watch, environment: Mapping[str, str], installer: str, machine: str
 ) -> list[PackageChange]:
-    """The effect on each watched package, and on packages that one of them requires and would lose.
+    """The effect on each watched package, and on packages that a watched one requires and would lose.
 
     ``environment`` has the values of markers on the target.
     """

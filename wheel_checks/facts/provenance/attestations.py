@@ -26,7 +26,7 @@ _UNKNOWN = (  # words of the libraries
     "no interior errors",  # no authority of the trust root has the name of the issuer
     "keyring: invalid signature",  # of a log: its key may be a newer one than the trust root has
 )
-_ISSUER = "1.3.6.1.4.1.57264.1.8"  # of Fulcio's certificates: who vouches for the identity,
+_ISSUER = "1.3.6.1.4.1.57264.1.8"  # of Fulcio's certificates: the issuer of the identity,
 _SOURCE = "1.3.6.1.4.1.57264.1.12"  # the URI of the repository,
 _BUILD = "1.3.6.1.4.1.57264.1.18"  # and that of the file that configures the build, with its revision
 _FORGES = {
@@ -87,10 +87,10 @@ def require_library() -> None:
 
 
 def verify_provenance(document: bytes, file_name: str, sha256: str) -> tuple[Attested, ...]:
-    """Each attestation of a provenance object, held against the publisher that it names and the bytes of the file.
+    """Each attestation of a provenance object, verified for the publisher that it names and the bytes of the file.
 
-    ``document`` may also be one attestation, as publishers keep them by a file: then the publisher is whoever the
-    certificate names. Nothing is fetched: signatures are checked with the trust root that the library brings.
+    ``document`` may also be one attestation, as publishers keep them by a file: then the publisher is the one in the
+    certificate. Nothing is fetched: signatures are checked with the trust root of the library.
 
     Raises FormatError for a document that is neither, and MissingExtraError.
     """
@@ -124,7 +124,7 @@ def _verified(library: Any, attestation: Any, publisher: Any, file_name: str, sh
     try:
         if publisher is None:
             who = _named_by_certificate(attestation)
-            identity = importlib.import_module("sigstore.verify.policy").UnsafeNoOp()  # whoever it names
+            identity = importlib.import_module("sigstore.verify.policy").UnsafeNoOp()  # any identity that it names
         else:
             who, identity = _named_by_index(publisher), publisher
         of_file = library.Distribution(name=file_name, digest=sha256)

@@ -18,7 +18,7 @@ from wheel_checks.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The file that one place would give an installer if there were no other.
+    """The file that a place would give an installer if there were no other.
 
     ``version`` is None when it has nothing for the requirement on the target.
     """

@@ -56,7 +56,7 @@ def owners_of(import_name: str) -> tuple[str, ...]:
 
 
 def is_owner(project: str, owners: Collection[str]) -> bool:
-    """Whether a project is one of the owners of a package, or another build of one that is named for its accelerator.
+    """Whether a project owns a package, or is another build of an owner that is named for its accelerator.
 
     cuml-cu12 installs the same packages as cuml-cu13. Of an owner without such a name no builds are assumed: anybody
     could register torch-cu13.

@@ -60,7 +60,7 @@ class LinkedPackage:
 
     @property
     def cuda_extras(self) -> tuple[str, ...]:
-        """The extras that bring libraries of CUDA: "cuda" of onnxruntime-gpu, "and-cuda" of tensorflow."""
+        """The extras that provide CUDA libraries: "cuda" of onnxruntime-gpu, "and-cuda" of tensorflow."""
         bringing = (r for r in self.requirements if is_known_by_name(canonicalize_name(r.name)))
         return tuple(dict.fromkeys(extra for r in bringing for extra in _EXTRA.findall(str(r.marker or ""))))
 

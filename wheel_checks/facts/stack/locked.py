@@ -23,7 +23,7 @@ _MAJOR_DIGITS = 2
 
 @dataclass(frozen=True, slots=True)
 class WrongLockedHash:
-    """The hash of a file in the lock, and the one that the index states for a file of that name."""
+    """The hash of a file in the lock, and the index's hash for a file of that name."""
 
     file_name: str
     locked: str

@@ -1,6 +1,6 @@
-"""The least that a stack needs of the system below it: glibc, and NVIDIA's driver.
+"""The least system that a stack needs: glibc, and NVIDIA's driver.
 
-``stack_needs(facts).sentences`` are for people; the parts are there for whoever renders them otherwise.
+``stack_needs(facts).sentences`` are for people; the parts are there for other renderers.
 """
 
 from __future__ import annotations

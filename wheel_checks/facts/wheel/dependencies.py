@@ -56,7 +56,7 @@ class Resolved:
 Resolver = Callable[[Sequence[Requirement], Target], Resolved]
 """Resolves requirements for a target, by uv; raises SourceError and UsageError.
 
-A direct URL is the choice of who made the wheel: the resolver decides whether it is followed.
+A direct URL is the choice of the wheel's author: the resolver decides whether it is followed.
 """
 
 _AT_ONCE = 8  # dependencies read in parallel, of all wheels together; also the client's bound on connections
@@ -68,7 +68,7 @@ T = TypeVar("T")
 
 
 class _Once(Generic[T]):
-    """Makes the value of each key once; whoever asks meanwhile waits for it. An error is kept as well."""
+    """Makes the value of each key once; other callers wait for it meanwhile. An error is cached as well."""
 
     def __init__(self) -> None:
         self._values: dict[str, Future[T]] = {}
@@ -83,7 +83,7 @@ class _Once(Generic[T]):
         if is_first:
             try:
                 value.set_result(make())
-            except BaseException as error:  # noqa: BLE001  # whatever it is, those who wait must learn of it
+            except BaseException as error:  # noqa: BLE001  # any error must reach the waiting threads
                 value.set_exception(error)
         return value.result()
 
@@ -305,7 +305,7 @@ def _statuses(facts: LinkFacts) -> set[Status]:
 
 
 def _left_out(choice: Choice) -> Choice:
-    """Without the file that would be chosen if no one else had a say: no version of it fits all who require it."""
+    """Without the chosen file: no version of it is compatible with all packages that require it."""
     return replace(
         choice, chosen=None, explanation=choice.explanation or "no version of it satisfies all its requirements"
     )

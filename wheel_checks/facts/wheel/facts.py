@@ -61,7 +61,7 @@ class WheelFacts:
     name: WheelName | Unavailable  # parsed file name
     archive: Archive | Unavailable  # directory of the zip file
     metadata: CoreMetadata | Unavailable  # METADATA
-    sidecar: CoreMetadata | Unavailable  # METADATA that the index serves next to the wheel (PEP 658)
+    sidecar: CoreMetadata | Unavailable  # the index's copy of METADATA (PEP 658)
     wheel_file: WheelFile | Unavailable  # WHEEL
     record: Record | Unavailable  # RECORD
     # (member, sentence) for contents that match neither RECORD nor CRC

@@ -49,7 +49,7 @@ def role_of(name: str) -> str:
 
 
 def members_by_role(members: Iterable[Member], elfs: Collection[str] | None) -> dict[Kind, dict[str, Member]]:
-    """The files among the members by kind and role; one whose role is taken goes by its own name.
+    """The files among the members by kind and role; further ones of a role by their own names.
 
     ``elfs`` are the names of the members that are ELF files, None when that was not read: then names decide. METADATA,
     WHEEL and RECORD are omitted: they are compared field by field, or differ in every build.

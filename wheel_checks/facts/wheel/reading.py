@@ -43,7 +43,7 @@ class Request:
     ``read_variants`` reads the variants of its release at the place of a variant wheel. ``accelerator`` is to be proven
     or refuted ("cuda", "cpu", ``ANY`` accelerator; ``ALL`` for its version): then native members are read until it is
     shown, within a larger bound. ``upload`` reads the facts that an index checks on upload. ``gpus`` requests the GPU
-    code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are streamed for it. with
+    code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are streamed for it. With
     ``presence`` PTX that a driver compiles suffices. ``glance`` reads the accelerator only partly: for a wheel whose
     accelerator was not requested.
     """

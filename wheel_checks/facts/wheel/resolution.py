@@ -98,8 +98,8 @@ def _refuse(wrong: WrongHash) -> None:
 def metadata_reader(client: HttpClient, on_wrong: Callable[[WrongHash], object] = _refuse) -> MetadataReader:
     """Reads METADATA the cheapest way: the file that the index serves (PEP 658), else the wheel's own by ranges.
 
-    One with another hash than the index states is not used: ``on_wrong`` is called, from any
-    thread, and unless it raises, as it does by default, the wheel's own is read.
+    METADATA whose hash differs from the index's is not used: ``on_wrong`` is called, from any thread, and unless it
+    raises, as it does by default, the wheel's own is read.
     """
 
     def served(file: IndexFile, stated: Mapping[str, str]) -> CoreMetadata | None:
@@ -174,7 +174,7 @@ def resolve_pins(
 ) -> Pins:
     """Follow exact pins (``==``) on ``target``, extras included, as far as they lead.
 
-    ``skip`` says which requirements do not matter to the caller; they are neither followed nor missed. A requirement
+    ``skip`` selects requirements that are irrelevant to the caller; they are neither followed nor missed. A requirement
     without a pin is fulfilled when another one pins its package to a version that it allows.
 
     Raises SourceError or FormatError when an index page or a METADATA cannot be read.

@@ -116,7 +116,7 @@ def _of_libraries(wheel: WheelFacts, gpus: Sequence[Product]) -> dict[str, Any]:
 
 
 def _of_links(links: LinkFacts) -> dict[str, Any]:
-    """Every DT_NEEDED with its status, the file that satisfies it and the wheel that brings that."""
+    """Every DT_NEEDED with its status, the file that satisfies it and the wheel that provides that."""
     needs = [
         {
             "elf": item.elf,

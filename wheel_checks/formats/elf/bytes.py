@@ -55,7 +55,7 @@ def merge(ranges: Iterable[tuple[int, int]], gap: int = 0) -> tuple[ByteRange, .
 
 
 class WholeFile:
-    """A file that is there from end to end, as bytes or mapped into memory (then only what is read is loaded)."""
+    """A complete file, as bytes or mapped into memory (then only the bytes read are loaded)."""
 
     def __init__(self, data: bytes | bytearray | memoryview | mmap) -> None:
         self._data = data

@@ -58,7 +58,7 @@ class DynamicFacts:
     """The entries of the dynamic section. Names are as written, ``$ORIGIN`` kept.
 
     ``found_by`` says whether the PT_DYNAMIC segment led to it, as for the loader, or only the section table. ``rpath``
-    and ``runpath`` are split at colons; an empty entry stands for the working directory. With a ``runpath`` the loader
+    and ``runpath`` are split at colons; an empty entry means the working directory. With a ``runpath`` the loader
     ignores ``rpath`` (ld.so(8)).
     """
 

@@ -148,7 +148,7 @@ def read_elf_by_ranges(
     """The ``parts`` of a file of ``size`` bytes, complete; ``read_many`` returns the bytes of each (offset, length).
 
     Raises FormatError as :func:`read_elf` does, and for a file so scattered that it takes more than MAX_ROUNDS calls,
-    and whatever ``read_many`` raises.
+    and the errors of ``read_many``.
     """
     known = KnownRegions(size)
     for _ in range(MAX_ROUNDS):

@@ -61,7 +61,7 @@ def find_names(rows: Sequence[HeaderRow], index: int, data: bytes) -> Iterator[i
 def complete_names(rows: Sequence[HeaderRow], names: Sequence[int | None]) -> bytes | None:
     """``names`` (None for an unknown byte) completed; None when that is not certain enough.
 
-    A name becomes the only usual one that fits. If none fits, or several that have nothing to do with GPU code,
+    A name becomes the only usual name that fits. If none fits, or several that have nothing to do with GPU code,
     question marks replace its unknown bytes. The result is not certain enough when the name may or may not be one of
     GPU code, or may end at two places.
     """

@@ -93,7 +93,7 @@ class Sections:
 
     @property
     def gpu_code(self) -> tuple[Section, ...]:
-        """The sections that hold fat binaries."""
+        """The sections of fat binaries."""
         return tuple(section for section in self.headers if section.name in GPU_CODE_SECTIONS and section.in_file)
 
 

@@ -21,7 +21,7 @@ _BASE, _WEAK = 0x1, 0x2  # VER_FLG_BASE, VER_FLG_WEAK
 class NeededVersion:
     """One version that a library must define; without a ``weak`` one the loader only warns.
 
-    ``index`` is what .gnu.version refers to.
+    ``index`` is its number in .gnu.version.
     """
 
     name: str

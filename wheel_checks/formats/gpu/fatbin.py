@@ -76,8 +76,8 @@ class GpuCode:
     """The targets that a library has code for, and the certainty of that.
 
     ``counts`` is the number of entries for each label ("sm_100a": 3). ``containers`` is the number of containers for
-    each set of labels: a container has the kernels of one compiled file, and runs on a GPU that one of its labels
-    supports. ``certainty`` is "exact" when every byte was read; "sampled" when parts were, so that there may be code
+    each set of labels: a container has the kernels of one compiled file, and runs on a GPU if any of its labels
+    supports it. ``certainty`` is "exact" when every byte was read; "sampled" when parts were, so that there may be code
     for other labels; "declared" when only a string in the library says so: every count is 0 then, and ``containers`` is
     empty. ``ptx_isa`` is the latest PTX instruction set version of each PTX label ("compute_90": "8.7").
     """

@@ -1,4 +1,4 @@
-"""Fields of the tables of a lock, each with a FormatError that names it; and the lines on which packages stand."""
+"""Fields of the tables of a lock, each with a FormatError that names it; and the lines of packages."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ _AT_ONCE = 32  # descriptors read together
 def read_imports(view: ElfBytes, header: PeHeader) -> tuple[str, ...]:
     """The names of imported DLLs, then of those that load when they are first called, without repetition.
 
-    The tables end as they do for the loader: with a descriptor that has no name or no address table, whatever size the
-    header states. Raises FormatError for tables or names outside the file, ``MOST_IMPORTS`` descriptors or more,
+    The tables end as they do for the loader: with a descriptor that has no name or no address table, regardless of the
+    size in the header. Raises FormatError for tables or names outside the file, ``MOST_IMPORTS`` descriptors or more,
     unterminated names, or names with characters that no file name has; BytesNeeded, for all names together.
     """
     needed: list[ByteRange] = []

@@ -66,8 +66,8 @@ def gunzip(chunks: Iterable[bytes], largest: int = LARGEST_TAR) -> Iterator[byte
 def read_tar(chunks: Iterable[bytes], limit_of: Callable[[str], int]) -> Iterator[TarMember]:
     """The regular files of a tar file, in their order.
 
-    ``limit_of`` gives the most bytes of a member's content that are wanted, 0 when only its name matters. Ends at the
-    end of ``chunks``, wherever that is. Raises FormatError if it is not a tar file.
+    ``limit_of`` gives the most bytes of a member's content that are wanted, 0 when only its name is needed. Ends at the
+    end of ``chunks``. Raises FormatError if it is not a tar file.
     """
     stream = _Stream(iter(chunks))
     following = _Following()

@@ -34,7 +34,7 @@ _LONG_FIELDS = frozenset({"description", "license"})
 
 @dataclass(frozen=True, slots=True)
 class CoreMetadata:
-    """The fields that matter. ``faults`` are sentences about fields that are missing or malformed.
+    """The relevant fields. ``faults`` are sentences about fields that are missing or malformed.
 
     ``requirements`` are the Requires-Dist lines that parse, in their order; ``bad_requirements`` the other texts, each
     with the parser's reason, and ``refused_requirements`` the lines that only uv refuses. ``license`` is
@@ -156,7 +156,7 @@ def _shorten(raw: RawMetadata) -> Iterator[str]:
 def _read_requirements(
     lines: list[str],
 ) -> tuple[tuple[Requirement, ...], tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """Requirements that parse, lines that do not, and parsed ones that uv refuses, the last two with reasons."""
+    """Requirements that parse, lines that do not, and requirements that uv refuses, the last two with reasons."""
     good: list[Requirement] = []
     bad: list[tuple[str, str]] = []
     refused: list[tuple[str, str]] = []

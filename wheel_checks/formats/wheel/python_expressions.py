@@ -44,7 +44,7 @@ _OPENERS = {
     "importlib.machinery.ExtensionFileLoader": 1,
     "tvm_ffi.load_module": 0,
 }
-# Functions and methods that do, whatever they are of: ctypes.cdll, torch.ops, torch.classes, tensorflow, cffi's FFI.
+# Functions and methods of any object that do: ctypes.cdll, torch.ops, torch.classes, tensorflow, cffi's FFI.
 _OPENING_NAMES = ("LoadLibrary", "load_library", "dlopen", "load_op_library")
 _FINDERS = ("load_nvidia_dynamic_lib",)  # cuda-pathfinder
 _IMPORTERS = ("importlib.import_module", "__import__")

@@ -34,7 +34,7 @@ class VersionFile:
 def parse_version_file(member: str, data: bytes) -> VersionFile:
     """The literals that the module ``member`` assigns to names at its top level, annotated or not.
 
-    Texts of more than 1,000 characters and numbers that JSON cannot hold are omitted. Raises FormatError when the
+    Texts of more than 1,000 characters and numbers that JSON cannot represent are omitted. Raises FormatError when the
     file is larger than ``MAX_SIZE``, or not Python as the running Python reads it.
     """
     if len(data) > MAX_SIZE:

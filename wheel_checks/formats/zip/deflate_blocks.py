@@ -20,7 +20,7 @@ LARGEST_STORED_BLOCK = 5 + 65_535  # bytes with its header (3.2.4)
 
 _WINDOW = 32 * 1024  # bytes that a copy may reach back
 _SLICE = 16 * 1024  # bytes whose bit positions are judged at once: few enough that the numbers stay in the cache
-_LONGEST_HEADER = 10  # bytes that hold a block's type, its counts and its code lengths: 3 + 14 + 19 * 3 bits
+_LONGEST_HEADER = 10  # bytes of a block's type, its counts and its code lengths: 3 + 14 + 19 * 3 bits
 _FIRST_PIECE = 256  # compressed bytes inflated at first: more than nearly every wrong start survives
 _PIECE = 16 * 1024  # compressed bytes inflated at once from then on
 _PIECE_OUTPUT = 256 * 1024  # bytes that come out at once: the most that a wrong start costs uncounted

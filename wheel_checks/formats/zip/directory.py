@@ -1,6 +1,6 @@
 """The central directory of a zip archive (PKWARE APPNOTE 6.3.10), entry by entry.
 
-Stricter than unpackers on purpose: whatever lets two unpackers see two different archives is refused or reported.
+Stricter than unpackers on purpose: an archive that two unpackers may see differently is refused or reported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_ENTRIES = 250_000
 MOST_FAULTS = 50
 """Faults of one kind that are named; more of them are counted."""
 
-DEFLATE_LIMIT = 1032  # the most bytes that one byte of deflate can become: 258 for two bits
+DEFLATE_LIMIT = 1032  # the most bytes inflated from one byte of deflate: 258 for two bits
 
 REBUILD = "the archive is damaged; download or build it again"
 UTF8_FLAG = 0x800
@@ -213,7 +213,7 @@ def _bad_entry(what: str, number: int, offset: int) -> FormatError:
 def apart(members: Iterable[Member]) -> list[Member]:
     """The members that share no byte with one before them in the archive, as far as the directory says, in its order.
 
-    Whoever reads these alone reads no byte of the archive twice.
+    Reading these alone reads no byte of the archive twice.
     """
     taken: set[int] = set()
     reach = 0

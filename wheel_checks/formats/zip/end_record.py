@@ -29,7 +29,7 @@ class EndRecordTruncatedError(FormatError):
     """The end of the archive begins before the bytes available: read from ``needed_offset`` to the end of the file.
 
     ``needed_offset`` is smaller than the offset of the tail that was given, by about 128 KiB at most. One such reading
-    is enough unless the zip64 record carries extensible data, which no known writer emits.
+    is enough unless the zip64 record has extensible data, which no known writer emits.
     """
 
     def __init__(self, needed_offset: int) -> None:

@@ -1,6 +1,6 @@
 """The extra fields of local headers and directory entries (PKWARE APPNOTE 6.3.10, 4.5; Info-ZIP's in 4.6).
 
-Stricter than the specification: whatever makes one of two unpackers take another size or name is a fault.
+Stricter than the specification: a field for which two unpackers may take different sizes or names is a fault.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def extra_faults(
 
 
 def _zip64_faults(content: bytes, sizes: tuple[int, int], place: tuple[int, int] | None) -> list[ExtraFault]:
-    """A field must hold exactly the numbers that the header leaves to it."""
+    """A field must contain exactly the numbers that the header leaves to it."""
     needed = 8 * sizes.count(ALL_ONES)
     if place is not None:
         needed += 8 * (place[0] == ALL_ONES) + 4 * (place[1] == ALL_ONES_16)

@@ -48,8 +48,8 @@ class LocalHeader:
 def read_local_header(data: bytes) -> LocalHeader:
     """The local header at the beginning of ``data``, which may end before the member's data or reach into it.
 
-    Raises FormatError when it is malformed or when ``data`` ends within the part that matters: 30 bytes and the name,
-    and the extra fields when a size is zip64's. ``30 + 2 * 65535`` bytes are always enough.
+    Raises FormatError when it is malformed or when ``data`` ends within the needed part: 30 bytes and the name, and the
+    extra fields when a size is zip64's. ``30 + 2 * 65535`` bytes are always enough.
     """
     if not data.startswith(_SIGNATURE) or len(data) < LOCAL_HEADER_SIZE:
         raise FormatError(

@@ -1,4 +1,4 @@
-"""Are the hosts of a fleet alike? Judges what `wheelproof report merge` has read."""
+"""Are the hosts of a fleet alike? Judges the input of `wheelproof report merge`."""
 
 from __future__ import annotations
 

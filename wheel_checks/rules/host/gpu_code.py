@@ -74,7 +74,7 @@ def gpu_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="facts; no Blackwell GPU",
 )
 def gpu_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """There is code for older GPUs, and none that this one runs; or a torch for ROCm has none for AMD's GPU."""
+    """There is code for older GPUs, and none for this one; or a torch for ROCm has none for AMD's GPU."""
     yield from other_makers.no_code(facts)
     yield from _without_code(facts, "G02")
 

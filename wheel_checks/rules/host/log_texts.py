@@ -254,7 +254,7 @@ def _search(pattern: re.Pattern[str], text: str, health: str) -> re.Match[str] |
 
 @cache
 def _patterns() -> tuple[_Texts, ...]:
-    """The texts of every entry; a line is what ^ and $ go by."""
+    """The texts of every entry; ^ and $ match at lines."""
 
     def compiled(texts: list[str]) -> tuple[re.Pattern[str], ...]:
         return tuple(re.compile(text, re.MULTILINE) for text in texts)

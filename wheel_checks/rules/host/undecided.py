@@ -60,7 +60,7 @@ def unread_section(facts: HostFacts, _expectations: Expectations) -> Iterator[Fi
         yield Finding(f"the section {section} was not read: {reason}", undecided=True)
 
 
-CAUSES[TORCH_MISSING] = Cause("", Layer.TRITON, ("torch:missing",))  # whatever else explains it is the better answer
+CAUSES[TORCH_MISSING] = Cause("", Layer.TRITON, ("torch:missing",))  # any other explanation takes precedence
 
 
 @rule(

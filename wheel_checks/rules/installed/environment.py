@@ -144,7 +144,7 @@ def shared_files(inside: InstalledEnvironment, _: Expectations) -> Iterable[Find
     fix="Remove the files, or reinstall the distribution that they belong to.",
 )
 def unowned(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
-    """nvidia/, torch/ and triton/ hold nothing that no RECORD lists, but for byte code."""
+    """nvidia/, torch/ and triton/ contain only files that a RECORD lists, but for byte code."""
     if inside.unowned:
         yield Finding(
             f"no distribution owns {plural(len(inside.unowned), 'file')} in the folders of nvidia, torch or triton",
@@ -270,7 +270,7 @@ def right_library(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
 
 
 def _is_of_cuda(inside: InstalledEnvironment, path: str) -> bool:
-    """Whether the file is of a package that only brings libraries of CUDA to others."""
+    """Whether the file is of a package that only provides CUDA libraries to others."""
     owner = inside.owner_of(path)
     return owner is not None and runtime_match(owner.name) is not None
 

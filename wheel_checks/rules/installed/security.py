@@ -64,7 +64,7 @@ def startup_code(inside: InstalledEnvironment, _: Expectations) -> Iterable[Find
 def programs(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """Scripts of installers call their own package and do nothing else; interpreters and uv are native programs.
 
-    Front programs of the guard are accepted if unmodified, whatever a receipt says of others.
+    Front programs of the guard are accepted if unmodified, regardless of its receipt.
     """
     for program in need(inside.startup).programs:
         if program.path in inside.recognised or _is_genuine(program):

@@ -127,7 +127,7 @@ def _rates(facts: GpuFacts, kinds: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _held(state: GpuState) -> Iterator[str]:
-    """The reasons for lower clocks; a cap on power that is far from reached is none."""
+    """The reasons for lower clocks; a cap on power that is far from reached is ignored."""
     if state.held_down_by:
         yield f"its clocks are reduced: {summarised(state.held_down_by, MOST_SHOWN)}"
     power, limit = state.power_watts, state.power_limit_watts

@@ -14,7 +14,7 @@ from wheel_checks.rules.kernels.findings import as_evidence
 KIND = "kernel"
 rule = rules_of(KIND)
 MOST_SHOWN = 8
-"""Cases that one finding lists one by one."""
+"""Cases that a finding lists one by one."""
 
 _ELSEWHERE = frozenset({Ending.PASS, Ending.SKIP, Ending.ERROR, Ending.REFUSED, Ending.CRASH, Ending.HANG})
 """Endings that another rule reports than those about wrong results and about speed."""

@@ -63,7 +63,7 @@ def whole(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
     fix="Restore the guarded version, or reinstall the guard to guard the current one.",
 )
 def undamaged(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
-    """A kept package that was replaced, removed, hidden or changed fails; one that was not recorded is undecided."""
+    """A kept package that was replaced, removed, hidden or changed fails; an unrecorded one is undecided."""
     for held in facts.unknown:
         what = f"the guarded state of {held} is unknown: the guard's record is missing or broken"
         yield Finding(what, fix=_install(facts, "Check the package, and reinstall the guard."), undecided=True)

@@ -44,7 +44,7 @@ def held(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     fix="Write the guard again, from the current environment.",
 )
 def current(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
-    """A constraint that the installed version does not satisfy fails; one that also allows others is a warning."""
+    """A constraint that the installed version does not satisfy fails; if it also allows others, it is a warning."""
     for name, version in guard.installed.items():
         for setting, pin in guard.pins(name):
             if not pin.specifier.contains(version, prereleases=True):

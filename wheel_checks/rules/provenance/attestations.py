@@ -1,4 +1,4 @@
-"""Is a file attested by its publisher, and does that hold for its bytes? (PEP 740)"""
+"""Is a file attested by its publisher, and is that true for its bytes? (PEP 740)"""
 
 from __future__ import annotations
 

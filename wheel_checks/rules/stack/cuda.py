@@ -131,7 +131,7 @@ def _twin_for(package: StackPackage, stack: StackFacts, major: str) -> StackPack
 
 
 def _needs(package: StackPackage) -> Sequence[Shown]:
-    """The libraries of CUDA that the package needs and does not carry; of several majors any one will do."""
+    """The CUDA libraries that the package needs and does not provide; of several majors any one suffices."""
     facts = package.known_accelerator
     return facts.content.needs_from_outside(CUDA) if facts and facts.content else ()
 
@@ -157,7 +157,7 @@ def _label(package: StackPackage) -> str:
 
 
 def _cuda_majors(stack: StackFacts) -> dict[str, str]:
-    """The majors of CUDA that the stack brings, with a package each: its runtime packages, without these torch."""
+    """The CUDA majors of the stack, with a package each: its runtime packages, without these torch."""
     runtimes = {major: p.label for p in reversed(stack.packages) if (major := _runtime_major(p))}
     if runtimes:
         return dict(sorted(runtimes.items(), key=lambda item: int(item[0])))

@@ -23,9 +23,9 @@ _MOST_LABELS = 500  # variants that are looked at for the easiest way
 
 
 class Remedy(NamedTuple):
-    """One thing to do, as a sentence. ``driver`` is the branch when it is for whoever has the machine, else 0.
+    """One remedy, as a sentence. ``driver`` is the branch when it is for the machine's owner, else 0.
 
-    ``unknown`` is True when no one here can say whether anything is to be done.
+    ``unknown`` is True when it is unknown whether anything is to be done.
     """
 
     sentence: str

@@ -47,7 +47,7 @@ def faults_of(kind: str, fix: Fix = _REBUILD) -> Callable[[WheelFacts, Expectati
     fix="Rebuild the wheel.",
 )
 def gaps(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Members follow each other from the first byte to the directory; from afar proven at depth full alone."""
+    """Members follow each other from the first byte to the directory; remotely proven at depth full alone."""
     archive = need(wheel.archive)
     found = list(archive_findings(wheel, "gap"))
     if not found and not archive.mapped:

@@ -125,9 +125,9 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 
 def _for_any_platform(wheel: WheelFacts) -> Iterator[Finding]:
-    """A wheel tagged for any platform may bring libraries for several machines, or do without: debugpy does both.
+    """A wheel tagged for any platform may have libraries for several machines, or none: debugpy does both.
 
-    So one without a library for the target is undecided, and so is one whose libraries were not read.
+    So a wheel without a library for the target is undecided, and so is one whose libraries were not read.
     """
     target = wheel.target
     if target is None or target.system != LINUX or all(tag.platform != "any" for tag in need(wheel.name).tags):
@@ -209,7 +209,7 @@ def _broken_promise(wheel: WheelFacts, policy: dict[str, str], above: dict[str, 
 
 
 def _number(name: str) -> tuple[str, Version]:
-    """``("GLIBC", 2.34)`` of ``GLIBC_2.34``, and of the names that stand for a version of glibc."""
+    """``("GLIBC", 2.34)`` of ``GLIBC_2.34``, and of the names for a version of glibc."""
     prefix, number = _ALIASES.get(name, name).split("_", 1)
     return prefix, Version(number)
 
@@ -245,7 +245,7 @@ def alignment(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Exclude them when you repair the wheel: auditwheel repair --exclude libcuda.so.1",
 )
 def bundled(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No libcuda and the like outside stubs folders (error), no ld-linux or libc (warning)."""
+    """No libcuda and similar outside stubs folders (error), no ld-linux or libc (warning)."""
     for elf in _elfs(wheel):
         if _DRIVER.search(elf.member) and "/stubs/" not in f"/{elf.member}":
             command = run("auditwheel", "repair", "--exclude", "libcuda.so.1", path(wheel.file_name))
@@ -267,7 +267,7 @@ def bundled(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Build all libraries of the wheel against one CUDA version.",
 )
 def one_runtime(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """All libcudart that the ELF files bring or need are of one major version, but for files named for their CUDA."""
+    """All libcudart among and needed by the ELF files are of one major version, but for files named for their CUDA."""
     by_major: dict[str, list[str]] = defaultdict(list)
     for elf in _elfs(wheel):
         dynamic = _dynamic(elf)

@@ -22,7 +22,7 @@ from wheel_checks.registry import rule
 def raising(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No exception is raised by a statement of the module itself, outside of any condition.
 
-    Of several packages in one wheel one that can be imported is enough.
+    Of several packages in one wheel a single importable one is enough.
     """
     sources = need(wheel.sources)
     modules = by_module(sources.modules)

@@ -33,7 +33,7 @@ _READ_WHOLE = Fix("Read the library completely.", (Options(("wheelproof", "verif
 
 
 def _place(links: LinkFacts, path: str) -> str:
-    """A path with the wheel that brings it, when that is not the judged one."""
+    """A path with the wheel that provides it, when that is not the judged one."""
     owner = links.owners.get(path, "")
     return path if owner in ("", links.wheels[0]) else f"{path} of {owner}"
 
@@ -45,7 +45,7 @@ def _shown(items: Sequence[str]) -> str:
 def _by_cause(links: LinkFacts, lost: Mapping[str, Sequence[Need]]) -> list[tuple[str, ...]]:
     """The missing libraries by cause.
 
-    A group is the libraries that one absent package would provide, itself or by its requirements, NVIDIA's libraries
+    A group is the libraries that an absent package would provide, itself or by its requirements, NVIDIA's libraries
     that no wheel has, or all uncertain ones.
     """
     projects = {wheel.partition("-")[0].lower() for wheel in links.wheels[1:]}

@@ -43,7 +43,7 @@ def parses(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         records = {f"{folder}/RECORD" for folder in wheel.dist_infos}
         if records.isdisjoint(member.name for member in need(wheel.archive).members):
             yield Finding("the wheel has no RECORD", fix=_REBUILD)
-        elif record.hint:  # there, but dear to read from afar
+        elif record.hint:  # there, but expensive to read remotely
             need(record)
         else:
             yield Finding(record.reason, fix=_REBUILD, location=Location("RECORD"))

@@ -39,7 +39,7 @@ def _tagged(wheel: WheelFacts) -> list[re.Match[str]]:
 
 
 def _heads(wheel: WheelFacts) -> list[NativeHead]:
-    """The known heads; members that were not read matter only if the others do not decide."""
+    """The known heads; unread members are relevant only if the others do not decide."""
     return [head for head in need(wheel.heads).heads if head.kind]
 
 

@@ -255,7 +255,7 @@ class ByteCache:
 
 
 def name_of(url: str) -> str:
-    """The name of ``url`` in the cache, which contains no secret and is the same whatever the signature of a URL is."""
+    """The name of ``url`` in the cache, which contains no secret and is the same for any signature of the URL."""
     shown = redact(url)
     _, mark, query = url.partition("?")
     if not mark:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _APPLICATION = 0x57504243  # "WPBC" in the file header marks the database as ours
-_PATIENCE = 1.0  # seconds that one run waits for other processes, all its waits together
+_PATIENCE = 1.0  # seconds of waiting for other processes in one run, all waits together
 _PAUSE = 0.01  # seconds between two tries
 
 Statement = tuple[str, tuple[Any, ...]]
@@ -37,9 +37,9 @@ class _RefusedError(OSError):
 class CacheDatabase:
     """The database at ``path`` with ``schema`` (a script), opened at first use. Safe for many threads and processes.
 
-    A corrupt file, or one that is not ours, is replaced, with a warning. The database stays closed for the rest of the
-    run when the folder cannot be written, and, with a warning, when it belongs to another user, or other processes have
-    locked it for a second.
+    A corrupt or foreign file is replaced, with a warning. The database stays closed for the rest of the run when the
+    folder cannot be written, and, with a warning, when it belongs to another user, or other processes have locked it
+    for a second.
     """
 
     def __init__(self, path: Path, schema: str, version: int) -> None:

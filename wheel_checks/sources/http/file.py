@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _TAIL = 65536  # bytes requested when a file is read before its size is known
 _STREAM_PROGRESS = 1 << 20  # bytes after which a broken stream has a new number of retries
-# how servers refuse bytes=-N that serve bytes=a-b
+# how servers without bytes=-N, but with bytes=a-b, refuse it
 _NO_SUFFIX = frozenset({400, 405, 416, 501})
 
 
@@ -252,7 +252,7 @@ class HttpFile:
         return bool(self._hash or identity.etag or identity.last_modified)
 
     def _check_partial(self, response: Response, identity: FileIdentity, offset: int, length: int) -> None:
-        """Raise unless ``response`` carries exactly this range of this state of the file."""
+        """Raise unless ``response`` is exactly this range of this state of the file."""
         if response.status == 206:
             start, end, size = self._content_range(response)
             if not identity.matches(identity_of(response.headers, identity.size if size is None else size)):

@@ -1,9 +1,9 @@
 """Connections whose every wait is bounded: the lookup of a name, connecting, a head, and a body.
 
 The timeout of a socket starts again with each byte, so a slow server could block its reader for any time. Here the
-timeout is set before each read, from what is left of the time for a head, or of the time in which a body must bring
-some bytes. All data that http.client reads passes through the same reader: status lines, headers, interim answers
-(status 100), the lines of chunks, trailers, and the answer of a proxy.
+timeout is set before each read, from the time left for a head, or of the time in which a body must bring some bytes.
+All data that http.client reads passes through the same reader: status lines, headers, interim answers (status 100), the
+lines of chunks, trailers, and the answer of a proxy.
 """
 
 from __future__ import annotations

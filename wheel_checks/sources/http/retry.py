@@ -42,7 +42,7 @@ class Deadline:
         time.sleep(seconds)
 
     def error(self) -> DeadlineError:
-        """The error that says so."""
+        """The error for a passed deadline."""
         return DeadlineError(f"the deadline of {self._seconds:g} s passed before everything was read")
 
 

@@ -117,7 +117,7 @@ class Session:
                 future.cancel()
 
     def close(self) -> None:
-        """Close the connections. The cache stays open: it belongs to who made it."""
+        """Close the connections. The cache stays open: it belongs to its creator."""
         with self._lock:
             workers, self._workers = self._workers, None
             transport, self._transport = self._transport, None
@@ -129,7 +129,7 @@ class Session:
     def _connected(self) -> Transport:
         with self._lock:
             if self._transport is None:
-                from wheel_checks.sources.http.transport import Transport  # brings urllib3 and ssl
+                from wheel_checks.sources.http.transport import Transport  # imports urllib3 and ssl
 
                 self._transport = Transport(self.options, self.deadline, self._credentials)
             return self._transport

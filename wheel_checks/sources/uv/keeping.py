@@ -57,8 +57,8 @@ class Keeping:
         """The result of ``make``, a ``kind`` of dataclass, or that of the last ``reused`` seconds for the same inputs.
 
         ``words`` are all inputs, ``places`` the indexes and folders that are queried. A result that contains a secret,
-        such as a token in an address, is not cached, nor one that is not ``is_sound``. Secrets are searched for in the
-        result ``without_pages``: without entries of index pages, which are cached anyway. Raises the errors of
+        such as a token in an address, is not cached, nor is an unsound result (``is_sound``). Secrets are searched for
+        in the result ``without_pages``: without entries of index pages, which are cached anyway. Raises the errors of
         ``make``, which are not cached.
         """
         name = _name(words, places)

@@ -1,4 +1,4 @@
-"""Runs uv with a configuration that is ours alone, which may hold credentials."""
+"""Runs uv with our own configuration alone, which may contain credentials."""
 
 from __future__ import annotations
 

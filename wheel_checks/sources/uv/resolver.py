@@ -94,7 +94,7 @@ class Platform(Protocol):
 
 
 class NoSolutionError(SourceError):
-    """No set of versions satisfies all requirements; ``explanation`` says which requirement forced what."""
+    """No set of versions satisfies all requirements; ``explanation`` has the requirements that conflict."""
 
     def __init__(self, explanation: Explanation) -> None:
         super().__init__(f"the requirements cannot be resolved: {explanation}", hint=" ".join(explanation.hints))
@@ -241,7 +241,7 @@ def input_files(folder: Path, requirements: Sequence[str], pinned: Mapping[str, 
 
 
 def _parsed(texts: Sequence[str]) -> list[str]:
-    """The requirements as they are written to a file: one that does not parse could be an option of uv's."""
+    """The requirements as they are written to a file: an invalid one could be an option of uv's."""
     try:
         return [str(Requirement(text)) for text in texts]
     except InvalidRequirement as error:
@@ -295,7 +295,7 @@ class _Run:
 
 
 def _failure(answer: Answer, folder: Path) -> SourceError | UsageError:
-    """The error that uv's words stand for, with the names of our temporary files made readable."""
+    """The error for uv's output, with the names of our temporary files made readable."""
     text, hints = unwrapped(answer.words.replace(f"{folder}/", ""))
     hint = " ".join(hints)
     if mismatch := _WRONG_METADATA.search(text):

@@ -127,7 +127,7 @@ def companions(version: str, installed: Installed | Unavailable) -> tuple[str, .
 
 def names_torch_index(setting: IndexSetting) -> bool:
     """Whether a setting of an installer names an index of PyTorch's: its address has a folder ``whl``, or it is uv's
-    choice of a backend. One that only a tree declares is not the user's.
+    choice of a backend. A setting of a tree is not the user's.
     """
     if setting.name == "declared-index":
         return False
@@ -147,7 +147,7 @@ def is_backend(setting: IndexSetting) -> bool:
 def configured_index(facts: HostFacts) -> IndexSetting | None:
     """The setting that puts another place than the default index first: a mirror, a folder, an index of a company.
 
-    One that asks for builds for the CPU is a fault, and no place to rely on; one of a tree alone is not the user's.
+    An index of CPU builds is a fault, and not used; a setting of a tree alone is not the user's.
     """
     settings = () if isinstance(facts.indexes, Unavailable) else facts.indexes
     return next((one for one in settings if one.name in {"index", "find-links"} and not asks_for_cpu(one)), None)

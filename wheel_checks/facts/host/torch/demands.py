@@ -33,7 +33,7 @@ class Demand:
         return f"{self.by.name} {self.by.version} requires {self.requirement.name}{self.requirement.specifier}"
 
     def accepts(self, version: Version) -> bool:
-        """Whether this version meets it. One that names an address says nothing about versions."""
+        """Whether this version meets it; an address accepts any version."""
         return bool(self.requirement.url) or self.requirement.specifier.contains(version, prereleases=True)
 
 
@@ -52,7 +52,7 @@ def users_of(facts: HostFacts, name: str) -> tuple[Package, ...]:
 
 
 def refused_by(facts: HostFacts, build: Build) -> Demand | None:
-    """The first demand on torch that a build does not meet; None when all are met."""
+    """The first demand on torch that a build does not meet, or None."""
     version = version_or_none(build.full_version)
     return next((one for one in demands_on(facts, "torch") if version is None or not one.accepts(version)), None)
 

@@ -73,8 +73,8 @@ def installations(packages: Sequence[Package]) -> tuple[Installation, ...]:
 def replacement(facts: HostFacts) -> Replacement | None:
     """The signs that the torch of this environment replaced another one; None when there aren't any.
 
-    Libraries that nothing requires, and a torchvision for another accelerator, say that a CUDA torch was present. That
-    a distribution pins torch shows who may have brought this one, and nothing of another before it.
+    Libraries that nothing requires, and a torchvision for another accelerator, show that a CUDA torch was present. A
+    distribution that pins torch may have installed this one, but does not show another before it.
     """
     torch, files = torch_package(facts), torch_files(facts)
     if torch is None or files is None or isinstance(facts.installed, Unavailable):
@@ -106,7 +106,7 @@ def history(facts: HostFacts) -> tuple[tuple[str, str], ...]:
 
 
 def _pinned_by(packages: Sequence[Package], version: str) -> tuple[tuple[Package, str], ...]:
-    """Who requires this torch release; torchvision, which comes along with any torch, only when no one else does."""
+    """The packages that require this torch release; torchvision, which is updated with torch, only if alone."""
     pins = [(package, text) for package in packages for text in package.requires if _pins(text, version)]
     others = [pin for pin in pins if pin[0].name not in COMPANIONS]
     return tuple(others or pins)

@@ -181,7 +181,7 @@ def compat_unsupported(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     tested="a stub in a compat folder that answers 804",
 )
 def compat_on_other_hardware(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """804, whoever gave it."""
+    """Error 804, from any probe."""
     cuda = need(facts.cuda)
     if cuda.code != 804:
         return

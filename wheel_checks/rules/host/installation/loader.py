@@ -77,7 +77,7 @@ def old_libstdcxx(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _refused(facts: HostFacts) -> Iterator[tuple[str, str, str, str]]:
-    """(libstdc++, version, who needs it, who says so)."""
+    """(libstdc++, version, file that needs it, source)."""
     for match in _REFUSED.finditer(complaints(facts)):
         yield match[1], match[2], match[3], "the loader"
     for finding in findings(facts, "WHL723"):

@@ -32,7 +32,7 @@ from wheel_checks.rules.host.installation.files import damaged_files
 from wheel_checks.rules.host.observed import TORCH_FAILS, variable_shown
 
 NOT_STARTED = "DOC200"
-_UNDECLARED = ("libnvpl_", "libcudss")  # B23 says so: no wheel of NVIDIA's that torch requires brings them
+_UNDECLARED = ("libnvpl_", "libcudss")  # B23 reports these: no wheel of NVIDIA's that torch requires provides them
 EXEC_FORMAT = "Exec format error"
 PAGE_SIZE = "Unsupported system page size"
 
@@ -263,7 +263,7 @@ def not_beside_torch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     named = any(name in complaints(facts) for name in unfound)
     lost = {library.soname for library in missing_of_torch(facts)}.intersection(unfound)
     if not elsewhere and not (named and import_failed(facts)):
-        return  # not installed at all: B03 says so
+        return  # not installed at all: B03 reports that
     evidence = [
         Evidence("not found", ", ".join(unfound[:5]), "the loader"),
         Evidence("searched", ", ".join(torch.rpath[:6])),

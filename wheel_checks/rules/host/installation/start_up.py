@@ -191,7 +191,7 @@ def address_space(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="environments made with --no-deps, and the fix run",
 )
 def requirement_not_installed(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The import ended with a module that is missing, and a requirement that is not installed brings it."""
+    """The import ended with a missing module, and a requirement that is not installed provides it."""
     probe = _torch(facts)
     match = _NO_MODULE.search(probe.error) if not probe.imported else None
     if match is None or match[1].startswith(("torch", "triton")):

@@ -237,7 +237,7 @@ def _refused(ptxas: Ptxas) -> bool:
     tested="files without the bit; facts",
 )
 def ptxas_not_executable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """One that Triton takes for the GPUs here, or any when they are unknown."""
+    """A ptxas that Triton uses for the GPUs here, or any when they are unknown."""
     triton, severity = need(facts.triton), weight(facts, r"Permission denied|PermissionError|Exec format|ptxas")
     if triton is None or severity is None:
         return

@@ -246,7 +246,7 @@ def cache_on_network(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="a real noexec mount; facts",
 )
 def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The cache alone is an error; a temporary folder matters to torch.compile only, which was not tried."""
+    """The cache alone is an error; a temporary folder affects torch.compile only, which was not tried."""
     triton = need(facts.triton)
     severity = weight(facts, "failed to map segment|Operation not permitted")
     if triton is None:

@@ -78,7 +78,7 @@ def no_wheel_for_python(facts: HostFacts, _expectations: Any) -> Iterator[Findin
     tested="facts; no system with such a glibc",
 )
 def glibc_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """An old glibc, and no torch, or one that cannot be loaded for that reason."""
+    """An old glibc, and no torch, or a torch that cannot be loaded for that reason."""
     torch, machine, libc = installed_torch(facts), machine_of(facts), libc_of(facts)
     error = _import_error(facts)
     if machine not in MACHINES or not shows_gpu(facts) or (torch is not None and "GLIBC_" not in error):
@@ -151,7 +151,7 @@ def server_wheel_on_jetson(facts: HostFacts, _expectations: Any) -> Iterator[Fin
         return  # its code is not known
     backends = [one for one in _present(facts.indexes) if one.name.endswith("torch-backend")]
     fix = reinstall_torch(facts)
-    if backends:  # uv goes by the driver's version alone, and takes a wheel for servers
+    if backends:  # uv uses the driver's version alone, and takes a wheel for servers
         variables = [unset(one.source) for one in backends if one.source in facts.variables]
         places = joined(list(dict.fromkeys(one.source for one in backends)))
         fix = Fix(
