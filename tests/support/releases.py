@@ -14,7 +14,7 @@ from packaging.version import Version
 from tests.support.wheel_facts import facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, Told, lay_out
+from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, Statement, lay_out
 from wheel_checks.facts.release_expectation import parse_release_expectation
 
 TODAY = date(2026, 11, 20)
@@ -64,7 +64,7 @@ def with_metadata(machine: str, *requires: str, requires_python: str = ">=3.10")
 
 def of_size(size: int, python: str = "cp312", machine: str = "x86_64") -> ReleaseFile:
     """A wheel of so many bytes."""
-    return wheel(python, machine, sizes=(Told("the file as served", size),))
+    return wheel(python, machine, sizes=(Statement("the file as served", size),))
 
 
 def release(

@@ -25,17 +25,17 @@ class ReleaseQuestion:
     attested: Collection[str] = ()
 
 
-def answer_release(asked: ReleaseQuestion, subjects: Sequence[Subject]) -> Answer:
+def answer_release(question: ReleaseQuestion, subjects: Sequence[Subject]) -> Answer:
     """``may be uploaded``, or ``must not be uploaded``, also when something could not be checked.
 
     The first of ``subjects`` is the release, the others are its files.
     """
     release = subjects[0]
-    evidence = gather(release, (*OF_A_RELEASE, *(OF_PARITY if asked.parity else ())))
+    evidence = gather(release, (*OF_A_RELEASE, *(OF_PARITY if question.parity else ())))
     for subject in subjects[1:]:
-        accelerator = OF_A_RELEASED_ACCELERATOR if subject.id in asked.accelerators else ()
-        provenance = OF_PROVENANCE if subject.id in asked.attested else ()
-        evidence += gather(subject, (*accelerator, *(OF_A_GPU if subject.id in asked.gpus else ()), *provenance))
+        accelerator = OF_A_RELEASED_ACCELERATOR if subject.id in question.accelerators else ()
+        provenance = OF_PROVENANCE if subject.id in question.attested else ()
+        evidence += gather(subject, (*accelerator, *(OF_A_GPU if subject.id in question.gpus else ()), *provenance))
     words = {
         Verdict.PASS: "may be uploaded",
         Verdict.FAIL: "must not be uploaded",

@@ -14,7 +14,7 @@ from wheel_checks.model import Unavailable
 _NOT_RESOLVED = Unavailable("the requirements were not resolved")
 _NOT_READ = Unavailable("the wheel was not read")
 _NOT_IMPORTED = Unavailable("torch was not imported")
-_NOT_ASKED = Unavailable("the cell requests none, or did not reach it")
+_NOT_REQUESTED = Unavailable("the cell requests none, or did not reach it")
 _ALONE = Unavailable("no other cell compiles the same kernels")
 
 Function = tuple[str, str, str, str]
@@ -32,8 +32,8 @@ class Build:
     @property
     def label(self) -> str:
         """Such as ``CUDA 13.0 (2.11.0+cu130)``."""
-        told = f"{LABELS.get(self.accelerator, self.accelerator)} {self.accelerator_version}".strip()
-        return f"{told} ({self.version})" if self.version else told
+        label = f"{LABELS.get(self.accelerator, self.accelerator)} {self.accelerator_version}".strip()
+        return f"{label} ({self.version})" if self.version else label
 
     def meets(self, expected: AcceleratorExpectation) -> bool:
         """Whether it meets the expectation; an unknown version meets no condition on it."""
@@ -137,9 +137,9 @@ class CellFacts:
     id: str  # as in the matrix
     platform: str  # x86_64 or aarch64
     python: str  # version, such as 3.12
-    torch: str  # version that was resolved, else ``asked``
+    torch: str  # version that was resolved, else ``requirement``
     wanted: AcceleratorExpectation  # the build of torch that is expected
-    asked: str = ""  # the requirement in the matrix (">=2.11")
+    requirement: str = ""  # the requirement in the matrix (">=2.11")
     known: AcceleratorExpectation | None = None  # the build that torch is known to be instead
     reason: str = ""  # why that build is known
     source: str = "the matrix"  # name of the matrix
@@ -151,8 +151,8 @@ class CellFacts:
     imported: ImportProof | Unavailable = _NOT_IMPORTED  # the build by the import
     import_error: str = ""  # why there was no import
     smoke: Mapping[str, SmokeDocument] = field(default_factory=dict)  # a document for each kind of smoke test
-    modules: Tried | Unavailable = _NOT_ASKED  # import of the modules under test
-    command: Tried | Unavailable = _NOT_ASKED  # the test command of the cell
+    modules: Tried | Unavailable = _NOT_REQUESTED  # import of the modules under test
+    command: Tried | Unavailable = _NOT_REQUESTED  # the test command of the cell
     junit: str = ""  # pattern of the reports of its command
     tests: tuple[TestsRun, ...] = ()  # content of these reports
     reference: str = ""  # cell of the other machine that compiles the same kernels; "" if the matrix has none

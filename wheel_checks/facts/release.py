@@ -33,7 +33,7 @@ class Cell(NamedTuple):
     python: str
 
 
-class Told(NamedTuple):
+class Statement(NamedTuple):
     """A source's statement on a file: ``who`` ("the file on disk", an index, ...), and the value."""
 
     who: str
@@ -71,8 +71,8 @@ class ReleaseFile:
     """
 
     file_name: str
-    sizes: tuple[Told, ...] = ()
-    digests: tuple[Told, ...] = ()
+    sizes: tuple[Statement, ...] = ()
+    digests: tuple[Statement, ...] = ()
     listed: bool = False
     yanked: str | None = None
     accelerator: AcceleratorFacts | Unavailable = _NOT_READ

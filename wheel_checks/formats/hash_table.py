@@ -77,12 +77,12 @@ class HashTable:
 
     def of_each(self, wanted: Collection[int]) -> list[dict[str, frozenset[int]]]:
         """The sets of every entry, by name and in the order of their numbers, limited to the ``wanted`` hashes."""
-        asked = frozenset(wanted)
+        hashes = frozenset(wanted)
         found: list[dict[str, frozenset[int]]] = []
         for number, row in enumerate(self._rows):
             before = found[row["base"]] if 0 <= row["base"] < number else {}
             found.append(
-                {name: before.get(name, frozenset()) ^ asked.intersection(c) for name, c in self._changes(number)}
+                {name: before.get(name, frozenset()) ^ hashes.intersection(c) for name, c in self._changes(number)}
             )
         return found
 

@@ -172,15 +172,15 @@ def _findings(found: Sequence[Cause], anchors: Mapping[int, str], choices: Mappi
 def _finding(cause: Cause, anchors: Mapping[int, str], choices: Mapping[str, str], number: int) -> str:
     css, symbol, meaning = _CELLS[wording.label_of(cause.first)]
     message = cause.shown.message
-    said = message.removeprefix(cause.about) if message.startswith(cause.about) else f": {message}"
+    rest = message.removeprefix(cause.about) if message.startswith(cause.about) else f": {message}"
     path = " path" * ("/" in cause.about)
     classes = " ".join(filter(None, (css, choices.get(cause.first.rule), "rest" if number >= _FIRST else "")))
     return (
-        f'<li class="{classes}"><a href="#{anchors[id(cause.first)]}" title="{text_of(f"{cause.about}{said}")}">'
+        f'<li class="{classes}"><a href="#{anchors[id(cause.first)]}" title="{text_of(f"{cause.about}{rest}")}">'
         f'<b class="{css}" role="img" aria-label="{meaning}">{symbol}</b> '
         f'<span class="rule">{text_of(cause.first.rule)}</span> '
         f'<span class="about{path}"><bdi>{text_of(cause.about)}</bdi></span>'
-        f'<span class="said">{text_of(said)}</span></a></li>\n'
+        f'<span class="said">{text_of(rest)}</span></a></li>\n'
     )
 
 

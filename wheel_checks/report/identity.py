@@ -56,7 +56,7 @@ def _gpus(subjects: Iterable[Subject]) -> list[str]:
     """The GPUs that were requested, as the facts of the wheels name them."""
     codes = [subject.facts.get("gpu_code") for subject in subjects]
     products = [code.get("products", ()) for code in codes if isinstance(code, dict)]
-    return [str(product["name"]) for asked in products for product in asked if "name" in product]
+    return [str(product["name"]) for rows in products for product in rows if "name" in product]
 
 
 def _identity(subject: Subject) -> list[str]:

@@ -136,10 +136,10 @@ def archive_line(subject: Subject) -> str:
 def gpu_lines(subject: Subject) -> list[str]:
     """How the subject runs on each GPU that was requested: ``GB300 (10.3): runs natively (sm_100)``."""
     code = subject.facts.get("gpu_code")
-    asked = code.get("products", ()) if isinstance(code, Mapping) else ()
+    rows = code.get("products", ()) if isinstance(code, Mapping) else ()
     certainty = code.get("certainty", "exact") if isinstance(code, Mapping) else "exact"
     note = "" if certainty == "exact" else f", as {certainty}"
-    return [neutral(f"{p['name']} ({p['capability']}): {_RUNS[_how(p)].format(p['code'])}{note}") for p in asked]
+    return [neutral(f"{p['name']} ({p['capability']}): {_RUNS[_how(p)].format(p['code'])}{note}") for p in rows]
 
 
 def _how(product: Mapping[str, Any]) -> str:
@@ -158,8 +158,8 @@ _RUN_WORDS = {
 def gpu_label(subject: Subject) -> str:
     """How the subject runs on the GPUs that were requested, in few words: ``native: GH200, GB200; not: T4``."""
     code = subject.facts.get("gpu_code")
-    asked = code.get("products", ()) if isinstance(code, Mapping) else ()
-    named = {how: [p["name"] for p in asked if _how(p) == how] for how in _RUN_WORDS}
+    rows = code.get("products", ()) if isinstance(code, Mapping) else ()
+    named = {how: [p["name"] for p in rows if _how(p) == how] for how in _RUN_WORDS}
     return neutral("; ".join(f"{_RUN_WORDS[how]}: {', '.join(names)}" for how, names in named.items() if names))
 
 
@@ -349,12 +349,12 @@ def fix_lines(fix: Fix) -> list[FixLine]:
             lines += [FixLine(f"# {step.note}", True)] * bool(step.note)
             lines.append(FixLine(shell(step), True))
     for text, _ in lines:
-        if why := _obstacle(text):
+        if why := _hidden_reason(text):
             return [FixLine(f"the commands are not shown: {why}; --format json has them as argv", False)]
     return lines
 
 
-def _obstacle(line: str) -> str:
+def _hidden_reason(line: str) -> str:
     """Why text cannot show this line as it is; "" when it can."""
     if len(line) > _LONGEST_COMMAND:
         return f"one has {len(line):,} characters"

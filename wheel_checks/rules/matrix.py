@@ -28,7 +28,7 @@ _GOOD = (Ending.PASS, Ending.SKIP)
     example="a cell for aarch64 on an x86_64 machine without emulation",
     fix="Follow the message, and run the same command again: completed steps are kept.",
 )
-def went_the_whole_way(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
+def every_step_completed(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     """Each step was carried out, with any findings."""
     for step in cell.steps:
         if step.failure is not None:
@@ -49,11 +49,11 @@ def wanted_build(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     """Torch is the required build; a known failure is a note."""
     build = need(cell.build)
     if not build.meets(cell.wanted):
-        told = f"torch {cell.torch} is {build.label}; the cell expects {cell.wanted}"
+        message = f"torch {cell.torch} is {build.label}; the cell expects {cell.wanted}"
         if cell.known is not None and build.meets(cell.known):
-            yield Finding(f"{told} (declared in {cell.source}: {cell.reason})", severity=Severity.NOTE)
+            yield Finding(f"{message} (declared in {cell.source}: {cell.reason})", severity=Severity.NOTE)
         else:
-            yield Finding(told, _seen(cell), _verify(cell))
+            yield Finding(message, _seen(cell), _verify(cell))
 
 
 @rule(
@@ -94,11 +94,11 @@ def import_agrees(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
         yield Finding(f"torch cannot be imported: {cell.import_error}", _seen(cell))
         return
     proof, wheel = need(cell.imported), cell.wheel
-    told = [("machine", cell.platform, proof.machine), ("Python", cell.python.rstrip("t"), _minor(proof.python))]
+    compared = [("machine", cell.platform, proof.machine), ("Python", cell.python.rstrip("t"), _minor(proof.python))]
     if not isinstance(wheel, Unavailable):
-        told.append(("accelerator", _accelerator(wheel.accelerator, wheel.accelerator_version), _of(proof)))
-        told.append(("torch", wheel.version or cell.torch, proof.build.version))
-    for name, expected, found in told:
+        compared.append(("accelerator", _accelerator(wheel.accelerator, wheel.accelerator_version), _of(proof)))
+        compared.append(("torch", wheel.version or cell.torch, proof.build.version))
+    for name, expected, found in compared:
         if expected != found:
             yield Finding(f"{name}: the cell expects {expected}, but the import reports {found}", _seen(cell))
 
@@ -244,13 +244,13 @@ def _log_of(cell: CellFacts, step: str) -> tuple[Evidence, ...]:
 
 
 def _bad_records(kind: str, document: SmokeDocument) -> Iterator[Finding]:
-    told = [(probe.name, probe.ending, probe.message) for probe in document.probes if not probe.mild]
-    told += [(f"{run.kernel} / {run.case}", run.ending, run.message) for run in document.runs]
-    told += [(f"{c.label} for {c.target}", c.ending, c.message) for c in document.compiled]
-    bad = [(name, ending, message) for name, ending, message in told if ending not in _GOOD]
+    endings = [(probe.name, probe.ending, probe.message) for probe in document.probes if not probe.mild]
+    endings += [(f"{run.kernel} / {run.case}", run.ending, run.message) for run in document.runs]
+    endings += [(f"{c.label} for {c.target}", c.ending, c.message) for c in document.compiled]
+    bad = [(name, ending, message) for name, ending, message in endings if ending not in _GOOD]
     for name, ending, message in bad[:MOST_SHOWN]:
-        told_why = f": {message}" if message else ""
-        yield Finding(f"{kind}: {name}: {ending}{told_why}", undecided=ending is Ending.ERROR)
+        suffix = f": {message}" if message else ""
+        yield Finding(f"{kind}: {name}: {ending}{suffix}", undecided=ending is Ending.ERROR)
     if more := and_more(len(bad) - MOST_SHOWN, before=f"{kind}: "):
         yield Finding(more)
 

@@ -182,17 +182,17 @@ def _of_prefix(tree: FileTree, prefix: str, interpreter: str, variables: Mapping
         raise NotFoundError(
             f"{prefix} has no site-packages", expected=f"{prefix}/lib/{library or 'python3.*'}/site-packages"
         )
-    told_python, told_free_threaded, told_machine = _from_file_names(entries)
+    python_of_names, free_threaded_by_names, machine_of_names = _from_file_names(entries)
     return Environment(
         tree,
         prefix,
         "base" if config is None else "venv",
         entries,
         interpreter,
-        python or told_python,
+        python or python_of_names,
         patch,
-        free_threaded if python else told_free_threaded,
-        _machine_of(tree, interpreter) or told_machine,
+        free_threaded if python else free_threaded_by_names,
+        _machine_of(tree, interpreter) or machine_of_names,
         found,
         tuple(notes),
     )
@@ -267,10 +267,10 @@ def _version(
 ) -> tuple[tuple[int, int] | None, int, bool]:
     """(major, minor), patch, whether free-threaded: of pyvenv.cfg, else the interpreter's name, else the folders."""
     versions = _versions(tree, prefix)
-    told = re.match(r"3\.(\d{1,2})(?:\.(\d{1,3}))?", config.get("version_info", "") or config.get("version", ""))
-    if told:
-        python = (3, int(told[1]))
-        return python, int(told[2] or 0), any(version == (*python, True) for version in versions)
+    match = re.match(r"3\.(\d{1,2})(?:\.(\d{1,3}))?", config.get("version_info", "") or config.get("version", ""))
+    if match:
+        python = (3, int(match[1]))
+        return python, int(match[2] or 0), any(version == (*python, True) for version in versions)
     name = _VERSION.fullmatch(posixpath.basename(tree.real(interpreter))) if interpreter else None
     if name:
         return (3, int(name[2])), 0, bool(name[3])

@@ -48,12 +48,12 @@ class CommitFiles:
             raise UsageError("git not found", expected="git on PATH, or a file to compare with")
         self._root, self._program, self._environ = root, program, environ
         self.reference = reference
-        asked = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}", limit=4096)
-        self._commit = asked.output.decode("ascii", "replace").strip()
-        if asked.status or not self._commit.isalnum():
-            said = redact_text(asked.errors.decode("utf-8", "replace")).strip()[:_SHOWN]
+        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}", limit=4096)
+        self._commit = found.output.decode("ascii", "replace").strip()
+        if found.status or not self._commit.isalnum():
+            errors = redact_text(found.errors.decode("utf-8", "replace")).strip()[:_SHOWN]
             what = f"{reference[:_SHOWN]!r} is neither a file nor a commit of the repository {root}"
-            raise UsageError(what + (f": {said}" if said else ""), expected="a file, a branch, a tag or a commit")
+            raise UsageError(what + (f": {errors}" if errors else ""), expected="a file, a branch, a tag or a commit")
 
     def read(self, path: Path, limit: int) -> bytes:
         """The file at ``path`` in the working tree, as it is in the commit.
@@ -88,5 +88,5 @@ class CommitFiles:
         except StartError as error:
             raise SourceError(f"git could not be started: {error.reason}") from error
         if ended.timed_out:
-            raise SourceError(f"git did not answer within {DEADLINE:g} seconds")
+            raise SourceError(f"git did not found within {DEADLINE:g} seconds")
         return ended

@@ -131,19 +131,19 @@ def configured_indexes(
         with contextlib.suppress(UsageError):  # without uv its default is unknown, and nothing else lacks it
             configured.append(_default_index()[0])
     door = _Door(trust.with_places([*configured, default[0]]))
-    strategy, asked = MERGE, list[tuple[str, str]]()
+    strategy, queried = MERGE, list[tuple[str, str]]()
     if not no_index:
         first = door.let_in(index, [index.index]) if index and index.index else [default]
         more = door.let_in(extra, extra.extra)
         if extra.of_uv:
             strategy = next((source.strategy for source in sources if source.strategy), FIRST_INDEX)
-        asked = [*first, *more] if strategy == MERGE else [*more, *first]
+        queried = [*first, *more] if strategy == MERGE else [*more, *first]
     linked = door.let_in(links, links.find_links, "find-links page")
     origin: dict[str, str] = {}
-    for url, where in (*asked, *linked):
+    for url, where in (*queried, *linked):
         origin.setdefault(url, where)
     return IndexConfig(
-        tuple(dict.fromkeys(url for url, _ in asked)),
+        tuple(dict.fromkeys(url for url, _ in queried)),
         tuple(dict.fromkeys(url for url, _ in linked)),
         origin,
         strategy,

@@ -112,8 +112,8 @@ class SimpleIndex:
             raise UsageError("no index is configured", hint="give --index-url or --find-links")
         with ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="index") as pool:
             links = [pool.submit(self._find_links, place, name) for place in config.find_links]
-            asked = [index for index in config.indexes if redact(index) not in self._silent]
-            pages = {index: pool.submit(self._index, index, name) for index in asked}
+            queried = [index for index in config.indexes if redact(index) not in self._silent]
+            pages = {index: pool.submit(self._index, index, name) for index in queried}
             try:
                 return self._combine(
                     project, links, pages, lambda index: pool.submit(self._index, index, name), every=every
@@ -141,9 +141,9 @@ class SimpleIndex:
         listing = Listing(tuple(places))
         unknown = len(listing.not_found) == len(self._config.indexes)
         if unknown and not listing.files and not any(place.refused for place in places):
-            asked = ", ".join([*listing.not_found, *map(redact, self._config.find_links)])
+            queried = ", ".join([*listing.not_found, *map(redact, self._config.find_links)])
             raise NotFoundError(
-                f"no project {project!r} is known to {asked}",
+                f"no project {project!r} is known to {queried}",
                 hint="check the spelling, or add other locations with --index-url and --find-links",
             )
         return listing

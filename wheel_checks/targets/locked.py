@@ -68,8 +68,8 @@ def validated(lock: Lock, choice: ExtrasAndGroups, name: str) -> ExtrasAndGroups
     known = {canonicalize_name(extra) for extra in lock.extras}
     if lock.format == PDM:  # a group of optional dependencies is a group of the lock
         known = set(normalised)
-    for asked, of_lock, kind in ((extras, known, "extra"), (groups, set(normalised), "group")):
-        if unknown := [one for one in asked if one not in of_lock]:
+    for requested, of_lock, kind in ((extras, known, "extra"), (groups, set(normalised), "group")):
+        if unknown := [one for one in requested if one not in of_lock]:
             listed = summarised(sorted(of_lock), _NAMED) or "none"
             raise UsageError(f"{name} has no {kind} {unknown[0]!r}", expected=f"one of these: {listed}")
     if choice.all_extras and knows_extras:
@@ -127,7 +127,7 @@ def select(lock: Lock, target: Target, choice: ExtrasAndGroups) -> Selected:
     if lock.format == PIXI:
         environment = lock.chosen[choice.groups[0] if choice.groups else lock.default_groups[0]]
         places = environment[_CONDA_PLATFORMS[target.machine]]
-        return Selected(target, tuple(_told_apart([lock.packages[place] for place in places])))
+        return Selected(target, tuple(_with_distinct_names([lock.packages[place] for place in places])))
     if lock.format == UV:
         return _Walk(lock, target, choice).of_uv()
     if lock.format == PYLOCK:
@@ -139,7 +139,7 @@ def select(lock: Lock, target: Target, choice: ExtrasAndGroups) -> Selected:
     return _Walk(lock, target, choice).of_old()
 
 
-def _told_apart(packages: Sequence[LockedPackage]) -> Iterator[LockedPackage]:
+def _with_distinct_names(packages: Sequence[LockedPackage]) -> Iterator[LockedPackage]:
     """The packages of an environment, with another name for a conda package that Python's index gives, too."""
     of_index = {package.name for package in packages if package.source != CONDA}
     for package in packages:
@@ -174,9 +174,9 @@ def _outside_pixi(lock: Lock, target: Target, choice: ExtrasAndGroups, python: s
     if found is None:
         return f"it has no environment {name}; it has {summarised(sorted(lock.chosen), _NAMED)}"
     if platform not in found:
-        told = f"its environment {name} is for {joined(sorted(found)) or 'no platform'}, not for {platform}"
+        reason = f"its environment {name} is for {joined(sorted(found)) or 'no platform'}, not for {platform}"
         elsewhere = [other for other, platforms in lock.chosen.items() if platform in platforms]
-        return f"{told} ({target.machine})" + (f"; {summarised(elsewhere, _NAMED)} is" if elsewhere else "")
+        return f"{reason} ({target.machine})" + (f"; {summarised(elsewhere, _NAMED)} is" if elsewhere else "")
     own = [lock.packages[p] for p in found[platform] if lock.packages[p].name == _PYTHON]
     locked = [package.version for package in own if package.source == CONDA]
     if locked and ".".join(locked[0].split(".")[:2]) != python:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.environments import library
 from tests.support.wheel_facts import AARCH64, X86_64
 from tests.support.zips import ZipEntry, read_zip, write_zip
-from wheel_checks.facts.elf.member_elf import MemberElf, Way
+from wheel_checks.facts.elf.member_elf import MemberElf, ReadMode
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import LaidOutWheel, LinkFacts, installed_path, lay_out, link
 from wheel_checks.facts.links.possible_needs import supposed_dynamic
@@ -30,7 +30,7 @@ CUBLAS = "nvidia/cu13/lib/libcublas.so.13"
 def read(path: str, data: bytes) -> MemberElf:
     """What is known of a member that was read completely."""
     _, members, _ = read_zip(write_zip([ZipEntry(path, data)]))
-    return MemberElf(members[0], read_elf(WholeFile(data)), Way.WHOLE, len(data))
+    return MemberElf(members[0], read_elf(WholeFile(data)), ReadMode.WHOLE, len(data))
 
 
 def unread(path: str, names: Sequence[str] = ()) -> MemberElf:

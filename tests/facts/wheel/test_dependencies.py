@@ -78,7 +78,7 @@ class Opened:
         self.client = HttpClient(retries=0)
         self._index = SimpleIndex(self.client, IndexConfig((server.url("/simple"),)))
         also = tuple(map(Requirement, beside))
-        self.dependencies = Dependencies(self.client, self._listing, self._resolve, whole=whole, beside=also)
+        self.dependencies = Dependencies(self.client, self._listing, self._resolve, whole=whole, installed_with=also)
 
     def link(self, wheel: WheelFacts) -> LinkFacts:
         found = self.dependencies.link(wheel)

@@ -8,7 +8,7 @@ from wheel_checks.facts.accelerator.signals import GPU
 
 QUICK = 64 * 1024 * 1024  # bytes after which the search for an accelerator ends at depth quick
 GLANCE = 256 * 1024  # bytes after which the search ends if the accelerator is not in question
-ASKED = 160 * 1024 * 1024  # bytes after which the search ends if the accelerator was requested
+REQUESTED = 160 * 1024 * 1024  # bytes after which the search ends if the accelerator was requested
 ANY = "any"  # any accelerator
 ALL = "all"  # all that is shown, of all members
 CODE, NEEDS, NAMES, IS, FILES = "code", "needs", "names", "is", "files"

@@ -156,30 +156,30 @@ def version_signal(files: Sequence[VersionFile]) -> tuple[Signal, str]:
         stated = str(file.values.get("__version__") or "")
         local = stated.partition("+")[2]
         named = {name: file.values[name] for name in ("cuda", "hip", "rocm", "xpu") if name in file.values}
-        said = _said(stated, named)
+        text = _assignments(stated, named)
         for name, accelerator in (("cuda", CUDA), ("hip", ROCM), ("rocm", ROCM), ("xpu", XPU)):
             if value := named.get(name):
-                return Signal("version.py", (accelerator,), leading_version(str(value)), said, file.member), stated
+                return Signal("version.py", (accelerator,), leading_version(str(value)), text, file.member), stated
         if match := re.match(r"cu(\d{2,3})(?:\W|$)", local):
-            return Signal("version.py", (CUDA,), _cuda_version(match.group(1)), said, file.member), stated
+            return Signal("version.py", (CUDA,), _cuda_version(match.group(1)), text, file.member), stated
         if match := re.match(r"(rocm|xpu|cpu)(.*)", local):
-            return Signal("version.py", (match.group(1),), leading_version(match.group(2)), said, file.member), stated
+            return Signal("version.py", (match.group(1),), leading_version(match.group(2)), text, file.member), stated
         if "cuda" in named:
-            return Signal("version.py", (CPU,), "", said, file.member), stated
+            return Signal("version.py", (CPU,), "", text, file.member), stated
     stated = str(files[0].values.get("__version__") or "") if files else ""
     detail = f"__version__ = {stated!r}" if stated else "no */version.py shows an accelerator"
     return Signal("version.py", (), "", detail, files[0].member if files else ""), stated if "+" in stated else ""
 
 
-def _said(version: str, named: Mapping[str, object]) -> str:
+def _assignments(version: str, named: Mapping[str, object]) -> str:
     """The assignments worth showing: the version, and the accelerators that are set, or that none is."""
     shown = {"__version__": version} if version else {}
     shown |= {name: str(value) for name, value in named.items() if value}
     unset = [name for name, value in named.items() if not value]
-    told = [f"{name} = {value!r}" for name, value in shown.items()]
+    parts = [f"{name} = {value!r}" for name, value in shown.items()]
     if unset and not any(named.values()):
-        told.append(f"{' = '.join(unset)} = None")
-    return ", ".join(told)
+        parts.append(f"{' = '.join(unset)} = None")
+    return ", ".join(parts)
 
 
 def leading_version(text: str) -> str:

@@ -75,10 +75,10 @@ class AcceleratorFacts:
     @property
     def described(self) -> str:
         """The label, with the version that the code states and the unread part: "CPU only (2.10.0+cpu)"."""
-        told = [self.local_version] if self.local_version else []
+        parts = [self.local_version] if self.local_version else []
         if self.certainty == DECLARED and (self.accelerator in GPU or self.content):
-            told.append(f"declared: {self.declared_by}")
-        return f"{self.label} ({'; '.join(told)})" if told else self.label
+            parts.append(f"declared: {self.declared_by}")
+        return f"{self.label} ({'; '.join(parts)})" if parts else self.label
 
     @property
     def declared_by(self) -> str:
@@ -98,8 +98,8 @@ class AcceleratorFacts:
         if accelerator in (self.accelerator, *self.others):
             return None if accelerator in self.declared else True
         if self.certainty == SAMPLED:  # the content read and the hints agree on another
-            said = next((s.accelerators for s in self.signals if s.name == VERSION), ())
-            return False if said and set(said) <= {self.accelerator, *self.others} else None
+            stated = next((s.accelerators for s in self.signals if s.name == VERSION), ())
+            return False if stated and set(stated) <= {self.accelerator, *self.others} else None
         return False if self.certainty == EXACT else None
 
     @property
@@ -208,19 +208,19 @@ def _conflicts(
     if not shown.accelerators and not isinstance(content, Unavailable) and content.complete and content.native:
         for signal in speaking:
             if signal.name == VERSION and signal.accelerators[0] in GPU:
-                yield f"{shown.says} {LABELS[NONE]} ({shown.detail}), {_said(signal)}"
+                yield f"{shown.says} {LABELS[NONE]} ({shown.detail}), {_described(signal)}"
                 return
     for signal in speaking:
         if signal is not first and accelerator not in signal.accelerators:
-            yield f"{first.says} {LABELS[accelerator]} ({first.detail}), {_said(signal)}"
-    told = [s for s in (shown, *speaking) if s.version and accelerator in s.accelerators]
+            yield f"{first.says} {LABELS[accelerator]} ({first.detail}), {_described(signal)}"
+    versioned = [s for s in (shown, *speaking) if s.version and accelerator in s.accelerators]
     if len(() if isinstance(content, Unavailable) else content.versions(accelerator)) > 1:
-        told = [s for s in told if s.name != MEMBERS]
-    for a, b in ((a, b) for i, a in enumerate(told) for b in told[i + 1 :]):
+        versioned = [s for s in versioned if s.name != MEMBERS]
+    for a, b in ((a, b) for i, a in enumerate(versioned) for b in versioned[i + 1 :]):
         shorter, longer = sorted((a.version.split("."), b.version.split(".")), key=len)
         if longer[: len(shorter)] != shorter:
             yield f"{a.says} {LABELS[accelerator]} {a.version}, {b.says} {b.version}"
 
 
-def _said(signal: Signal) -> str:
+def _described(signal: Signal) -> str:
     return f"{signal.says} {LABELS[signal.accelerators[0]]} ({signal.detail})"

@@ -366,15 +366,15 @@ def _by_name(requirements: Iterable[Requirement]) -> dict[str, frozenset[str]]:
     """The requirements for each project, by its normalised name, without the markers."""
     found: dict[str, set[str]] = {}
     for requirement in requirements:
-        found.setdefault(canonicalize_name(requirement.name), set()).add(_asked(requirement))
-    return {name: frozenset(asked) for name, asked in found.items()}
+        found.setdefault(canonicalize_name(requirement.name), set()).add(_specifier(requirement))
+    return {name: frozenset(specifiers) for name, specifiers in found.items()}
 
 
-def _asked(requirement: Requirement) -> str:
+def _specifier(requirement: Requirement) -> str:
     """Extras and versions: ``[cublas,cudart]==13.0.2``, ``any version``."""
     extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
     return extras + (f"@ {requirement.url}" if requirement.url else str(requirement.specifier)) or "any version"
 
 
-def _joined(asked: Iterable[str]) -> str:
-    return " and ".join(sorted(asked))
+def _joined(specifiers: Iterable[str]) -> str:
+    return " and ".join(sorted(specifiers))

@@ -12,7 +12,7 @@ from wheel_checks.model import Unavailable
 NOT_SOUGHT = Unavailable("the names that are possible are sought only where the dynamic section is missing")
 
 
-class Way(StrEnum):
+class ReadMode(StrEnum):
     """How a member was read: by its ranges (stored), whole, by its head, also by its tail, or also streamed."""
 
     RANGES = "ranges"
@@ -35,7 +35,7 @@ class MemberElf:
 
     member: Member
     facts: ElfFacts | Unavailable
-    way: Way
+    mode: ReadMode
     bytes_read: int
     possible_names: tuple[str, ...] | Unavailable = NOT_SOUGHT
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.inflation import unpackable
-from wheel_checks.facts.elf.member_elf import MemberElf, Way
+from wheel_checks.facts.elf.member_elf import MemberElf, ReadMode
 from wheel_checks.facts.elf.reading import THOROUGH, Effort, read_member_elfs
 from wheel_checks.formats.elf.file import LOADER_PARTS, Part
 from wheel_checks.formats.zip.directory import Member
@@ -74,5 +74,5 @@ def _content(member: Member, *, whole: bool) -> tuple[int, ...]:
 def _as(member: Member, elf: MemberElf | None) -> MemberElf:
     """The facts of ``elf``, which is ``member`` or a copy of it, as those of ``member``; None when it was not read."""
     if elf is None:
-        return MemberElf(member, _NOT_READ, Way.HEAD, 0)
+        return MemberElf(member, _NOT_READ, ReadMode.HEAD, 0)
     return elf if elf.member is member else replace(elf, member=member, bytes_read=0)

@@ -16,7 +16,7 @@ from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.dynamic_strings import names_at, place_of_strings
 from wheel_checks.facts.elf.far_names import learn_near_names, read_far_names
 from wheel_checks.facts.elf.member import PartialMember
-from wheel_checks.facts.elf.member_elf import NOT_SOUGHT, MemberElf, Way
+from wheel_checks.facts.elf.member_elf import NOT_SOUGHT, MemberElf, ReadMode
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, StreamKeeper, WholeFile, merge
 from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Missing, Part, read_elf, read_elf_by_ranges
 from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
@@ -150,7 +150,7 @@ class _Reading:
         self._deep = 0
         self._allowed = effort.parts
         self._facts: ElfFacts | Unavailable = Unavailable(f"{member.name} was not read")
-        self._way = Way.WHOLE
+        self._mode = ReadMode.WHOLE
         self._bytes_read = 0
         self.partial: PartialMember | None = None  # only while more may be read
         self._needed: tuple[ByteRange, ...] = ()
@@ -203,7 +203,7 @@ class _Reading:
             self.note(0)  # looking for the names, more was read
         if self._doubt and self._needed:
             self._facts = Unavailable(f"{self._doubt} as its tail reads", "streaming the member would settle it")
-        return MemberElf(self.member, self._facts, self._way, self._bytes_read, self._names)
+        return MemberElf(self.member, self._facts, self._mode, self._bytes_read, self._names)
 
     def begin(self, source: ByteSource, data: bytes, directory_offset: int) -> None:
         """Take the local header and the data after it."""
@@ -221,7 +221,7 @@ class _Reading:
                 self._facts = read_elf(WholeFile(inflate(member, body, _WHOLE_INFLATED)), self._parts)
             else:
                 self.partial = PartialMember(member, start)
-                self._way = Way.HEAD
+                self._mode = ReadMode.HEAD
                 self.partial.begin(body)
                 self._look()
         except FormatError as error:
@@ -264,7 +264,7 @@ class _Reading:
         partial = self.partial
         if partial is None:
             return
-        self._way = Way.STREAMED
+        self._mode = ReadMode.STREAMED
         wanted = self._wanted
         keeper = StreamKeeper(self.member.size, wanted)
 
@@ -338,8 +338,8 @@ class _Reading:
             self._doubt = f"{self.member.name} cannot be read as an ELF file: {error},"
             self._look()
             return
-        if self._way is Way.HEAD and partial.tail_served and partial.trust_tail:
-            self._way = Way.TAIL
+        if self._mode is ReadMode.HEAD and partial.tail_served and partial.trust_tail:
+            self._mode = ReadMode.TAIL
         if not self._needed:
             self.partial = None
 
@@ -348,7 +348,7 @@ class _Reading:
             self._bytes_read += sum(length for _, length in ranges)
             return source.read_many([(start + offset, length) for offset, length in ranges])
 
-        self._way = Way.RANGES
+        self._mode = ReadMode.RANGES
         self._facts = read_elf_by_ranges(self.member.size, read_many, self._parts)
 
     def _fail(self, error: FormatError) -> None:

@@ -139,10 +139,10 @@ def values_of(hosts: Sequence[Host]) -> dict[str, dict[str, list[str]]]:
                 sections[report.source.command].append((host.name, report.facts))
     values: dict[str, dict[str, list[str]]] = {}
     for command in sorted(sections, key=doctor_first):
-        told = sections[command]
-        for fact in dict.fromkeys(fact for _, facts in told for fact in facts):
+        reports = sections[command]
+        for fact in dict.fromkeys(fact for _, facts in reports for fact in facts):
             by_value: dict[str, list[str]] = defaultdict(list)
-            for name, facts in told:
+            for name, facts in reports:
                 value = facts.get(fact, ABSENT)
                 by_value[UNKNOWN if value is None else value].append(name)
             values[fact if command == DOCTOR else f"{command}: {fact}"] = by_value

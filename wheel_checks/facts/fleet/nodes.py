@@ -187,11 +187,11 @@ def _simple(table: Nodes) -> Iterator[tuple[str, str, str, Callable[[str], bool 
     yield "machine", table.machine or "", "machine", lambda text: text == table.machine
     yield "page size", _kib(table.page_size), "page size", lambda text: _size_in(text) == table.page_size
     yield "memory", _kib(table.memory, "at least "), "memory", lambda text: _least(_size_in(text), table.memory)
-    yield "power limit", _said("{:g} W", table.power_limit), "power limit", lambda t: _leading(t) == table.power_limit
-    yield "NVLinks", _said("{} up", table.nvlinks), "NVLinks", lambda text: _leading(text) == table.nvlinks
-    speed = _said("at least {:g} GB/s", table.nvlink_speed)
+    yield "power limit", _text("{:g} W", table.power_limit), "power limit", lambda t: _leading(t) == table.power_limit
+    yield "NVLinks", _text("{} up", table.nvlinks), "NVLinks", lambda text: _leading(text) == table.nvlinks
+    speed = _text("at least {:g} GB/s", table.nvlink_speed)
     yield "NVLink speed", speed, "NVLinks", lambda text: _least(_leading(text.partition(" at ")[2]), table.nvlink_speed)
-    link = _said("at least generation {0[0]} x {0[1]}", table.pcie)
+    link = _text("at least generation {0[0]} x {0[1]}", table.pcie)
     yield "PCIe", link, "PCIe", lambda text: _is_pcie(text, table.pcie)
 
 
@@ -282,5 +282,5 @@ def _kib(size: int | None, before: str = "") -> str:
     return f"{before}{size / (1 << (30 if large else 10)):g} {'GiB' if large else 'KiB'}"
 
 
-def _said(text: str, value: object) -> str:
-    return "" if value is None else text.format(value)
+def _text(form: str, value: object) -> str:
+    return "" if value is None else form.format(value)

@@ -142,8 +142,8 @@ def runs_on(code: Iterable[str | GpuEntry], product: Product) -> RunsHow:
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     for target in sorted(targets, key=lambda target: (target.is_ptx, target.sm, target.suffix)):
         reasons[target.refuses(product.sm)].append(target.label)
-    said = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
-    return RunsHow("none", "", f"nothing runs on {product}: {said}")
+    summary = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
+    return RunsHow("none", "", f"nothing runs on {product}: {summary}")
 
 
 def _runs_on_amd(labels: Iterable[str], product: Product) -> RunsHow:
@@ -157,8 +157,8 @@ def _runs_on_amd(labels: Iterable[str], product: Product) -> RunsHow:
         reasons[reason].append(label)
     if not reasons:
         return RunsHow("none", "", f"no GPU code can run on {product}")
-    said = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
-    return RunsHow("none", "", f"nothing runs on {product}: {said}")
+    summary = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
+    return RunsHow("none", "", f"nothing runs on {product}: {summary}")
 
 
 def coverage(code: GpuCode, product: Product) -> dict[How, int]:

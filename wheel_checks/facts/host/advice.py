@@ -72,8 +72,8 @@ def reinstall_torch(facts: HostFacts) -> Fix:
     Installed packages that require torch accept the release. The release is kept if it has a suitable build; else the
     latest one with such a build is chosen. If the driver's CUDA is unknown, the commands are alternatives.
     """
-    if obstacle := _obstacle(facts) or _others_fix(facts):
-        return obstacle
+    if blocker := _blocker(facts) or _others_fix(facts):
+        return blocker
     builds, gpus, driver = known_builds(facts), host_gpus(facts), driver_cuda(facts)
     if is_of_conda(facts):
         return _conda_fix(facts, driver)
@@ -96,7 +96,7 @@ def _build_fix(facts: HostFacts, build: Build, driver: DriverCuda, gpus: Sequenc
 def right_build(facts: HostFacts) -> Build | None:
     """The build that :func:`reinstall_torch` installs; None when it installs none, or leaves a choice."""
     driver = driver_cuda(facts)
-    if driver is None or is_of_conda(facts) or _obstacle(facts) or build_of_others(facts):
+    if driver is None or is_of_conda(facts) or _blocker(facts) or build_of_others(facts):
         return None
     return _choose(facts, _accepted(facts, known_builds(facts)), driver, host_gpus(facts))
 
@@ -268,7 +268,7 @@ def _conda_fix(facts: HostFacts, driver: DriverCuda | None) -> Fix:
     )
 
 
-def _obstacle(facts: HostFacts) -> Fix | None:
+def _blocker(facts: HostFacts) -> Fix | None:
     """The advice if there is no torch wheel with CUDA at all, None if there may be one."""
     machine, libc = machine_of(facts), libc_of(facts)
     if not machine:

@@ -189,10 +189,10 @@ def _module_kind(driver: KernelDriver | None) -> str | None:
 
 def _each(values: Iterable[str | None]) -> str | None:
     """The one value of all GPUs, ``7 x on, 1 x off`` when they differ, None when no GPU shows it."""
-    told = [value or "unknown" for value in values]
-    if not told or set(told) == {"unknown"}:
+    texts = [value or "unknown" for value in values]
+    if not texts or set(texts) == {"unknown"}:
         return None
-    return told[0] if len(set(told)) == 1 else _counted(told)
+    return texts[0] if len(set(texts)) == 1 else _counted(texts)
 
 
 def _counted(values: Iterable[str]) -> str:

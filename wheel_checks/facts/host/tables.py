@@ -76,9 +76,9 @@ def driver_cuda(facts: HostFacts) -> DriverCuda | None:
     probe = facts.cuda
     if isinstance(probe, CudaProbe) and probe.driver_cuda > 0 and probe.code not in _MISLEADING:
         return DriverCuda(_cuda_version(probe.driver_cuda), f"cuDriverGetVersion {probe.driver_cuda}")
-    said = _TOO_OLD.search(facts.torch.init_error) if isinstance(facts.torch, TorchProbe) else None
-    if said:
-        return DriverCuda(_cuda_version(int(said[1])), f"torch: {said[0]}")
+    match = _TOO_OLD.search(facts.torch.init_error) if isinstance(facts.torch, TorchProbe) else None
+    if match:
+        return DriverCuda(_cuda_version(int(match[1])), f"torch: {match[0]}")
     version, where = driver_version(facts)
     row = newest_cuda(version)
     if row is None:

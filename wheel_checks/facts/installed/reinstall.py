@@ -23,9 +23,9 @@ def reinstall(inside: InstalledEnvironment, distributions: Iterable[Distribution
     return Fix(summary, (_install(inside, _installer(chosen), "--force-reinstall", "--no-deps", *pins),))
 
 
-def install(inside: InstalledEnvironment, wanted: str, beside: Distribution, why: str) -> Fix:
+def install(inside: InstalledEnvironment, wanted: str, dependent: Distribution, why: str) -> Fix:
     """Install a requirement of a distribution, with its installer; dependencies are included."""
-    return Fix(why, (_install(inside, _installer([beside]), requirement(wanted)),))
+    return Fix(why, (_install(inside, _installer([dependent]), requirement(wanted)),))
 
 
 def uninstall(inside: InstalledEnvironment, distribution: Distribution) -> Command | NoCommand:

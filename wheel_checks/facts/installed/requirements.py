@@ -30,8 +30,8 @@ def active_in(distributions: Iterable[Distribution], markers: Mapping[str, str])
             name: [r for r in requirements if _holds(r, markers, extras[name])]
             for name, requirements in required.items()
         }
-        asked = {(canonicalize_name(r.name), extra) for rs in active.values() for r in rs for extra in r.extras}
-        new = {(name, extra) for name, extra in asked if name in required and extra not in extras[name]}
+        requested = {(canonicalize_name(r.name), extra) for rs in active.values() for r in rs for extra in r.extras}
+        new = {(name, extra) for name, extra in requested if name in required and extra not in extras[name]}
         if not new:
             return active
         for name, extra in new:

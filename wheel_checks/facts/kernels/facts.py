@@ -295,9 +295,9 @@ class SmokeDocument:
     @property
     def endings(self) -> frozenset[Ending]:
         """How anything ended that the document describes."""
-        told: tuple[Probe | CaseRun | SpeedRun | Compilation | MutantRun, ...]
-        told = (*self.probes, *self.runs, *self.compiled, *self.mutants)
-        return frozenset(record.ending for record in told)
+        records: tuple[Probe | CaseRun | SpeedRun | Compilation | MutantRun, ...]
+        records = (*self.probes, *self.runs, *self.compiled, *self.mutants)
+        return frozenset(record.ending for record in records)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ class Decisive:
 
     def fits(self, cuda: str, sms: Iterable[int] = ()) -> bool:
         """False for an alternative that is for another CUDA, or for none of the GPUs; "" and no GPU fit all."""
-        own, asked = self.cuda.split("."), cuda.split(".")
-        if self.cuda and cuda and any(one != other for one, other in zip(own, asked, strict=False)):
+        own, given = self.cuda.split("."), cuda.split(".")
+        if self.cuda and cuda and any(one != other for one, other in zip(own, given, strict=False)):
             return False
         wanted = set(sms)
         return not wanted or not self.architectures or bool(wanted & set(self.architectures))

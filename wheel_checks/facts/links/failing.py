@@ -85,9 +85,9 @@ class _Reach:
         self._needed: defaultdict[str, list[Need]] = defaultdict(list)
         for need in closure.needs:
             self._needed[need.elf].append(need)
-        self._beside: defaultdict[str, list[str]] = defaultdict(list)
+        self._by_folder: defaultdict[str, list[str]] = defaultdict(list)
         for path in sorted(self._needed.keys() - set(closure.orphans)):
-            self._beside[posixpath.dirname(path)].append(path)
+            self._by_folder[posixpath.dirname(path)].append(path)
 
     def of(self, paths: Iterable[str]) -> frozenset[str]:
         return self._walk(paths, lambda _: False)[0]
@@ -108,5 +108,5 @@ class _Reach:
             if any(ends(need) for need in needs):
                 return frozenset(found), True
             front += [need.by for need in needs if need.by]
-            front += self._beside.get(posixpath.dirname(path), ()) if path in self._unread else ()
+            front += self._by_folder.get(posixpath.dirname(path), ()) if path in self._unread else ()
         return frozenset(found), False

@@ -176,15 +176,15 @@ def link(
     files = {path: elf for path, elf in files.items() if elf.header.machine == target.machine}
     modules = [path for path in sorted(files) if _EXTENSION_MODULE.search(path)]
     programs = [path for path in sorted(files) if not _LIBRARY.search(path)]
-    beside_unread = {posixpath.dirname(path) for path in unread}  # an unread library may load them
+    unread_folders = {posixpath.dirname(path) for path in unread}  # an unread library may load them
     projects = {one.project for one in (wheel, *dependencies)}
     sources = by_module(source for one in (wheel, *dependencies) for source in one.sources.modules)
     opened = opened_libraries(wheel.sources.roots, sources, files)
     idle = _not_imported(wheel, dependencies) - set(opened) if outlined else set()
-    preloaded = [p for p in sorted(files) if preloader_of(p) in projects or posixpath.dirname(p) in beside_unread]
+    preloaded = [p for p in sorted(files) if preloader_of(p) in projects or posixpath.dirname(p) in unread_folders]
     preloaded += sorted(files) if outlined else ()
     preloaded = [*(path for path in preloaded if path not in idle), *opened]
-    preloaded += [path for path in _beside_supposed(files, owners) if path not in idle]
+    preloaded += [path for path in _next_to_supposed(files, owners) if path not in idle]
     loader = LoaderEnvironment(
         target.machine, preloaded=tuple(preloaded), unloaded=tuple(sorted(idle)), glibc=target.glibc
     )
@@ -222,7 +222,7 @@ def _not_imported(wheel: LaidOutWheel, others: Sequence[LaidOutWheel]) -> set[st
     return {path for path in theirs if not is_imported_by(_TORCH, posixpath.basename(path))}
 
 
-def _beside_supposed(files: Mapping[str, ElfFacts], owners: Mapping[str, str]) -> list[str]:
+def _next_to_supposed(files: Mapping[str, ElfFacts], owners: Mapping[str, str]) -> list[str]:
     """Files next to one of the same wheel whose dynamic section is only supposed: its search path is unknown."""
     supposed = {(posixpath.dirname(p), owners[p]) for p, elf in files.items() if Part.DYNAMIC in elf.possible}
     return [path for path in sorted(files) if (posixpath.dirname(path), owners[path]) in supposed]

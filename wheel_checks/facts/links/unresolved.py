@@ -110,7 +110,7 @@ def is_of_python(name: str) -> bool:
 
 
 def find_unresolved(
-    files: Mapping[str, ElfFacts], needs: Iterable[Need], imported: Collection[str], beside: Definitions
+    files: Mapping[str, ElfFacts], needs: Iterable[Need], imported: Collection[str], definitions: Definitions
 ) -> tuple[tuple[UnresolvedFile, ...], tuple[tuple[str, str], ...], int]:
     """The files with unresolved names, sentences about undecided ones, and how many files were judged.
 
@@ -122,10 +122,10 @@ def find_unresolved(
     own, blind = _own_definitions(files)
     open_ = [(path, _FAR) for path, elf in sorted(files.items()) if isinstance(elf.imports, Missing)]
     known = {path: elf for path, elf in sorted(files.items()) if isinstance(elf.imports, Imports)}
-    lookup = _Lookup(beside, needed, blind)
+    lookup = _Lookup(definitions, needed, blind)
     found: list[UnresolvedFile] = []
     for path, elf in known.items():
-        wanted = _to_look_up(elf, needed[path], interpreter=beside.process is not None)
+        wanted = _to_look_up(elf, needed[path], interpreter=definitions.process is not None)
         names = [name for name in wanted if symbol_hash(name) not in own]
         missing, reason = lookup.missing(path, names, files.keys()) if names else ([], "")
         if reason:
@@ -189,8 +189,8 @@ def _of_lost_libraries(elf: ElfFacts, needs: Sequence[Need]) -> list[str]:
 class _Lookup:
     """Looks names up, first in known definitions, then in those that must be read."""
 
-    def __init__(self, beside: Definitions, needed: Mapping[str, Sequence[Need]], blind: Sequence[str]) -> None:
-        self._beside = beside
+    def __init__(self, definitions: Definitions, needed: Mapping[str, Sequence[Need]], blind: Sequence[str]) -> None:
+        self._others = definitions
         self._needed = needed
         self._blind = blind
         self._everything: set[int] | None = None
@@ -198,14 +198,14 @@ class _Lookup:
 
     def missing(self, path: str, names: Sequence[str], own: Collection[str]) -> tuple[list[str], str]:
         """The names that nothing defines; and why it is unknown of others, "" when it is."""
-        torch, process = self._beside.torch, self._beside.process
+        torch, process = self._others.torch, self._others.process
         at_hand = [known for known in (process, torch) if known is not None]
         left = [name for name in names if not any(symbol_hash(name) in known for known in at_hand)]
         if not left:
             return [], ""
         scope = self._scope(path)
         providers = sorted({need.by for need in scope if need.by and need.by not in own})
-        read = self._beside.of(providers)
+        read = self._others.of(providers)
         unknown = [provider for provider in providers if read.get(provider) is None]
         for exports in read.values():
             left = [name for name in left if exports is None or symbol_hash(name) not in exports]
@@ -250,20 +250,20 @@ class _Lookup:
             for path, stem in stems.items()
             if len(stem) >= _SHORTEST_STEM and any(name.lower().startswith(stem) for name in names)
         ]
-        defined = set[int]().union(*filter(None, self._beside.of(alike[: self._beside.most_libraries]).values()))
+        defined = set[int]().union(*filter(None, self._others.of(alike[: self._others.most_libraries]).values()))
         return [name for name in names if symbol_hash(name) not in defined]
 
     @cached_property
     def _paths(self) -> Sequence[str]:
-        return self._beside.libraries()
+        return self._others.libraries()
 
     def _all(self) -> set[int]:
         """The definitions of all libraries of all other wheels."""
         if self._everything is None:
             self._everything = set()
-            most = self._beside.most_libraries
+            most = self._others.most_libraries
             self._unread_libraries = len(self._paths[most:])
-            for exports in self._beside.of(self._paths[:most]).values():
+            for exports in self._others.of(self._paths[:most]).values():
                 if exports is None:
                     self._unread_libraries += 1
                 else:

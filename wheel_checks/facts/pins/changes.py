@@ -95,8 +95,8 @@ class PackageChange:
             return ""
         if isinstance(facts, Unavailable):
             return f"an unknown build: {facts.reason}"
-        told = f" ({facts.local_version})" if facts.local_version else ""
-        return f"{facts.label}{told} on {self.machine}"
+        local = f" ({facts.local_version})" if facts.local_version else ""
+        return f"{facts.label}{local} on {self.machine}"
 
     @property
     def sentence(self) -> str:

@@ -9,7 +9,7 @@ from wheel_checks.model import Unavailable
 
 
 @dataclass(frozen=True, slots=True)
-class OpenWay:
+class Bypass:
     """A command that replaces protected packages although it could be prevented, and ``why`` it is not."""
 
     command: str
@@ -28,7 +28,7 @@ class EnvironmentGuard:
     prefix: str
     python: str
     guard: InstalledGuard | Unavailable | None
-    open_ways: tuple[OpenWay, ...] = ()
+    bypasses: tuple[Bypass, ...] = ()
     damages: tuple[tuple[str, str], ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     outside: tuple[str, ...] = ()

@@ -46,7 +46,7 @@ class GuardFacts:
     """The guard of one installer ("uv", "pip") in one folder: its settings, and the ``installed`` packages of torch.
 
     ``dropped`` is why uv ignores its table in a pyproject.toml, or "". ``extensions`` are packages known to be compiled
-    against torch. ``asked`` are the packages that the user wants to keep.
+    against torch. ``requested`` are the packages that the user wants to keep.
     """
 
     installer: str
@@ -55,11 +55,11 @@ class GuardFacts:
     settings: tuple[GuardSetting, ...]
     dropped: str = ""
     extensions: tuple[str, ...] = ()
-    asked: frozenset[str] = frozenset()
+    requested: frozenset[str] = frozenset()
 
     def must_keep(self, name: str) -> bool:
         """Whether losing a package loses guarded packages: a framework, or a package that the user requested."""
-        return name in self.asked or bool(families_of((name,)))
+        return name in self.requested or bool(families_of((name,)))
 
     def of(self, *kinds: Kind) -> Iterator[GuardSetting]:
         """The settings of these kinds."""

@@ -56,7 +56,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedFor:
+class Requested:
     """The targets and depth on the command line of the run; without credentials."""
 
     targets: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Record:
     recorded: str
     verdict: Verdict
     files: tuple[RecordedFile, ...]
-    asked: AskedFor = field(default_factory=AskedFor)
+    asked: Requested = field(default_factory=Requested)
 
 
 class Sameness(enum.StrEnum):

@@ -187,11 +187,11 @@ class StackFacts:
 
 
 def find_demands(
-    asked: Sequence[Requirement], packages: Sequence[LinkedPackage], target: Target
+    requested: Sequence[Requirement], packages: Sequence[LinkedPackage], target: Target
 ) -> dict[str, tuple[Demand, ...]]:
     """Every requirement on every package on ``target``, by normalised name, extras followed.
 
-    The order is that of the distance from ``asked``, exact pins first. A package without demands was requested by a
+    The order is that of the distance from ``requested``, exact pins first. A package without demands was requested by a
     file that cannot be read here (a requirements file that includes another).
     """
     by_name: dict[str, LinkedPackage] = {canonicalize_name(package.name): package for package in packages}
@@ -199,8 +199,8 @@ def find_demands(
     extras: dict[str, set[str]] = {}
     front: deque[str] = deque()
 
-    def note(by: str, requirements: Iterable[Requirement], asked_extras: Iterable[str] = ()) -> None:
-        active = active_with_extras(requirements, target.markers(), tuple(asked_extras))
+    def note(by: str, requirements: Iterable[Requirement], requested_extras: Iterable[str] = ()) -> None:
+        active = active_with_extras(requirements, target.markers(), tuple(requested_extras))
         for requirement in sorted(active, key=lambda r: not exact_pin(r)):
             name = canonicalize_name(requirement.name)
             new = name not in extras or not requirement.extras <= extras[name]
@@ -211,7 +211,7 @@ def find_demands(
             if new and name in by_name:
                 front.append(name)
 
-    note("", asked)
+    note("", requested)
     while front or (rest := next((name for name in by_name if name not in extras), "")):
         name = front.popleft() if front else rest
         extras.setdefault(name, set())

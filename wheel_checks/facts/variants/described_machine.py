@@ -36,9 +36,9 @@ def describe_machines(
     for gpu in gpus:
         usual = of_cpu or gpu.machine
         for machine in [usual] if usual in machines or (usual and not machines) else machines or [here]:
-            beside = name if machine == of_cpu else cpu_of(gpu.name, machine)
+            cpu_name = name if machine == of_cpu else cpu_of(gpu.name, machine)
             found += [
-                Machine(machine, beside, gpu.name, gpu.sm, driver if cuda else "", cuda)
+                Machine(machine, cpu_name, gpu.name, gpu.sm, driver if cuda else "", cuda)
                 for driver, cuda in ((("", ""),) if gpu.gfx else known)  # AMD's GPUs have no driver of NVIDIA's
             ]
     return tuple(dict.fromkeys(found))

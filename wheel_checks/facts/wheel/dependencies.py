@@ -60,9 +60,9 @@ A direct URL is the choice of the wheel's author: the resolver decides whether i
 """
 
 _AT_ONCE = 8  # dependencies read in parallel, of all wheels together; also the client's bound on connections
-_PINS, _RESOLVED, _BESIDE = "exact pins of METADATA", "uv", "the stack"
+_PINS, _RESOLVED, _STACK = "exact pins of METADATA", "uv", "the stack"
 _ROUNDS = 6  # of following libraries that wheels open: libcuml opens libraft, which opens librmm
-_NOT_ASKED = Unavailable("requirements were not followed: no library needs another wheel")
+_NOT_FOLLOWED = Unavailable("requirements were not followed: no library needs another wheel")
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ class Dependencies:
 
     ``listing`` gives the files of a project; ``resolver`` is called only when the exact pins of METADATA leave a
     library unfound. Neither is called for a wheel without dependencies. ``whole`` streams members if head and tail do
-    not suffice. ``beside`` is installed with each wheel.
+    not suffice. ``installed_with`` is installed with each wheel.
     """
 
     def __init__(
@@ -103,10 +103,10 @@ class Dependencies:
         resolver: Resolver,
         *,
         whole: bool = False,
-        beside: Sequence[Requirement] = (),
+        installed_with: Sequence[Requirement] = (),
     ) -> None:
         self._client = client
-        self._also = tuple(beside)
+        self._also = tuple(installed_with)
         self._whole = whole
         self._listing = listing
         self._resolver = resolver
@@ -131,12 +131,12 @@ class Dependencies:
         wheel: WheelFacts,
         extras: Collection[str] = (),
         place: Neighbour | None = None,
-        beside: Sequence[Neighbour] | None = None,
+        installed_with: Sequence[Neighbour] | None = None,
     ) -> LinkFacts | Unavailable:
         """The closure of ``wheel`` with ``extras`` on its target; or why there isn't one: no target, or depth too low.
 
-        ``beside`` are the wheels that are installed with it, if known, as in a stack; without it requirements are
-        followed. ``place`` is that of the wheel itself, so that its symbols are looked up.
+        ``installed_with`` are the wheels installed with it, if known, as in a stack; else requirements are followed.
+        ``place`` is that of the wheel itself, so that its symbols are looked up.
 
         Raises SourceError or FormatError when an index page, a METADATA or a wheel cannot be read.
         """
@@ -151,14 +151,14 @@ class Dependencies:
         if unread or isinstance(wheel.elfs, Unavailable) or isinstance(wheel.metadata, Unavailable):
             return unread[0]
         own = lay_out(wheel.file_name, wheel.elfs, sources=wheel.sources)
-        if beside is not None:
-            return self._link_beside(own, wheel.target, place, beside)
+        if installed_with is not None:
+            return self._link_with(own, wheel.target, place, installed_with)
         requirements = with_extras(wheel.metadata.requirements, wheel.target.markers(), extras)
         if self._also:
             choices = self._resolved((*requirements, *self._also), wheel.target)
             taken = [Neighbour.of(choice.chosen) for choice in choices if choice.chosen is not None]
-            return self._link_beside(own, wheel.target, place, taken)
-        alone = link(own, (), wheel.target, absent=_NOT_ASKED, how="no requirement was needed")
+            return self._link_with(own, wheel.target, place, taken)
+        alone = link(own, (), wheel.target, absent=_NOT_FOLLOWED, how="no requirement was needed")
         if not _statuses(alone) & {Status.MISSING, Status.OPTIONAL}:
             return alone if own.files else replace(alone, not_judged=self._of_extras(wheel, extras))
         pins = self._pins(requirements, wheel.target)
@@ -188,14 +188,14 @@ class Dependencies:
         outlines = [self._outline(one, target) for one in taken if one.may_have_libraries]
         return self._outlines.with_symbols(linked, place, outlines, target)
 
-    def _link_beside(
-        self, own: LaidOutWheel, target: Target, place: Neighbour | None, beside: Sequence[Neighbour]
+    def _link_with(
+        self, own: LaidOutWheel, target: Target, place: Neighbour | None, installed_with: Sequence[Neighbour]
     ) -> LinkFacts:
         """The closure with the wheels that are present, of whose libraries only the names are read at first."""
-        others = [one for one in beside if one.project != own.project and one.may_have_libraries]
+        others = [one for one in installed_with if one.project != own.project and one.may_have_libraries]
         outlines = list(self._pool.map(lambda one: self._outline(one, target), others))
         laid_out = [outline.laid_out for outline in outlines]
-        linked = link(own, laid_out, target, how=_BESIDE, outlined=True)
+        linked = link(own, laid_out, target, how=_STACK, outlined=True)
         return linked if place is None else self._outlines.with_symbols(linked, place, outlines, target)
 
     def _outline(self, neighbour: Neighbour, target: Target) -> Outline:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from wheel_checks.facts.accelerator.shown import ALL, ASKED, QUICK, AcceleratorContent
+from wheel_checks.facts.accelerator.shown import ALL, QUICK, REQUESTED, AcceleratorContent
 from wheel_checks.facts.accelerator.signals import CUDA, GPU
 from wheel_checks.facts.archive.facts import MAX_READ, Archive
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, FileFacts
@@ -42,7 +42,7 @@ def with_accelerator(
     enough = known.versions(CUDA) if wanted == ALL else known.shown and wanted not in GPU
     if wanted in known.accelerators or enough:
         return contents
-    return read_accelerator(contents, source, kept, wanted, ASKED)
+    return read_accelerator(contents, source, kept, wanted, REQUESTED)
 
 
 def read_accelerator(

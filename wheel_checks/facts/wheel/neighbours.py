@@ -119,14 +119,14 @@ class Outlines:
                 files[path] = elf if item.versions is None else replace(elf, versions=item.versions)
             if _lacks_init(item):
                 without.append(item.member)
-        beside = Beside(outlines, self.exports, target.machine)
+        definitions = OtherDefinitions(outlines, self.exports, target.machine)
         imported = counted_as_imported(links.loaded(), links.roles)
-        unresolved, unread, judged = find_unresolved(files, links.closure.needs, imported, beside)
+        unresolved, unread, judged = find_unresolved(files, links.closure.needs, imported, definitions)
         facts = SymbolFacts(unresolved, (*unread, *_without_any_for(unresolved, links, files)), judged)
-        if beside.torch_wheel is not None:
+        if definitions.torch_wheel is not None:
             missing = {name for item in unresolved if item.imported for name in item.of_torch}
             fitting = releases_that_export(tuple(missing), target.machine) if missing else ()
-            facts = replace(facts, torch=beside.torch_wheel.version, torch_wheel=beside.torch_wheel.file_name)
+            facts = replace(facts, torch=definitions.torch_wheel.version, torch_wheel=definitions.torch_wheel.file_name)
             facts = replace(facts, fitting=fitting)
         links = replace(links, without_init=frozenset(without))
         read, requests = links.bytes_read + cost.bytes_read, links.requests + cost.requests
@@ -169,7 +169,7 @@ class _Found:
     exports: Exports | Unavailable
 
 
-class Beside:
+class OtherDefinitions:
     """The :class:`Definitions` of the wheels next to one: torch's by the table, all others by their exports."""
 
     def __init__(

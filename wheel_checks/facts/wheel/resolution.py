@@ -66,12 +66,12 @@ def active_with_extras(
 
     Requirements whose marker cannot be evaluated are omitted (rule WHL107 reports them).
     """
-    asked = ["", *extras]
+    requested = ["", *extras]
     return [
         r
         for r in requirements
         if r.marker is None
-        or (not marker_fault(r, environment) and any(r.marker.evaluate({**environment, "extra": e}) for e in asked))
+        or (not marker_fault(r, environment) and any(r.marker.evaluate({**environment, "extra": e}) for e in requested))
     ]
 
 

@@ -195,8 +195,8 @@ def _validate(raw: RawMetadata) -> list[str]:
     version = checked.get("metadata_version", "")
     faults = []
     if version not in METADATA_VERSIONS:
-        told = f"Metadata-Version is {version[:80]!r}" if version else "Metadata-Version is missing"
-        faults.append(f"{told}; expected one of {', '.join(METADATA_VERSIONS)}")
+        fault = f"Metadata-Version is {version[:80]!r}" if version else "Metadata-Version is missing"
+        faults.append(f"{fault}; expected one of {', '.join(METADATA_VERSIONS)}")
     if "requires_dist" in checked:
         checked["requires_dist"] = []
     if version in METADATA_VERSIONS[: METADATA_VERSIONS.index("2.4")]:

@@ -248,8 +248,8 @@ def _providers(value: object, rules: Revision, faults: Faults) -> dict[str, Vari
         faults.unknown_keys(where, table, rules.provider_keys)
         kinds = [kind for kind in rules.provider_kinds if table.get(kind)]
         if rules.provider_kinds and len(kinds) != 1:
-            said = " and ".join(kinds) or "none of them"
-            faults.add("provider", f"{where} has {said}; expected exactly one of {', '.join(rules.provider_kinds)}")
+            listed = " and ".join(kinds) or "none of them"
+            faults.add("provider", f"{where} has {listed}; expected exactly one of {', '.join(rules.provider_kinds)}")
         _text(table, "plugin-use", where, faults)
         static = mapping_of(table.get("static-properties", {}), f"{where}.static-properties", faults)
         for feature in static:

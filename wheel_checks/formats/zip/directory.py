@@ -178,8 +178,8 @@ def _read_entry(data: bytes, position: int, faults: list[DirectoryFault]) -> tup
         size, packed, offset = widen(extra, size, packed, offset)
     if comment_size:
         faults.append(DirectoryFault("index", f"{name!r} has a comment", name, "comment-harmless"))
-    if comment_size and (said := suspicious_comment(data[name_end + extra_size : entry_end])):
-        faults.append(DirectoryFault("comment", f"the comment of {name!r} {said}", name, "comment-member"))
+    if comment_size and (suspicion := suspicious_comment(data[name_end + extra_size : entry_end])):
+        faults.append(DirectoryFault("comment", f"the comment of {name!r} {suspicion}", name, "comment-member"))
     if version > NEWEST_VERSION:
         message = f"{name!r} needs version {version / 10} of the format"
         faults.append(DirectoryFault("version", message, name, "version"))

@@ -45,17 +45,17 @@ def find_end_record(tail: bytes, size: int) -> EndRecord:
     """
     start = size - len(tail)
     position = _locate_end_record(tail, start)
-    told = _END.unpack_from(tail, position)[1:7]
+    fields = _END.unpack_from(tail, position)[1:7]
     directory_end, zip64 = start + position, False
     if start and position < _LOCATOR.size:
         raise EndRecordTruncatedError(max(0, directory_end - _LOCATOR.size - _END64.size))
     locator = position - _LOCATOR.size
     if locator >= 0 and tail.startswith(_LOCATOR_SIGNATURE, locator):
-        directory_end, told64 = _read_zip64(tail, start, locator)
-        if any(short not in (full, ones) for short, full, ones in zip(told, told64, _SATURATED, strict=True)):
+        directory_end, fields64 = _read_zip64(tail, start, locator)
+        if any(short not in (full, ones) for short, full, ones in zip(fields, fields64, _SATURATED, strict=True)):
             raise FormatError("the zip64 end record and the ordinary one contradict each other", hint=REBUILD)
-        told, zip64 = told64, True
-    disk, directory_disk, disk_entries, entries, directory_size, directory_offset = told
+        fields, zip64 = fields64, True
+    disk, directory_disk, disk_entries, entries, directory_size, directory_offset = fields
     if disk or directory_disk or disk_entries != entries:
         raise FormatError("the zip archive is split over several disks", expected="a single file")
     _check_place(directory_offset, directory_size, directory_end, size)

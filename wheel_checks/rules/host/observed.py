@@ -58,10 +58,10 @@ def container_shown(container: Container) -> Evidence:
     return Evidence("container", container.kind, ", ".join(container.marks))
 
 
-def kernel_said(facts: HostFacts, pattern: str, most: int = 1) -> list[Evidence]:
+def kernel_lines(facts: HostFacts, pattern: str, most: int = 1) -> list[Evidence]:
     """The last lines of the kernel's log that match; case counts."""
-    said = [line for line in need(facts.driver).kernel_messages if re.search(pattern, line)]
-    return [Evidence("kernel", line) for line in said[-most:]]
+    messages = [line for line in need(facts.driver).kernel_messages if re.search(pattern, line)]
+    return [Evidence("kernel", line) for line in messages[-most:]]
 
 
 def variable_shown(facts: HostFacts, name: str) -> Evidence:

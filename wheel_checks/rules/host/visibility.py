@@ -336,12 +336,12 @@ def _first_gpu(facts: HostFacts) -> NvmlGpu | None:
 
 def _torch_says(facts: HostFacts) -> str:
     """The failure in torch or in the kernel, "" when nothing failed or nothing was tried."""
-    said = []
+    errors = []
     if isinstance(facts.torch, TorchProbe):
-        said += [facts.torch.error, facts.torch.init_error, facts.torch.computes or ""]
+        errors += [facts.torch.error, facts.torch.init_error, facts.torch.computes or ""]
     if not isinstance(facts.kernel, Unavailable):
-        said.append(facts.kernel.error)
-    return next(filter(None, said), "")
+        errors.append(facts.kernel.error)
+    return next(filter(None, errors), "")
 
 
 def _computed(facts: HostFacts) -> bool:

@@ -144,12 +144,12 @@ def _others(state: GpuState) -> Iterator[str]:
 
 def _neighbours(state: GpuState) -> str:
     """Who else uses the GPU, as far as NVML shows it; "" when nothing does."""
-    said = [_process(process) for process in state.processes if not process.name.endswith(_MPS)]
+    parts = [_process(process) for process in state.processes if not process.name.endswith(_MPS)]
     if state.utilization_percent and state.utilization_percent >= _BUSY:
-        said.append(f"{state.utilization_percent} % busy")
+        parts.append(f"{state.utilization_percent} % busy")
     if state.memory_used_bytes and state.memory_used_bytes >= _IDLE_MEMORY:
-        said.append(f"{state.memory_used_bytes / 2**30:.1f} GiB of memory in use")
-    return summarised(said, MOST_SHOWN)
+        parts.append(f"{state.memory_used_bytes / 2**30:.1f} GiB of memory in use")
+    return summarised(parts, MOST_SHOWN)
 
 
 def _process(process: GpuProcess) -> str:

@@ -56,8 +56,8 @@ def complete(installation: InstallationFacts, _: Expectations) -> Iterator[Findi
         evidence = evidence_lines("last words", installation.last_words)
         yield Finding(f"the report is partial: {outcome.partial}", evidence, undecided=True)
     elif outcome.verdict != PASSED and outcome.endings <= _WITHOUT_FAULT:
-        told = outcome.message or f"its verdict is {outcome.verdict}"
-        yield Finding(f"the suite could not decide: {told}", undecided=True)
+        reason = outcome.message or f"its verdict is {outcome.verdict}"
+        yield Finding(f"the suite could not decide: {reason}", undecided=True)
 
 
 def _probed(

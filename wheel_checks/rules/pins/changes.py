@@ -31,13 +31,13 @@ def survival(facts: Survival, _: Expectations) -> Iterable[Finding]:
     """A requirement that the installed version does not satisfy fails."""
     if facts.kept:
         return
-    told = f"{facts.name} {facts.installed} does not satisfy {facts.requirement}: {'; '.join(facts.reasons)}"
+    message = f"{facts.name} {facts.installed} does not satisfy {facts.requirement}: {'; '.join(facts.reasons)}"
     fix = Fix(
         f"Loosen the requirement, or guard {facts.name} before you install.",
         (_guard(facts.name),),
     )
     note = (Evidence("local version", "an index that lacks it makes the install fail"),) if facts.may_fail else ()
-    yield Finding(told, note, fix)
+    yield Finding(message, note, fix)
 
 
 @rule(
@@ -99,8 +99,8 @@ def can_be_done(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
     conflict = facts.conflict
     if conflict is not None:
         evidence = tuple(Evidence("demand", demand) for demand in conflict.demands)
-        told = "; ".join(conflict.sentences)
-        yield Finding(f"the install would fail and change nothing: {told}", evidence)
+        reasons = "; ".join(conflict.sentences)
+        yield Finding(f"the install would fail and change nothing: {reasons}", evidence)
 
 
 @rule(
@@ -161,13 +161,13 @@ def plan_known(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
 
 
 def _message(change: PackageChange) -> str:
-    told = change.sentence
+    sentence = change.sentence
     if change.chain:
         last = change.chain[-1]
-        return f"{told}; required by {last.by or 'you'} ({last.text})"
+        return f"{sentence}; required by {last.by or 'you'} ({last.text})"
     if change.fate is Fate.SHADOWED:
-        return f"{told}; {change.installer} does not see the installed one, or must not change it"
-    return f"{told}; no requirement causes it, --upgrade does" if change.upgrade else told
+        return f"{sentence}; {change.installer} does not see the installed one, or must not change it"
+    return f"{sentence}; no requirement causes it, --upgrade does" if change.upgrade else sentence
 
 
 def _evidence(change: PackageChange) -> tuple[Evidence, ...]:

@@ -28,9 +28,9 @@ def _install(facts: EnvironmentGuard, summary: str = "Install the guard.") -> Fi
     fix="Install the guard: `wheelproof pins guard --install`.",
 )
 def closed(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
-    """Each open way that could be closed fails."""
-    for way in facts.open_ways:
-        yield Finding(f"{way.command} is not guarded: {way.why}", fix=_install(facts))
+    """Each open bypass that could be closed fails."""
+    for bypass in facts.bypasses:
+        yield Finding(f"{bypass.command} is not guarded: {bypass.why}", fix=_install(facts))
 
 
 @rule(
@@ -96,5 +96,5 @@ def undamaged(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
 def around(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
     """Each command that cannot be prevented is a note, if a guard is installed."""
     if isinstance(facts.guard, InstalledGuard):
-        for way in facts.outside:
-            yield Finding(f"cannot be blocked: {way}")
+        for command in facts.outside:
+            yield Finding(f"cannot be blocked: {command}")

@@ -180,7 +180,7 @@ def others(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     example="`--package nvidia-cudn*` in a project whose requirements name nvidia-cudnn-cu12",
     fix="Use the package's name as in its requirements, or a glob such as `nvidia-*`.",
 )
-def asked(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
+def packages_match(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """Every --package matches a requirement."""
     for notice in file.noticed("package-unmatched"):
         yield Finding(notice.message, location=notice.location)

@@ -67,8 +67,8 @@ def gone(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
     evidence = tuple(_of(file, abbreviated(file.name)) for file in comparison.gone[:_SHOWN])
     if taken := [abbreviated(file.name, 200) for file in comparison.new]:
         evidence += (Evidence("not in the record", summarised(taken, _SHOWN, grouping="")),)
-    asked = comparison.record.asked
-    words = [*asked.targets, *(f"--platform {p}" for p in asked.platforms), *(f"--python {p}" for p in asked.pythons)]
+    run = comparison.record.asked
+    words = [*run.targets, *(f"--platform {p}" for p in run.platforms), *(f"--python {p}" for p in run.pythons)]
     evidence += (Evidence("the record is of", abbreviated(" ".join(words), 200) or "a run without target options"),)
     listed = summarised(names, 3, grouping="")
     if comparison.is_complete:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.release import FileInRelease, Told
+from wheel_checks.facts.release import FileInRelease, Statement
 from wheel_checks.facts.release_expectation import ExpectedPlatform
 from wheel_checks.formats.file_names import is_file_of
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
@@ -151,7 +151,7 @@ def hashes(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
             )
 
 
-def _first_two(stated: Iterable[Told]) -> tuple[Told, Told]:
+def _first_two(stated: Iterable[Statement]) -> tuple[Statement, Statement]:
     """The first, and the first that differs from it."""
     items = list(stated)
     return items[0], next(item for item in items if item.value != items[0].value)

@@ -169,7 +169,7 @@ def labels_in(code: GpuCode | Unavailable) -> str:
     return code.reason if isinstance(code, Unavailable) else labels_of(code)
 
 
-def without_code_beside(
+def without_code_of_parts(
     libraries: Iterable[NamedCode], served: Sequence[Product], remedy: Remedy, place: Place
 ) -> Iterator[Finding]:
     """Libraries without code for GPUs that the whole as such runs on: kernels that are missing there, or not meant."""
@@ -203,7 +203,7 @@ def only_compiled(facts: GpuCodeFacts, wanted: Sequence[Product], fix: Fix, plac
         yield Finding(message, evidence, fix, place(member), cause=f"compiled at first use on {named(gpus)}")
 
 
-def beside_other_cpus(
+def next_to_other_cpus(
     wanted: Iterable[Product], machine: str, judged: str, fix: Callable[[Product, str], Fix]
 ) -> Iterator[Finding]:
     """GPUs that are found next to another CPU than ``machine``, which is that of the ``judged`` object ("the wheel").

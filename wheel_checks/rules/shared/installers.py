@@ -9,7 +9,7 @@ from wheel_checks.data import load
 from wheel_checks.model import Evidence
 
 _SOURCE = "wheel_checks/data/installers.toml"
-_WAYS = {
+_TOOLS = {
     "pip_file": "pip {pip}",
     "pip_index": "pip {pip} from an index",
     "uv_file": "uv {uv} from a file",
@@ -28,11 +28,11 @@ def installer_evidence(case: str) -> tuple[Evidence, ...]:
     row = next((row for row in table["case"] if row["name"] == case), None)
     if row is None:
         return ()
-    said: defaultdict[str, list[str]] = defaultdict(list)
-    for way, label in _WAYS.items():
-        if way in row and (row[way] or way != "index"):
-            said[row[way]].append(label.format_map(table["versions"]))
-    taking = said.pop("", [])
-    found = [Evidence(", ".join(ways), f"refuse: {answer}", _SOURCE) for answer, ways in said.items()]
+    tools: defaultdict[str, list[str]] = defaultdict(list)
+    for column, label in _TOOLS.items():
+        if column in row and (row[column] or column != "index"):
+            tools[row[column]].append(label.format_map(table["versions"]))
+    taking = tools.pop("", [])
+    found = [Evidence(", ".join(labels), f"refuse: {answer}", _SOURCE) for answer, labels in tools.items()]
     files = ", and write different files" if row["differ"] else ""
     return (*found, *([Evidence(", ".join(taking), f"install it{files}", _SOURCE)] if taking else []))

@@ -54,7 +54,7 @@ def one_cuda_major(stack: StackFacts, expectations: Expectations) -> Iterable[Fi
     torch = stack.package("torch")
     for package in stack.packages:
         needs = _needs(package)
-        needed, built = {need.version for need in needs}, _majors_beside_torch(package, stack)
+        needed, built = {need.version for need in needs}, _majors_built_for(package, stack)
         if package.name in _COMPANIONS or not (there and (needed or built)):
             continue
         what = (
@@ -136,7 +136,7 @@ def _needs(package: StackPackage) -> Sequence[Shown]:
     return facts.content.needs_from_outside(CUDA) if facts and facts.content else ()
 
 
-def _majors_beside_torch(package: StackPackage, stack: StackFacts) -> set[str]:
+def _majors_built_for(package: StackPackage, stack: StackFacts) -> set[str]:
     """The majors of CUDA that a package which requires torch is built for; none that only its requirements name."""
     torch, facts = stack.package("torch"), package.known_accelerator
     requires_torch = torch is not None and any(d.by == package.label for d in torch.demands)

@@ -85,11 +85,11 @@ def unread(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     if entry is None or not entry.unread:
         return
     facts = package.known_accelerator
-    said = f"; its name declares {facts.label}" if facts else ""
+    declaration = f"; its name declares {facts.label}" if facts else ""
     evidence = [Evidence("file", package.file_name or package.label, entry.where)]
     if entry.address:
         evidence.append(Evidence("address", entry.address, entry.where))
-    yield Finding(f"{package.label} was not read: {entry.unread}{said}", tuple(evidence), undecided=True)
+    yield Finding(f"{package.label} was not read: {entry.unread}{declaration}", tuple(evidence), undecided=True)
 
 
 @stack_rule(
@@ -110,8 +110,8 @@ def decided(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(f"{stack.lock.name}: {sentence}", severity=Severity.NOTE)
     if stack.lock.conda:
         count = plural(stack.lock.conda, "package")
-        told = f"{count} of conda known only by name, version and build; the files are not read"
-        yield Finding(told, undecided=True, cause="conda")
+        message = f"{count} of conda known only by name, version and build; the files are not read"
+        yield Finding(message, undecided=True, cause="conda")
 
 
 @package_rule(

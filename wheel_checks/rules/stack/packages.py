@@ -113,17 +113,17 @@ def _gpu_fix(package: StackPackage) -> Fix:
         for row in table["backend"]
         if row["machine"] == machine and Version(row["first"]) <= Version(version.public) <= Version(row["last"])
     ]
-    told: list[str] = []
+    steps: list[str] = []
     commands: list[Step] = []
     if later is not None:
-        told.append(f"torch {later} is the next release whose {machine} wheel on the index is a CUDA build")
-        told.append(f"use a release of {root} that allows it" if root != "torch" else "use it")
+        steps.append(f"torch {later} is the next release whose {machine} wheel on the index is a CUDA build")
+        steps.append(f"use a release of {root} that allows it" if root != "torch" else "use it")
         commands.append(run("wheelproof", "stack", requirement(root), option("--platform", machine)))
     if backends:
-        told.append(f"or keep {version.public}, and use the CUDA build in PyTorch's own index")
-        asked = package.chain[0].text if package.chain else f"torch=={version.public}"
-        commands.append(run("uv", "pip", "install", requirement(asked), f"--torch-backend={backends[-1]}"))
-    return Fix("; ".join(told) + "." if told else f"No CUDA build of torch for {machine} is known.", tuple(commands))
+        steps.append(f"or keep {version.public}, and use the CUDA build in PyTorch's own index")
+        wanted = package.chain[0].text if package.chain else f"torch=={version.public}"
+        commands.append(run("uv", "pip", "install", requirement(wanted), f"--torch-backend={backends[-1]}"))
+    return Fix("; ".join(steps) + "." if steps else f"No CUDA build of torch for {machine} is known.", tuple(commands))
 
 
 @package_rule(
@@ -139,8 +139,8 @@ def _gpu_fix(package: StackPackage) -> Fix:
 def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     """Nothing would be built on the target."""
     if package.unread_archive:
-        told = f"an installer would try a newer source archive of {package.name}, which could not be read"
-        yield Finding(told, (Evidence("reason", package.unread_archive),), undecided=True)
+        doubt = f"an installer would try a newer source archive of {package.name}, which could not be read"
+        yield Finding(doubt, (Evidence("reason", package.unread_archive),), undecided=True)
     if package.distribution != SDIST:
         return
     archive = package.archive
@@ -172,14 +172,14 @@ def _build(package: StackPackage) -> Step:
 
 def _in_words(archive: SourceArchive) -> str:
     """The facts of an unbuilt archive, in one line."""
-    said = []
+    statements = []
     if isinstance(archive.metadata, StaticMetadata):
-        said.append(f"requires {_requires(archive.metadata)}")
+        statements.append(f"requires {_requires(archive.metadata)}")
     if archive.computed:
-        said.append(f"the build computes its requirements ({archive.computed})")
+        statements.append(f"the build computes its requirements ({archive.computed})")
     if archive.needs:
-        said.append(f"its build needs {'; '.join(archive.needs)}")
-    return "; ".join(said)
+        statements.append(f"its build needs {'; '.join(archive.needs)}")
+    return "; ".join(statements)
 
 
 def _requires(metadata: StaticMetadata) -> str:

@@ -36,8 +36,8 @@ def solvable(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
         fix = Fix("Change one of these requirements, or remove its version.")
         if conflict.computed:
             named = joined([archive.label for archive in conflict.computed])
-            told = f"it is unknown whether any versions satisfy all requirements: a build computes those of {named}"
-            yield Finding(f"{told}; {'; '.join(conflict.sentences)}", evidence, fix, undecided=True)
+            doubt = f"it is unknown whether any versions satisfy all requirements: a build computes those of {named}"
+            yield Finding(f"{doubt}; {'; '.join(conflict.sentences)}", evidence, fix, undecided=True)
             continue
         yield Finding(f"no versions satisfy all requirements: {'; '.join(conflict.sentences)}", evidence, fix)
     for package in stack.packages:

@@ -93,9 +93,9 @@ def runs_nowhere(made: MachineChoice) -> Finding | None:
     how = runs_on(claimed_labels(claims), product)
     if how.how != "none":
         return None
-    told = ", ".join(claim.value for claim in claims[:_SHOWN])
+    targets = ", ".join(claim.value for claim in claims[:_SHOWN])
     message = (
-        f"{machine.label} gets the variant {variant.label}, which claims code for {told}; that code does not run on "
+        f"{machine.label} gets the variant {variant.label}, which claims code for {targets}; that code does not run on "
         f"{product}"
     )
     fix = Fix(f"Build it for {machine.sm}_real, or with PTX, too.")

@@ -20,9 +20,9 @@ from wheel_checks.rules.shared.commands import target_options
 from wheel_checks.rules.shared.gpu_code import (
     DECLARED,
     another_release,
-    beside_other_cpus,
     labels_of,
     named,
+    next_to_other_cpus,
     only_compiled,
     wanted_gpus,
     without_code,
@@ -107,13 +107,13 @@ def native(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
 def declared(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Every declared target is in the main library, and every target that most of its files have is declared."""
     facts = need(wheel.gpu_code)
-    said = need(facts.declared or Unavailable("the wheel declares no architectures"))
+    declared = need(facts.declared or Unavailable("the wheel declares no architectures"))
     main = facts.main
     if main is None or main[1].certainty != "exact" or facts.verdict != main:
         need(Unavailable("the GPU code was not read completely", "--depth gpu"))
         return
     member, code = main
-    targets = (*said.sass, *said.ptx)
+    targets = (*declared.sass, *declared.ptx)
     evidence = (Evidence(DECLARED, ", ".join(targets)), Evidence("code", labels_of(code), member))
     fix = Fix("Build libtorch_cuda.so and libtorch_python.so in one build, with one TORCH_CUDA_ARCH_LIST.")
     if absent := [label for label in targets if label not in code.counts]:
@@ -149,4 +149,4 @@ def same_machine(wheel: WheelFacts, expectations: Expectations) -> Iterable[Find
             (run("wheelproof", "verify", wanted, *where),),
         )
 
-    yield from beside_other_cpus(wanted, target.machine, "the wheel", fix)
+    yield from next_to_other_cpus(wanted, target.machine, "the wheel", fix)

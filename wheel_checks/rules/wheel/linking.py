@@ -126,23 +126,23 @@ def _opened_unseen(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: S
         *more,
     )
     what = f"{_shown(list(lost))} {'is' if len(lost) == 1 else 'are'} loaded"
-    told = f"not proven that {what}: the import opens libraries by paths that its source does not show"
+    message = f"not proven that {what}: the import opens libraries by paths that its source does not show"
     fix = Fix("Import the installed package: where no search path leads, only libraries opened earlier are found.")
-    return Finding(told, evidence, fix, undecided=True)
+    return Finding(message, evidence, fix, undecided=True)
 
 
 def _not_needed(
     wheel: WheelFacts, links: LinkFacts, by_name: Mapping[str, Sequence[str]], more: Sequence[Evidence]
 ) -> Finding:
     """The finding about files that lack libraries and that the import does not load."""
-    told = "1 file needs libraries that no wheel contains; the import does not need it"
+    message = "1 file needs libraries that no wheel contains; the import does not need it"
     if len(by_name) > 1:
-        told = f"{len(by_name)} files need libraries that no wheel contains; the import does not need them"
+        message = f"{len(by_name)} files need libraries that no wheel contains; the import does not need them"
     rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(by_name.items())]
     extras = _extras_that_bring(wheel, dict.fromkeys(name for sonames in by_name.values() for name in sonames))
     fix = Fix("Require the wheels with these libraries, or document where users get them.")
     severity = Severity.WARNING if by_name.keys() & links.roles.keys() else Severity.NOTE
-    return Finding(told, (*rows[:_MOST_ROWS], *extras, *more), fix, severity=severity)
+    return Finding(message, (*rows[:_MOST_ROWS], *extras, *more), fix, severity=severity)
 
 
 def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: Sequence[Evidence]) -> Finding:
@@ -264,10 +264,10 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
         by_name.pop(_place(links, path), None)
     open_ones = {_place(links, path): missing_of(links.closure, path) for path in loaded.undecided}
     if open_ones:
-        told = f"the import may load {plural(len(open_ones), 'file')} of the wheel, whose libraries are missing"
+        message = f"the import may load {plural(len(open_ones), 'file')} of the wheel, whose libraries are missing"
         rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(open_ones.items())]
         fix = Fix("Import the installed package: its source does not show whether it loads these files.")
-        yield Finding(told, (*rows[:_MOST_ROWS], read, *why), fix, undecided=True)
+        yield Finding(message, (*rows[:_MOST_ROWS], read, *why), fix, undecided=True)
     if by_name:
         yield _not_needed(wheel, links, by_name, (read, *why))
     yield from _extras_not_judged(links)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _APPLICATION = 0x57504243  # "WPBC" in the file header marks the database as ours
-_PATIENCE = 1.0  # seconds of waiting for other processes in one run, all waits together
+_LOCK_TIMEOUT = 1.0  # seconds of waiting for other processes in one run, all waits together
 _PAUSE = 0.01  # seconds between two tries
 
 Statement = tuple[str, tuple[Any, ...]]
@@ -107,7 +107,7 @@ class CacheDatabase:
 
     def _wait(self) -> bool:
         """Wait a moment for other processes; False, with a warning, when the run has waited long enough."""
-        if self._waited >= _PATIENCE:
+        if self._waited >= _LOCK_TIMEOUT:
             _log.warning("the cache %s is not used: other processes hold its lock", self._path)
             return False
         started = time.monotonic()
@@ -172,7 +172,7 @@ class CacheDatabase:
         self._path.touch(mode=0o600)  # pages of private indexes are for this user only
         with self._raw_connection() as connection:
             # a half-made database that is found locked would be removed, by name, while others use it
-            connection.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000:.0f}")
+            connection.execute(f"PRAGMA busy_timeout={_LOCK_TIMEOUT * 1000:.0f}")
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.executescript(self._schema)

@@ -57,7 +57,7 @@ class Credentials:
         self._environ = environ
         self._given: dict[str, Login] = {}
         self._logins: dict[tuple[str, str, int | None], Login | None] = {}
-        self._asked: set[tuple[str, str, int | None]] = set()
+        self._queried: set[tuple[str, str, int | None]] = set()
         self._lock = threading.RLock()
 
     def remember(self, url: str, login: Login) -> None:
@@ -86,9 +86,9 @@ class Credentials:
         """
         origin = origin_of(url)
         with self._lock:
-            if origin in self._asked:
+            if origin in self._queried:
                 return self._logins.get(origin)
-            self._asked.add(origin)
+            self._queried.add(origin)
             known = self._logins.get(origin)
             user = known.user if known is not None and known.user else "__token__"
             login = self._from_keyring((url, urlsplit(url).netloc), user, seconds)

@@ -78,9 +78,9 @@ def _has_hash(page: CachedPage, stated: Mapping[str, str]) -> bool:
     return compared is not None and bool(compared.found) and not compared.is_wrong
 
 
-def _is_fresh(page: CachedPage, asked: str) -> bool:
+def _is_fresh(page: CachedPage, cache_control: str) -> bool:
     """True while the page may be used unasked, unless the request itself wants it fresh (RFC 9111, 5.2.1)."""
-    if re.search(r"\bno-cache\b|\bmax-age=0\b", asked):
+    if re.search(r"\bno-cache\b|\bmax-age=0\b", cache_control):
         return False
     return page.fetched <= time.time() < page.fresh_until
 

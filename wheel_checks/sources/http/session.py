@@ -40,7 +40,7 @@ class Session:
         self._lock = threading.Lock()
         self._transport: Transport | None = None
         self._workers: ThreadPoolExecutor | None = None
-        self._asked: set[tuple[str, str]] = set()
+        self._requested: set[tuple[str, str]] = set()
 
     def adopt(self, url: str) -> str:
         """``url`` without its credentials, which are kept for its origin. Raises SourceError when it is not an http
@@ -64,8 +64,8 @@ class Session:
     def must_ask(self, url: str, accept: str) -> bool:
         """True when a cached page is to be requested again: once in a run that refreshes."""
         with self._lock:
-            first = (url, accept) not in self._asked
-            self._asked.add((url, accept))
+            first = (url, accept) not in self._requested
+            self._requested.add((url, accept))
         return first and self.options.refresh
 
     def fetch(

@@ -20,7 +20,7 @@ _BECAUSE = re.compile(r"(?<!\S)(?:And because|Because) ")
 _CONCLUSION = ", we can conclude that "
 _PACKAGE = r"[\w.\[\],<>=!~*+-]+"
 _DEMAND = re.compile(rf"(?<!\S)(?P<by>{_PACKAGE}|all versions of [\w.-]+) depends? on (?P<what>{_PACKAGE})")
-_ASKED = re.compile(rf"\byou require (?P<what>{_PACKAGE})")
+_REQUESTED = re.compile(rf"\byou require (?P<what>{_PACKAGE})")
 _UNUSABLE = re.compile(
     r"(?<!\S)(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:[\[<>=!~]\S*)? "
     r"(?:(?:has|have) no (?:usable wheels|wheels with a matching)|was not found in the package registry)"
@@ -83,16 +83,16 @@ def explain(words: str) -> Explanation | None:
     found = _NO_SOLUTION.search(text)
     if found is None:
         return None
-    told = text[found.end() :]
-    sentences = [part.partition(_CONCLUSION)[0].strip() for part in _BECAUSE.split(told) if part.strip()]
+    rest = text[found.end() :]
+    sentences = [part.partition(_CONCLUSION)[0].strip() for part in _BECAUSE.split(rest) if part.strip()]
     facts = " ; ".join(sentences)
     demands = [Demand(m["by"], m["what"].rstrip(",.")) for m in _DEMAND.finditer(facts)]
-    asked = [Demand("", m["what"].rstrip(",.")) for m in _ASKED.finditer(facts)]
+    requested = [Demand("", m["what"].rstrip(",.")) for m in _REQUESTED.finditer(facts)]
     if more := and_more(len(sentences) - _MOST_SENTENCES, before="", grouping=""):
         sentences = [*sentences[:_MOST_SENTENCES], more]
     return Explanation(
         tuple(sentences),
-        tuple(dict.fromkeys([*asked, *demands])),
+        tuple(dict.fromkeys([*requested, *demands])),
         tuple(dict.fromkeys(m["name"] for m in _UNUSABLE.finditer(facts))),
         hints,
     )

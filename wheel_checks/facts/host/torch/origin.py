@@ -107,7 +107,7 @@ def _chosen_by_driver(facts: HostFacts, torch: TorchFiles) -> bool:
     return chosen and cuda_major(torch.cuda) >= 13 and any(gpu.sm < _TURING for gpu in gpus_without_code(facts, torch))
 
 
-def _asked_for(facts: HostFacts, torch: TorchFiles) -> bool:
+def _configured(facts: HostFacts, torch: TorchFiles) -> bool:
     return is_cpu_build(torch) and bool(cpu_settings(facts))
 
 
@@ -134,7 +134,7 @@ _EXPLANATIONS: tuple[tuple[str, Callable[[HostFacts, TorchFiles], bool]], ...] =
     ("A04", _outbid),
     ("A05", _behind),
     ("A13", _chosen_by_driver),
-    ("A02", _asked_for),
+    ("A02", _configured),
     ("A03", _replaced),
     ("A01", _of_package_index),
     ("A02", _is_cpu),

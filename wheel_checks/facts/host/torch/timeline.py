@@ -90,7 +90,7 @@ def replacement(facts: HostFacts) -> Replacement | None:
     return Replacement(run, _pinned_by(run.packages if run else packages, public(torch.version)), orphans, companions)
 
 
-def asked_for(package: Package) -> bool | None:
+def is_requested_by_user(package: Package) -> bool | None:
     """Whether its user requested it, and not only something that requires it; None when its installer does not say.
 
     uv (0.13) puts a REQUESTED next to everything that it installs.
@@ -115,13 +115,13 @@ def _pinned_by(packages: Sequence[Package], version: str) -> tuple[tuple[Package
 def _brought(packages: Sequence[Package]) -> str:
     libraries = [package for package in packages if package.name.startswith(("nvidia-", "cuda-"))]
     others = [package for package in packages if package not in libraries]
-    told = [
-        f"{p.name} {p.version}{f' ({p.build})' if p.build else ''}{', asked for' * (asked_for(p) is True)}"
+    parts = [
+        f"{p.name} {p.version}{f' ({p.build})' if p.build else ''}{', asked for' * (is_requested_by_user(p) is True)}"
         for p in others
     ]
-    told += [f"{len(libraries)} CUDA libraries"] if libraries else []
+    parts += [f"{len(libraries)} CUDA libraries"] if libraries else []
     installers = " and ".join(sorted({package.installer for package in packages if package.installer}))
-    return "; ".join(told) + (f" (by {installers})" if installers else "")
+    return "; ".join(parts) + (f" (by {installers})" if installers else "")
 
 
 def _suffix(package: Package) -> int:
@@ -135,7 +135,7 @@ def _orphans(facts: HostFacts, packages: Sequence[Package]) -> Iterator[Package]
     markers = markers_of(facts)
     requirements = (found for package in packages for text in package.requires if (found := requirement_or_none(text)))
     wanted = {canonicalize_name(found.name) for found in requirements if applies(found, markers)}
-    return (p for p in packages if _suffix(p) and not asked_for(p) and p.name not in wanted)
+    return (p for p in packages if _suffix(p) and not is_requested_by_user(p) and p.name not in wanted)
 
 
 def _pins(text: str, version: str) -> bool:

@@ -55,14 +55,14 @@ def was_imported(facts: HostFacts) -> bool:
 def complaints(facts: HostFacts) -> str:
     """All that the loader, torch's import, its computing and the kernel complained of."""
     torch, kernel, loader = facts.torch, facts.kernel, facts.loader
-    told: list[str] = []
+    texts: list[str] = []
     if isinstance(torch, TorchProbe):
-        told += [torch.error, torch.trace, torch.init_error, torch.computes or "", torch.end.output]
+        texts += [torch.error, torch.trace, torch.init_error, torch.computes or "", torch.end.output]
     if isinstance(kernel, KernelProbe):
-        told += [kernel.error, kernel.trace, kernel.end.output]
+        texts += [kernel.error, kernel.trace, kernel.end.output]
     if isinstance(loader, Loader):
-        told.append(loader.error)
-    return "\n".join(filter(None, told))
+        texts.append(loader.error)
+    return "\n".join(filter(None, texts))
 
 
 def weight(facts: HostFacts, *, broken: bool) -> Severity:

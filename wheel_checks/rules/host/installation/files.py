@@ -128,11 +128,11 @@ def payload_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 def _is_named(facts: HostFacts, finding: FileFinding) -> bool:
     """Whether a complaint names one of the files, or the module that it is."""
-    told = complaints(facts)
+    text = complaints(facts)
     names = {file_name(path) for path in finding.paths}
     modules = {name.removesuffix(".py") for name in names if name.endswith(".py")}
     modules |= {path.split("/")[-2] for path in finding.paths if path.endswith("/__init__.py")}
-    return any(name in told for name in names) or any(f"'{name}'" in told or f".{name}'" in told for name in modules)
+    return any(name in text for name in names) or any(f"'{name}'" in text or f".{name}'" in text for name in modules)
 
 
 def _needed_by(facts: HostFacts, finding: FileFinding) -> Iterator[Evidence]:
@@ -164,8 +164,8 @@ def pin_drift(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     absent = [name for name, _, have in drifted if not have]
     unfound = [library for library in missing_of_torch(facts) if not library.owner]
     broken = bool(absent and unfound) or bool(was_imported(facts) and "torch:compute" in symptoms(facts))
-    told = complaints(facts)
-    broken = broken or (import_failed(facts) and _BREAKS_IMPORT.search(told) is not None)
+    text = complaints(facts)
+    broken = broken or (import_failed(facts) and _BREAKS_IMPORT.search(text) is not None)
     evidence = [
         Evidence(name, f"wanted {wanted}, {have or 'not installed'}", "METADATA") for name, wanted, have in drifted
     ]
@@ -292,11 +292,11 @@ def cut_off(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 again(facts, owner, cache=False),
                 Goal(intact=(owner,), fresh=True),
             )
-        told = [Evidence("size", value, label) for label, value in sizes.items() if file.endswith(f"/{label}")]
+        size_evidence = [Evidence("size", value, label) for label, value in sizes.items() if file.endswith(f"/{label}")]
         more = and_more(len(broken) - 1, before=", ")
         yield Finding(
             f"{file_name(file)}{f' of {owner} {package.version}' if package else ''} cannot be loaded: {reason}{more}",
-            (*(Evidence("file", one) for one, _ in broken[:3]), *told, *_said_by_loader(facts)),
+            (*(Evidence("file", one) for one, _ in broken[:3]), *size_evidence, *_loader_error(facts)),
             fix,
         )
 
@@ -318,7 +318,7 @@ def damaged_files(facts: HostFacts) -> set[str]:
     return {file_name(file) for _, file, _ in _damaged(facts)}
 
 
-def _said_by_loader(facts: HostFacts) -> Iterator[Evidence]:
+def _loader_error(facts: HostFacts) -> Iterator[Evidence]:
     if not isinstance(facts.loader, Unavailable) and facts.loader.error:
         yield Evidence("loader", facts.loader.error.splitlines()[0], "ld.so")
 
@@ -345,9 +345,9 @@ def leftovers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             commands += again(facts, "torch")
             goal |= Goal(intact=("torch",))
         elif guilty:
-            step, anew = _install_what_was_there(facts, finding.paths)
+            step, added = _install_what_was_there(facts, finding.paths)
             commands += step
-            goal |= anew
+            goal |= added
         yield Finding(
             f"an interrupted uninstall left {listed(finding.paths, finding.count)}",
             (Evidence("entries", listed(finding.paths, finding.count), finding.paths[0].rpartition("/")[0]),),

@@ -154,10 +154,10 @@ def _libc(facts: HostFacts) -> Iterator[Evidence]:
 )
 def page_size(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """The message of jemalloc, in the output of any child."""
-    said = [text for text in _words(facts) if PAGE_SIZE in text]
-    if not said:
+    texts = [text for text in _words(facts) if PAGE_SIZE in text]
+    if not texts:
         return
-    line = next(line.strip() for line in said[0].splitlines() if PAGE_SIZE in line)
+    line = next(line.strip() for line in texts[0].splitlines() if PAGE_SIZE in line)
     preload = facts.variables.get("LD_PRELOAD", "")
     evidence = [Evidence("message", line, "a child process")]
     if not isinstance(facts.system, Unavailable):
@@ -206,8 +206,8 @@ def foreign_cudnn(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     part = wrong[0]
     fix, lacking = _own_cudnn(facts, wrong, package.name if package else "")
     certain = bool(part.version and release)
-    seen, told = symptoms(facts), complaints(facts)
-    failing = "CUDNN" in told
+    seen, text = symptoms(facts), complaints(facts)
+    failing = "CUDNN" in text
     yield Finding(
         f"cuDNN {release or 'of torch'} opens {part.name} from {part.path}"
         + (f", which is of {part.version}" if part.version else ", whose release is not known")

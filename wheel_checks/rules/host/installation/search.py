@@ -105,7 +105,7 @@ def two_torches(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         Evidence(_place(number), _shown(module, torches[module.entry]), module.entry)
         for number, module in enumerate(modules)
     ]
-    label, fix = _out_of_the_way(facts, python, first)
+    label, fix = _removal(facts, python, first)
     yield Finding(
         f"{label} shadows the environment's own torch: {_version(torches[first.entry])} is imported, and "
         f"{_version(torches[hidden.entry])} is installed in {hidden.entry}",
@@ -139,7 +139,7 @@ def _shown(module: ShadowModule, package: Package | None) -> str:
     return f"{_version(package)}, {module.path}"
 
 
-def _out_of_the_way(facts: HostFacts, python: Interpreter, first: ShadowModule) -> tuple[str, Fix]:
+def _removal(facts: HostFacts, python: Interpreter, first: ShadowModule) -> tuple[str, Fix]:
     """The reason why the first folder is searched, and how to remove it from the search."""
     entries = [entry for entry in facts.variables.get("PYTHONPATH", "").split(":") if entry]
     left = [entry for entry in entries if posixpath.join(python.working_directory, entry).rstrip("/") != first.entry]
@@ -251,7 +251,7 @@ def split_library_folders(facts: HostFacts, _expectations: Any) -> Iterator[Find
     sources="pytorch#131284",
     tested="environments with torch and its libraries in two folders, seen by the real loader; no CUDA torch imported",
 )
-def not_beside_torch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+def not_next_to_torch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """Needed libraries of NVIDIA's that nothing finds, though no file of an installed distribution is gone."""
     torch, unfound = installed(facts).torch, _unfound_names(facts)
     gone = {path.rpartition("/")[2] for finding in findings(facts, "WHL702") for path in finding.paths}

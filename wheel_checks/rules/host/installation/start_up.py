@@ -160,11 +160,11 @@ def address_space(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     limits = need(facts.limits)
     if limits.address_space_bytes is None or limits.address_space_bytes >= _ENOUGH:
         return
-    said = next((line for line in complaints(facts).splitlines() if _NO_MEMORY.search(line)), "")
+    shown = next((line for line in complaints(facts).splitlines() if _NO_MEMORY.search(line)), "")
     probe = facts.torch
-    if not said and isinstance(probe, TorchProbe) and probe.available and probe.computes == "":
+    if not shown and isinstance(probe, TorchProbe) and probe.available and probe.computes == "":
         return  # it was enough
-    failed = import_failed(facts) or bool(said)
+    failed = import_failed(facts) or bool(shown)
     raisable = limits.address_space_hard is None
     summary = "Raise the limit in the shell that starts Python, and in the file that sets it."
     if not raisable:
@@ -172,7 +172,7 @@ def address_space(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         f"the address space of a process is limited to {limits.address_space_bytes / 1e9:.1f} GB (ulimit -v): too "
         "little for CUDA",
-        (Evidence("said", said.strip(), "import torch"),) if said else (),
+        (Evidence("said", shown.strip(), "import torch"),) if shown else (),
         Fix(summary, (Command(("ulimit", "-v", "unlimited")),) if raisable else ()),
         severity=Severity.ERROR if failed else Severity.WARNING,
     )

@@ -199,14 +199,14 @@ def ptx_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """The error of torch or of the kernel."""
     computed = "" if isinstance(facts.torch, Unavailable) else facts.torch.computes or ""
     lines = f"{computed}\n{kernel_words(facts)}".splitlines()
-    said = next((line for line in lines if "unsupported toolchain" in line or "UNSUPPORTED_PTX_VERSION" in line), "")
+    shown = next((line for line in lines if "unsupported toolchain" in line or "UNSUPPORTED_PTX_VERSION" in line), "")
     driver = driver_cuda(facts)
-    if said:
+    if shown:
         supported = f", which supports CUDA {driver.version}" if driver else ""
         yield Finding(
             f"the driver{supported}, rejected PTX of a newer CUDA (222)",
             (
-                Evidence("said", said.strip()),
+                Evidence("said", shown.strip()),
                 *((Evidence("driver", driver.version, driver.source),) if driver else ()),
             ),
             Fix("Install a newer driver.", newer_driver(facts)),

@@ -356,14 +356,14 @@ def _without_cache(cache: str) -> Step:
 def links_with_lcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """The linker's message."""
     triton, loader = need(facts.triton), need(facts.loader)
-    said = next((line for line in kernel_words(facts).splitlines() if re.search(r"cannot find -lcuda\b", line)), "")
-    if triton is None or not said:
+    shown = next((line for line in kernel_words(facts).splitlines() if re.search(r"cannot find -lcuda\b", line)), "")
+    if triton is None or not shown:
         return
     drivers = [one for one in loader.cuda_libraries if one.name == "libcuda.so.1" and one.kind == "driver"]
     links = tuple(_link(one.path) for one in drivers[:1])
     yield Finding(
         f"Triton {triton.version} links with -lcuda, but there is no libcuda.so next to libcuda.so.1",
-        (Evidence("linker", said.strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
+        (Evidence("linker", shown.strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
         Fix("Create the link.", links),
     )
 

@@ -15,7 +15,7 @@ from wheel_checks.facts.host.torch.choice import machine_of, public
 from wheel_checks.facts.host.torch.demands import shares_paths
 from wheel_checks.facts.host.torch.fit import cuda_major, gpus_without_code, misfit, torch_package
 from wheel_checks.facts.host.torch.origin import automatic_settings, newest_release, origin, outbid_index
-from wheel_checks.facts.host.torch.timeline import Replacement, asked_for, history, replacement
+from wheel_checks.facts.host.torch.timeline import Replacement, history, is_requested_by_user, replacement
 from wheel_checks.model import Evidence, Finding, Fix
 from wheel_checks.phrases import summarised
 from wheel_checks.rules.host.cause import Layer, causes_in
@@ -66,7 +66,7 @@ def _traces(facts: HostFacts, torch: TorchFiles, before: Replacement) -> Iterato
         value = f"{companion.version} is built for {companion.build}"
         yield Evidence(companion.name, value, f"{companion.folder}/{companion.name}")
     package = torch_package(facts)
-    if package and asked_for(package) is False:
+    if package and is_requested_by_user(package) is False:
         yield Evidence("requested", "no: another package required it", "REQUESTED is absent from torch's dist-info")
     yield from (Evidence(time, brought, "times of the dist-info folders") for time, brought in history(facts)[-SHOWN:])
     yield gpu_names(facts)

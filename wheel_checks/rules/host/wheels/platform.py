@@ -89,12 +89,12 @@ def glibc_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if libc[0] != "glibc" or own is None or own >= Version(needed):
         return
     older = [row["version"] for row in releases if Version(row[machine]["glibc"]) <= own]
-    said = next((line for line in error.splitlines() if "GLIBC_" in line), "")
+    shown = next((line for line in error.splitlines() if "GLIBC_" in line), "")
     yield Finding(
         f"glibc {libc[1]} is too old for torch's wheels, which need {needed}",
         (
             Evidence("glibc", libc[1], "the interpreter's C library"),
-            *((Evidence("import torch", said),) if said else ()),
+            *((Evidence("import torch", shown),) if shown else ()),
             *(
                 (Evidence("last release for it", f"torch {older[-1]}", f"table of {table['collected']}"),)
                 if older
