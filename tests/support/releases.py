@@ -51,7 +51,7 @@ def wheel(
 
 
 def built(accelerator: str, version: str = "", local: str = "") -> AcceleratorFacts:
-    """What was found out about an accelerator."""
+    """The facts about an accelerator."""
     return AcceleratorFacts(accelerator, version, local, ())
 
 

@@ -213,7 +213,7 @@ def test_damage_is_told_or_does_not_matter(tmp_path: Path, place: float, junk: b
 
 @pytest.mark.online
 def test_the_libraries_of_a_real_wheel_from_afar_as_in_full() -> None:
-    """Of NVIDIA's CUPTI: libraries of 0.2 to 7 MB, not patched, some of which head and tail do not say."""
+    """Of NVIDIA's CUPTI: libraries of 0.2 to 7 MB, not patched, for some of which head and tail do not suffice."""
     pattern = r'href="([^"]*/nvidia_cuda_cupti-13\.0\.85-[^"#]*aarch64\.whl)[^"]*"'
     with HttpClient() as client:
         page = client.get_page(f"{configured_index()}/nvidia-cuda-cupti/", {"Accept": "text/html"})

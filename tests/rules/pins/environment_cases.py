@@ -1,4 +1,4 @@
-"""PIN210 to PIN213: whether the guard of an environment is whole, and what it holds is as it was."""
+"""PIN210 to PIN213: whether the guard of an environment is complete, and its packages are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PIN201 to PIN209: whether what is set up really keeps the installed torch."""
+"""PIN201 to PIN209: whether the settings really keep the installed torch."""
 
 from __future__ import annotations
 

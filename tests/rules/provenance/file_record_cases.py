@@ -28,7 +28,7 @@ def file(name: str = NAME, **fields: Any) -> RecordedFile:
 
 
 def stated(digest: str, name: str = NAME, **fields: Any) -> RecordedFile:
-    """A file of which an index states a sha256."""
+    """A file whose sha256 an index states."""
     return file(name, **{"hashes": {"sha256": digest}, "index": INDEX, "size": 7, **fields})
 
 

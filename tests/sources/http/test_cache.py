@@ -1,4 +1,4 @@
-"""The byte cache: what it holds, what it forgets, and that nothing makes it raise."""
+"""The byte cache: its entries, its removals, and that nothing makes it raise."""
 
 from __future__ import annotations
 
@@ -347,7 +347,7 @@ def test_a_cache_of_another_user_is_not_used(
     poisoned.close()
     held = path.read_bytes()
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    if path.parent.stat().st_uid == 0:  # root may do everything anyway, so what is root's is no other user's
+    if path.parent.stat().st_uid == 0:  # root may do everything anyway, so root's files are no other user's
         os.chown(path.parent, 54321, -1)
     cache = ByteCache(path)
     use(cache)
