@@ -244,10 +244,7 @@ class Subject:
         return sum(result.outcome is outcome for result in self.results)
 
     def concerns_reader(self, result: CheckResult) -> bool:
-        """False for a finding that only a publisher can fix, if the reader is an installer.
-
-        Unchecked results always concern the reader.
-        """
+        """False for a failure that only a publisher can fix, if the reader is an installer."""
         is_for_others = result.audience is Audience.PUBLISHER and self.reader is Audience.INSTALLER
         return not (is_for_others and result.outcome is Outcome.FAIL)
 

@@ -258,10 +258,7 @@ class ReleaseExpectation:
         return replace(self, platforms=tuple(chosen), parity=parity)
 
     def only(self, accepted: Collection[str]) -> ReleaseExpectation:
-        """The platforms with one of the ``accepted`` platform tags; files of the others are ignored.
-
-        Raises UsageError if none exists.
-        """
+        """The platforms with one of the ``accepted`` platform tags, without the others. Raises UsageError for none."""
         kept = [p for p in self.platforms if any(fnmatchcase(tag, pattern) for pattern in p.tags for tag in accepted)]
         if not kept:
             known = ", ".join(f"{platform.name} ({', '.join(platform.tags)})" for platform in self.platforms)

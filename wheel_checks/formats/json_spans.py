@@ -52,9 +52,7 @@ def members(data: bytes) -> dict[str, Span]:
 
 
 def elements(data: bytes, span: Span) -> Iterator[Span]:
-    """The elements of the list at ``span``. Raises ValueError when it is not a list, or is malformed between
-    elements.
-    """
+    """The elements of the list at ``span``. Raises ValueError if it is not a list, or malformed between elements."""
     position = _skip(data, span[0], b"[")
     if data[position : position + 1] == b"]":
         return

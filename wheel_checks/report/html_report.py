@@ -124,10 +124,7 @@ def _answers(lines: Sequence[str]) -> str:
 
 
 def _choices(found: Iterable[Cause]) -> dict[str, str]:
-    """The class of each rule that can be chosen: those that found most problems, in the order of their ids.
-
-    Empty if there are few.
-    """
+    """The class of each rule that can be chosen: those with most problems, in the order of ids; empty if few."""
     counts = Counter(cause.first.rule for cause in found)
     if len(counts) == 1 or counts.total() <= wording.MANY:
         return {}

@@ -42,10 +42,7 @@ def names_file(text: str) -> bool:
 
 
 def read_start(path: str | os.PathLike[str], limit: int, *, given: bool = False) -> bytes:
-    """The content of a regular file, its first ``limit`` bytes if it is longer; /dev/null is an empty one.
-
-    Raises OSError as ``open_regular``.
-    """
+    """The first ``limit`` bytes of a regular file; /dev/null is an empty one. Raises OSError as ``open_regular``."""
     if os.fspath(path) == os.devnull:  # for "no configuration", "no requirements"
         return b""
     descriptor = descriptor_of(path, given=given)

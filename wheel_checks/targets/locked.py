@@ -118,10 +118,7 @@ def python_of(lock: Lock, choice: ExtrasAndGroups) -> str:
 
 
 def select(lock: Lock, target: Target, choice: ExtrasAndGroups) -> Selected:
-    """The packages that ``target`` gets; ``choice`` was :func:`validated`.
-
-    Raises FormatError for a marker that cannot be evaluated.
-    """
+    """The packages that ``target`` gets; ``choice`` was :func:`validated`. Raises FormatError for invalid markers."""
     if outside := _outside(lock, target, choice):
         return Selected(target, outside=outside)
     if lock.format == PIXI:

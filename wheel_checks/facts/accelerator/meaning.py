@@ -1,7 +1,4 @@
-"""The accelerator and version that names of sections and libraries indicate.
-
-The names are data: ``wheel_checks/data/accelerators.toml``.
-"""
+"""The accelerator and version indicated by names of sections and libraries: ``data/accelerators.toml``."""
 
 from __future__ import annotations
 
@@ -49,10 +46,7 @@ def is_known_by_name(project: str) -> bool:
 
 
 def may_show(name: str) -> bool:
-    """True when a string of .dynstr is, or ends in, a library that shows an accelerator.
-
-    Linkers let a string be the end of a longer one.
-    """
+    """True when a string of .dynstr is, or ends in (linkers merge strings), a library that shows an accelerator."""
     if len(name) > LONGEST_NAME:
         return True
     return any(True for begin in _BEGINS.finditer(name) for _ in library_meaning(name[begin.start() :]))

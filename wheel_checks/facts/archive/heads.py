@@ -18,10 +18,7 @@ _EXTRA = 64  # bytes of extra fields; those of real wheels are shorter
 def read_heads(
     source: ByteSource, archive: Archive, members: Sequence[Member], packed: int, unpacked: int
 ) -> Iterator[tuple[Member, bytes]]:
-    """Of each member up to ``unpacked`` bytes, inflated from its first ``packed`` bytes; b"" if that fails.
-
-    Raises SourceError.
-    """
+    """Up to ``unpacked`` bytes of each member, inflated from its first ``packed``, or b"". Raises SourceError."""
     limit = archive.end.directory_offset
     for start in range(0, len(members), _BATCH):
         batch = members[start : start + _BATCH]

@@ -57,10 +57,7 @@ class LinkDifference:
 
 @dataclass(frozen=True, slots=True)
 class GpuCodeDifference:
-    """The targets of one library's GPU code, in order of architecture; empty without GPU code.
-
-    ``certainty`` is that of the less certain side.
-    """
+    """The targets of one library's GPU code by architecture, possibly none; ``certainty`` of the less certain side."""
 
     name: str
     a: tuple[str, ...]
@@ -103,9 +100,7 @@ class _Needs(NamedTuple):
     possible: frozenset[str]
 
     def certain_without(self, other: _Needs) -> tuple[str, ...]:
-        """The sonames certainly needed here, and certainly not there. Linkers merge strings: libc.so.6 may be at the
-        end of another name that is possible there.
-        """
+        """The sonames certainly needed here, and certainly not there, not even as the end of a merged string."""
         backwards = sorted(name[::-1] for name in other.possible - other.certain)
         return tuple(s for s in sorted(self.certain - other.possible) if not _has_prefix(backwards, s[::-1]))
 
@@ -161,9 +156,7 @@ def newest_versions(versions: SymbolVersions) -> dict[str, str]:
 
 
 def _changes(a: Mapping[str, str], b: Mapping[str, str]) -> Iterable[Change]:
-    """The values that both sides know and that differ. A kind of symbol unneeded by one side is not a difference: the
-    linker records only used ones.
-    """
+    """The values that both sides know and that differ. Linkers record only used kinds of symbols: others are equal."""
     for name, value in a.items():
         if name in b and value != b[name]:
             yield Change(name, value, b[name])

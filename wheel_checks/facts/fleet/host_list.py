@@ -48,9 +48,7 @@ def expand(expression: str) -> list[str]:
 
 
 def split(expression: str) -> list[str]:
-    """The parts between commas and white space that are not within brackets. Raises UsageError for an empty part, or
-    brackets that do not pair.
-    """
+    """The parts between commas and white space outside of brackets. Raises UsageError if empty or unbalanced."""
     parts, start, depth = [], 0, 0
     for position, character in enumerate(expression):
         if character in "[]":

@@ -131,9 +131,7 @@ def judge(measured: Iterable[Measured], topology: Topology) -> Rates:
 
 
 def noise_of(kind: str) -> tuple[float, float]:
-    """The standard deviation and the spread of healthy GPUs, relative to the rate; as of matrix products for a kind
-    that the table does not have.
-    """
+    """Standard deviation and spread of healthy GPUs, relative to the rate; default: those of matrix products."""
     rows = {row["name"]: row for row in load("rate_noise")["rate"]}
     row = rows.get(kind, rows["bf16"])
     return float(row["sd"]), float(row["spread"])

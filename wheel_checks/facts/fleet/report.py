@@ -27,10 +27,7 @@ class ReportSource:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A part of a report that was omitted: its name, and its highest possible severity.
-
-    ``severity`` is None when that is unknown.
-    """
+    """An omitted part of a report: its name, and its highest possible severity, None if unknown."""
 
     what: str
     severity: Severity | None = None

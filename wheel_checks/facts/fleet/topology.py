@@ -224,10 +224,7 @@ def _groups(places: Mapping[str, str]) -> Groups:
 def grid(
     topology: Topology, hosts: Sequence[str], cell: Callable[[str], str]
 ) -> tuple[str, str, list[str], dict[str, list[str]]] | None:
-    """Rows, columns and cells if two dimensions locate each host alone: ``("rack", "tray", columns, cells by row)``.
-
-    None if no two dimensions do.
-    """
+    """Rows, columns and cells if two dimensions locate each host alone: ("rack", "tray", columns, cells by row)."""
     for rows, columns in itertools.combinations(topology.places, 2):
         by_row, by_column = topology.places[rows], topology.places[columns]
         spots = {(by_row[host], by_column[host]): host for host in hosts if host in by_row and host in by_column}

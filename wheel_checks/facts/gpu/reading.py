@@ -277,10 +277,7 @@ def _are_cheap(files: Sequence[Member]) -> bool:
 
 
 def look_into(source: ByteSource, archive: Archive, member: Member) -> tuple[GpuCode, int]:
-    """The code in a small sample of a library of unknown sections, or of no code, and how many bytes that took.
-
-    Raises SourceError.
-    """
+    """The code in a small sample of a library with unknown sections, and the bytes read. Raises SourceError."""
     (start,) = data_offsets(source, archive, [member])
     if isinstance(start, Unavailable) or member.compressed_size <= CHEAP:
         return GpuCode({}, "sampled", {}), 0

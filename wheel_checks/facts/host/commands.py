@@ -190,10 +190,7 @@ def _system_option(facts: HostFacts) -> list[str]:
 
 
 def _python(facts: HostFacts) -> Word:
-    """The interpreter under diagnosis, the one program that facts choose: by its whole path, and named like one.
-
-    Of a log's the path is unknown.
-    """
+    """The interpreter under diagnosis, chosen by facts: by a whole path, and named like one; unknown for a log."""
     if isinstance(facts.interpreter, Unavailable) or not facts.interpreter.path:
         return "python3"
     file = facts.interpreter.path

@@ -32,9 +32,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class CdiSpecification:
-    """A container device interface file: the device names that it offers, and the host paths in it that do not
-    exist.
-    """
+    """A container device interface file: the device names that it offers, and the host paths in it that are missing."""
 
     path: str
     devices: tuple[str, ...]

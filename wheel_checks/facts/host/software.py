@@ -138,9 +138,7 @@ class UnresolvedSymbol:
 
 @dataclass(frozen=True, slots=True)
 class ExtensionCode:
-    """The GPU code of a distribution that is compiled against torch: ``labels`` of its main library, ``member``
-    ("sm_80", "compute_90"), as their file shows.
-    """
+    """GPU code of a distribution compiled against torch: ``labels`` ("sm_80", "compute_90") of its main library."""
 
     distribution: str
     member: str

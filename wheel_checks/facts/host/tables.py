@@ -27,10 +27,7 @@ _MAKERS = {"nvidia", "geforce", "tesla"}
 
 @dataclass(frozen=True, slots=True)
 class DriverCuda:
-    """The latest CUDA that a driver supports: ``version`` "13.0", and its source.
-
-    ``inferred`` is True when no page of NVIDIA's says so.
-    """
+    """The latest CUDA that a driver supports ("13.0"), and its source; ``inferred`` if no page of NVIDIA's says so."""
 
     version: str
     source: str
@@ -70,9 +67,7 @@ def driver_version(facts: HostFacts) -> tuple[str, str]:
 
 
 def driver_cuda(facts: HostFacts) -> DriverCuda | None:
-    """The latest CUDA that the driver supports: as libcuda itself says, else as torch reports, else from the table;
-    None when unknown.
-    """
+    """The latest CUDA that the driver supports: as libcuda says, else as torch reports, else from the table."""
     probe = facts.cuda
     if isinstance(probe, CudaProbe) and probe.driver_cuda > 0 and probe.code not in _MISLEADING:
         return DriverCuda(_cuda_version(probe.driver_cuda), f"cuDriverGetVersion {probe.driver_cuda}")

@@ -142,10 +142,7 @@ class _Reader:
     bytes_read: int = field(default=0, init=False)
 
     def read(self, spans: Iterable[tuple[int, int]], bundles: Iterable[tuple[int, int]] = ()) -> GpuCode:
-        """The GPU code in the ``(offset, length)`` spans of fat binaries and of offload bundles.
-
-        Raises FormatError when one is something else.
-        """
+        """The GPU code in the ``(offset, length)`` spans of fat binaries and offload bundles. Raises FormatError."""
         code = GpuCode({}, "exact", {})
         left = min(self.size, LARGEST)  # no byte twice: sections that overlap could multiply the work
         kinds = [(span, FatbinScanner) for span in spans] + [(span, BundleScanner) for span in bundles]

@@ -47,10 +47,7 @@ class GpuState:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU that was tried: ``target`` is its compute capability as in sm_90, ``index`` its number for CUDA.
-
-    ``state`` is that before the run.
-    """
+    """A tried GPU: ``target`` as in sm_90, ``index`` its number for CUDA, ``state`` that before the run."""
 
     name: str = ""
     target: str = ""
@@ -96,9 +93,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Soak:
-    """Sustained load: operations a second at both ends, the relative loss (``fall``), wrong results among those
-    ``compared``, and the states of the GPU.
-    """
+    """Sustained load: operations a second at both ends, the relative loss (``fall``), and the GPU's states."""
 
     asked_seconds: float = 0.0
     first: float = 0.0

@@ -73,10 +73,7 @@ def torch_exports(version: str, machine: str) -> TorchExports | None:
 
 
 def stored_sets(version: str, machine: str) -> tuple[str, dict[str, frozenset[int]]] | None:
-    """The full version of this torch and the sets of the table for it, by library or :func:`of_python`.
-
-    Raises FormatError for a damaged table.
-    """
+    """The full version of this torch and its sets, by library or :func:`of_python`. Raises FormatError if damaged."""
     public, _, local = version.partition("+")
     table = _table()
     for number, row in enumerate(table.descriptions):

@@ -35,10 +35,7 @@ class PinnedRequirement:
 
 @dataclass(frozen=True, slots=True)
 class PinNotice:
-    """A further remark on torch in a file; ``code`` is that of the notices of ``wheelproof pins``.
-
-    ``names`` are the packages concerned.
-    """
+    """A further remark on ``names`` in a file; ``code`` is that of the notices of ``wheelproof pins``."""
 
     code: str
     message: str

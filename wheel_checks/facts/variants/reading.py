@@ -40,9 +40,7 @@ def variants_on_index(name: WheelName, listed: Sequence[IndexFile], place: str, 
 
 
 def variants_in_folder(name: WheelName, folder: Path, files: VariantFiles) -> VariantIndex | Unavailable:
-    """The variants of the release of ``name`` in a folder; Unavailable when it contains no document: one is not
-    needed.
-    """
+    """The variants of the release of ``name`` in a folder; Unavailable without a document, which is optional."""
     documents = sorted(folder.glob(f"*{VARIANTS_SUFFIX}"))
     path = next((each for each in documents if each.is_file() and is_variants_file(each.name, name)), None)
     if path is None:

@@ -94,10 +94,7 @@ def read_contents(
 
 
 def read_metadata(source: ByteSource, name: WheelName, kept: FileFacts = NOTHING_KEPT) -> CoreMetadata:
-    """METADATA of the wheel, and nothing of its code.
-
-    Raises FormatError if none exists that can be read, SourceError when bytes cannot be had.
-    """
+    """METADATA of the wheel, and nothing of its code. Raises FormatError if missing or unreadable, SourceError."""
     found = read_sized_archive(source, cache(partial(source.read_tail, TAIL)), kept)
     metadata = _read_small_members(source, found, name, Depth.QUICK, kept).metadata
     if isinstance(metadata, Unavailable):

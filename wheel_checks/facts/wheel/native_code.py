@@ -48,10 +48,7 @@ def with_accelerator(
 def read_accelerator(
     contents: WheelContents, source: ByteSource, kept: FileFacts, wanted: str, most: int
 ) -> WheelContents:
-    """The contents with the accelerator of native members, reading at most ``most`` bytes until ``wanted`` is shown.
-
-    Raises SourceError.
-    """
+    """The contents with the accelerator of native members, from at most ``most`` bytes. Raises SourceError."""
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents
@@ -98,10 +95,7 @@ def _look(source: ByteSource, archive: Archive, member: Member) -> tuple[GpuCode
 def with_gpu_code(
     contents: WheelContents, source: ByteSource, kept: FileFacts = NOTHING_KEPT, max_read: int = MAX_READ
 ) -> WheelContents:
-    """The contents with all of the GPU code, of which at most ``max_read`` bytes are streamed. Unchanged when broken.
-
-    Raises SourceError.
-    """
+    """The contents with all GPU code (at most ``max_read`` streamed bytes), if not broken. Raises SourceError."""
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents

@@ -63,10 +63,7 @@ class Request:
 
 
 def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_KEPT) -> WheelFacts:
-    """The facts of one wheel; those of a broken archive have ``broken`` set. Facts in ``kept`` are not read again.
-
-    Raises SourceError.
-    """
+    """The facts of one wheel, with ``broken`` set for a broken archive; ``kept`` caches them. Raises SourceError."""
     started = time.perf_counter()
     name = _parsed(partial(parse_wheel_name, request.file_name))
     target = request.target or (None if isinstance(name, Unavailable) else target_of_tags(name.tags))

@@ -140,10 +140,7 @@ class TableSizes:
 
 
 def table_sizes(reader: Reader, header: ElfHeader) -> TableSizes:
-    """The sizes of both tables; section header 0 is read only when the header refers to it (gABI, "Extended").
-
-    Raises FormatError and BytesNeeded.
-    """
+    """The sizes of both tables, extended ones from section header 0 (gABI). Raises FormatError and BytesNeeded."""
     segments, sections, names = header.segment_count, header.section_count, header.section_names_index
     if not header.sections_offset:
         if sections or segments == _EXTENDED:

@@ -169,10 +169,7 @@ class AddressMap:
 
 
 def read_interpreter(reader: Reader, segments: Segments) -> str | None:
-    """The program that PT_INTERP asks to load this one, None for a library without.
-
-    Raises FormatError and BytesNeeded.
-    """
+    """The program that PT_INTERP asks to load this one, or None. Raises FormatError and BytesNeeded."""
     found = segments.of_type(PT_INTERP)
     if not found or not found[0].file_size:
         return None

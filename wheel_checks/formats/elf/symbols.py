@@ -66,10 +66,7 @@ class DynamicSymbols:
 
 
 def read_symbols(table: DynamicTable, header: ElfHeader) -> DynamicSymbols | None:
-    """The dynamic symbols; None without DT_SYMTAB.
-
-    Raises FormatError and BytesNeeded; the latter asks for the whole symbol and string tables.
-    """
+    """The dynamic symbols; None without DT_SYMTAB. Raises FormatError, and BytesNeeded for the whole tables."""
     if Tag.SYMTAB not in table.values:
         return None
     reader = table.reader

@@ -19,10 +19,7 @@ _BASE, _WEAK = 0x1, 0x2  # VER_FLG_BASE, VER_FLG_WEAK
 
 @dataclass(frozen=True, slots=True)
 class NeededVersion:
-    """One version that a library must define; without a ``weak`` one the loader only warns.
-
-    ``index`` is its number in .gnu.version.
-    """
+    """A version that a library must define, by number in .gnu.version; for a ``weak`` one the loader only warns."""
 
     name: str
     weak: bool

@@ -30,10 +30,7 @@ _LONGEST = 1 << 30  # bytes of a container whose beginning was not seen
 
 
 def sample_fatbins(part: Part) -> GpuCode:
-    """The code whose headers are seen in ``part``, as "sampled"; ``containers`` are those seen whole.
-
-    Takes time proportional to its length.
-    """
+    """The code whose headers are in ``part``, as "sampled", with ``containers`` seen whole; in linear time."""
     counts: Counter[str] = Counter()
     containers: Counter[frozenset[str]] = Counter()
     isa: set[tuple[str, str]] = set()

@@ -24,10 +24,7 @@ def parse_pylock(data: bytes, folder: Path) -> tuple[LockedPackage, ...]:
 
 
 def read_pylock(data: bytes, folder: Path) -> Lock:
-    """The lock file. Its paths are relative to ``folder``.
-
-    Raises FormatError naming the field that PEP 751 does not allow.
-    """
+    """The lock file, with paths relative to ``folder``. Raises FormatError naming the field that PEP 751 forbids."""
     if len(data) > MAX_SIZE:
         raise FormatError(f"the lock has {len(data):,} bytes", expected=f"at most {MAX_SIZE:,}")
     document = parse_toml(data, "the lock", MAX_SIZE, _NAME)

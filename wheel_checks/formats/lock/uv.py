@@ -23,10 +23,7 @@ _LOCAL = ("editable", "virtual", "directory")
 
 
 def read_uv(data: bytes, folder: Path) -> Lock:
-    """The lock file. Its paths are relative to ``folder``.
-
-    Raises FormatError naming the field that uv would not write.
-    """
+    """The lock file, with paths relative to ``folder``. Raises FormatError naming the field uv would not write."""
     document = parse_toml(data, "the lock", MAX_SIZE, "uv.lock")
     if document.get("version") != KNOWN_VERSION:
         raise FormatError(f"version is {tables.shown(document.get('version'))}", expected=f"{KNOWN_VERSION} (uv.lock)")

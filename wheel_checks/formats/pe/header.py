@@ -88,10 +88,7 @@ def read_bytes(view: ElfBytes, offset: int, length: int, field: str) -> bytes:
 
 
 def read_header(view: ElfBytes) -> PeHeader:
-    """The headers, with the names of all sections.
-
-    Raises FormatError, naming the field, if the file is not a PE file or is corrupt; BytesNeeded.
-    """
+    """The headers, with all section names. Raises FormatError, naming the field, for other files; BytesNeeded."""
     dos = read_bytes(view, 0, _DOS_HEADER, "the DOS header")
     if not dos.startswith(MAGIC):
         raise FormatError("the file does not start with MZ", expected="a PE file")

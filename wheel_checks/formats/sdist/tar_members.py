@@ -113,9 +113,7 @@ class _Following:
 
 
 def _skip_map(stream: _Stream, header: bytes) -> None:
-    """Pass over the blocks that continue with the map of a sparse file (GNU tar); its data follow, without the
-    holes.
-    """
+    """Skip the blocks that continue the map of a sparse file (GNU tar); its data follow, without the holes."""
     more = header[_MORE_IN_HEADER]
     while more:
         block = stream.take(BLOCK)

@@ -20,10 +20,7 @@ _NAMES = {ZIP64: "zip64", UNICODE_PATH: "Unicode path", UNICODE_COMMENT: "Unicod
 
 @dataclass(frozen=True, slots=True)
 class ExtraFault:
-    """A fault of extra fields: ``case`` is a row of ``data/installers.toml``.
-
-    ``kind`` is "extra", or "index" if only the index refuses it.
-    """
+    """A fault of extra fields by its row of ``data/installers.toml``; ``kind`` "index" if only the index refuses it."""
 
     case: str
     message: str

@@ -86,10 +86,7 @@ class Recognition:
 
 @lru_cache(maxsize=1)  # the rules and the headline ask for the same log
 def recognise(log: Log) -> tuple[Recognition, ...]:
-    """The causes whose texts the log has, the most likely root cause first.
-
-    A cause that is more specific about the same failure replaces others.
-    """
+    """The causes whose texts the log has, the likeliest root cause first; specific causes replace general ones."""
     found = []
     for number, entry in enumerate(load("log_texts")["entry"]):
         first = _first(_patterns()[number], log, entry.get("health_mask", ""))

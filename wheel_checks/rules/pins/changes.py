@@ -70,9 +70,7 @@ def framework_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
     fix="Guard them as well, or install the releases that match the installed torch.",
 )
 def companions_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
-    """A companion that would be replaced, removed, shadowed or overwritten fails: an error if it worked on a GPU and
-    its replacement does not, or is missing.
-    """
+    """A companion that is lost or replaced fails: an error if it worked on a GPU and its replacement does not."""
     if change.role is not Role.COMPANION or not change.is_lost:
         return
     is_gone = change.fate in (Fate.REMOVED, Fate.OVERWRITTEN)

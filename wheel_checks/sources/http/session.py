@@ -43,9 +43,7 @@ class Session:
         self._requested: set[tuple[str, str]] = set()
 
     def adopt(self, url: str) -> str:
-        """``url`` without its credentials, which are kept for its origin. Raises SourceError when it is not an http
-        URL.
-        """
+        """``url`` without its credentials, which are stored for its origin. Raises SourceError if it is not http."""
         try:
             clean, login = split_login(url)
             scheme, host, _ = origin_of(clean)

@@ -46,10 +46,7 @@ class Response:
         self.url = url
 
     def chunks(self) -> Iterator[bytes]:
-        """The body as it comes, in the encoding that it has.
-
-        Raises TransientError when it stalls or breaks off, DeadlineError at the deadline.
-        """
+        """The body in its encoding, as it comes. Raises TransientError if it stalls or breaks off, DeadlineError."""
         while True:
             try:
                 chunk = self._raw.read1(_CHUNK, decode_content=False)

@@ -18,9 +18,7 @@ _DONE = re.compile(r"^(?:Would |Checked |Audited )", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Versions by normalized name. A package in both ``removed`` and ``installed`` is replaced; ``urls`` are the
-    addresses of packages taken from one.
-    """
+    """Versions by normalized name; a replaced package is in both. ``urls`` are addresses of packages taken from one."""
 
     installed: Mapping[str, str]
     removed: Mapping[str, str]

@@ -45,10 +45,7 @@ class UvSettings:
 
 
 def uv_settings(environ: Mapping[str, str], cwd: Path, trust: Trust) -> UvSettings:
-    """The settings with which uv runs in ``cwd``, as its files say them, the nearest first.
-
-    Raises UsageError for a file that cannot be read.
-    """
+    """The settings with which uv runs in ``cwd``, the nearest file first. Raises UsageError for unreadable files."""
     found = UvSettings()
     for path, table, tree in uv_tables(environ, cwd):
         own = (

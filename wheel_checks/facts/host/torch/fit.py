@@ -44,10 +44,7 @@ def driver_behind(facts: HostFacts, torch: TorchFiles) -> DriverCuda | None:
 
 
 def gpus_without_code(facts: HostFacts, torch: TorchFiles) -> tuple[HostGpu, ...]:
-    """The GPUs, each kind once, for which this torch has no code; none when its code is unknown.
-
-    A GPU on which it has computed has code.
-    """
+    """The GPUs, each kind once, for which this torch has no code and has not computed; empty if unknown."""
     if not torch.cuda or not torch.architectures:
         return ()
     gpus = [gpu for gpu in host_gpus(facts) if gpu.sm]

@@ -71,9 +71,7 @@ def weight(facts: HostFacts, *, broken: bool) -> Severity:
 
 
 def again(facts: HostFacts, *names: str, cache: bool = True) -> tuple[Step, ...]:
-    """The commands that reinstall these distributions, each in its version and without its dependencies; without
-    ``cache`` they are fetched again.
-    """
+    """The commands that reinstall these distributions in their versions, alone; without ``cache`` downloaded again."""
     packages = [package for name in names if (package := installed(facts).named(name))]
     if any("://" in package.url for package in packages):
         return (repair(facts),)  # from that address; which only its user has chosen to trust
