@@ -64,10 +64,7 @@ class Verdict(enum.StrEnum):
 
 
 class Audience(enum.StrEnum):
-    """The audience of a rule: publishers of a wheel, its users, or both.
-
-    A rule whose violation breaks an install or a run is never only for the publisher.
-    """
+    """The audience of a rule: publishers (unless an install or a run breaks), installers, or both."""
 
     PUBLISHER = "publisher"
     INSTALLER = "installer"
@@ -370,10 +367,7 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """Fail if any subject fails, else undecided if a subject or answer is, or none exists, or a tree silenced all.
-
-        A pass is a proof: no question is left open.
-        """
+        """Fail if any subject fails; undecided if a subject or answer is, without subjects, or if all is silenced."""
         verdicts = {self.verdict_of(subject) for subject in self.subjects}
         if Verdict.FAIL in verdicts:
             return Verdict.FAIL

@@ -318,10 +318,7 @@ class _Running:
             self._announce()
 
     def kill(self, child: Child, strays: Mapping[int, str]) -> None:
-        """Kill the group of a child, and the rest of the family ``strays``.
-
-        The guard forgets it, since its number may soon be that of another process.
-        """
+        """Kill the group of a child and its ``strays``; the guard forgets it, since its number may be reused."""
         with self.lock:
             child.send(signal.SIGKILL)
             for pid, started in strays.items():

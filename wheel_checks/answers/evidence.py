@@ -120,10 +120,7 @@ def _counts_as(result: CheckResult, deciding: Collection[str]) -> Verdict:
 
 
 def certainty_of(subjects: Iterable[Subject]) -> str:
-    """The weakest certainty of the GPU code of the subjects that have some, or "".
-
-    If some library of a subject cannot be read, that of the others is a sample of it.
-    """
+    """The weakest certainty of the subjects' GPU code ("sampled" if one library is unread), or ""."""
     found = [code.get("certainty", "sampled") for code in map(_gpu_code, subjects) if code.get("products")]
     return max((c for c in found if c in CERTAINTIES), key=CERTAINTIES.index, default="")
 

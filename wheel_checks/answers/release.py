@@ -26,10 +26,7 @@ class ReleaseQuestion:
 
 
 def answer_release(question: ReleaseQuestion, subjects: Sequence[Subject]) -> Answer:
-    """``may be uploaded``, or ``must not be uploaded``, also when something could not be checked.
-
-    The first of ``subjects`` is the release, the others are its files.
-    """
+    """Whether the release, the first of ``subjects``, may be uploaded with its files; not if anything is unchecked."""
     release = subjects[0]
     evidence = gather(release, (*OF_A_RELEASE, *(OF_PARITY if question.parity else ())))
     for subject in subjects[1:]:

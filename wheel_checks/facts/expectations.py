@@ -73,10 +73,7 @@ class Expectations:
 
 
 def parse_expectation(text: str) -> AcceleratorExpectation:
-    """Parse ``cuda``, ``cuda==13.0``, ``cuda>=13``, ``cpu``, ... Raises UsageError.
-
-    ``cuda==13`` means any CUDA 13, as people say it; PEP 440 would take 13.0 alone.
-    """
+    """Parse ``cuda``, ``cuda==13`` (any CUDA 13, unlike PEP 440), ``cuda>=13``, ``cpu``, ... Raises UsageError."""
     match = re.fullmatch(r"\s*([a-z]+)\s*(.*?)\s*", text, re.IGNORECASE)
     accelerator = match.group(1).lower() if match else ""
     if match is None or accelerator not in LABELS:

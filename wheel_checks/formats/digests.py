@@ -16,10 +16,7 @@ _KNOWN = (*STRONG, "sha224", "sha3_224", "sha1", "md5")
 
 
 class StatedHash(NamedTuple):
-    """A hash of a file as it is stated ("sha256=9f3a..."), and of the same algorithm as it is.
-
-    ``found`` is "" for an algorithm that is unknown here.
-    """
+    """A hash as stated ("sha256=9f3a..."), and ``found`` by the same algorithm, "" if that is unknown."""
 
     stated: str
     found: str
@@ -48,10 +45,7 @@ class WrongMetadataError(SourceError):
 
 
 def compare_hashes(data: bytes, stated: Mapping[str, str]) -> StatedHash | None:
-    """The first stated hash that ``data`` does not have, else the strongest; None if none is stated.
-
-    ``stated`` maps algorithm to hex digest, in lower case.
-    """
+    """The first wrong hash of ``data`` (hex by algorithm), else the strongest; None if none is stated."""
     compared = [
         StatedHash(f"{name}={stated[name]}", f"{name}={hashlib.new(name, data, usedforsecurity=False).hexdigest()}")
         for name in _KNOWN

@@ -36,10 +36,7 @@ class MachSlice:
 
 
 def read_mach_slices(head: bytes) -> tuple[MachSlice, ...]:
-    """The slices of a file that starts with ``head``; load commands only as far as these bytes reach.
-
-    Raises FormatError if it is not a Mach-O file.
-    """
+    """The slices of a file that starts with ``head``, as far as that reaches. Raises FormatError for other files."""
     if head[:4] in _THIN:
         return (_slice(head),)
     row = _FAT.get(head[:4])

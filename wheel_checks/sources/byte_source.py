@@ -56,7 +56,4 @@ class NamedBytes(ByteSource, Protocol):
     """A source whose bytes have a name, so that facts about them can be cached."""
 
     def fingerprint(self) -> str:
-        """A name of these very bytes, so that facts about them can be cached, or "".
-
-        A server may be queried for a validator, and a local file is read whole.
-        """
+        """A name of these very bytes to cache facts, or ""; reads a local file whole, and may query a server."""

@@ -81,10 +81,7 @@ class HttpClient:
         return self._session.options.refresh
 
     def time_left(self, at_most: float) -> float:
-        """Seconds until the deadline, ``at_most`` when that is later. Raises DeadlineError when it has passed.
-
-        For other network users in the same run, such as uv.
-        """
+        """Seconds until the deadline, or ``at_most``, for other network users. Raises DeadlineError after it."""
         return self._session.deadline.remaining(at_most)
 
     def get_page(

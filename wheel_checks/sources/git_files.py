@@ -33,10 +33,7 @@ class CommitFiles:
     """The files of a commit, by their places in the working tree."""
 
     def __init__(self, near: Path, reference: str, environ: Mapping[str, str] = os.environ) -> None:
-        """``near`` is a path within the repository, ``reference`` names the commit.
-
-        Raises UsageError if there is no repository, no git, or no such commit.
-        """
+        """``near`` is in the repository, ``reference`` names the commit. Raises UsageError without them or git."""
         folder = real_path(near.parent)
         root = repository_of(folder)
         if root is None:

@@ -69,10 +69,7 @@ class Listing:
 
 
 class SimpleIndex:
-    """The indexes and find-links places of a configuration, queried at once.
-
-    ``pinned`` maps names of packages to the one index that each comes from.
-    """
+    """The indexes and find-links places of a configuration, queried at once, with one index for ``pinned`` packages."""
 
     def __init__(self, client: HttpClient, config: IndexConfig, pinned: Mapping[str, str] | None = None) -> None:
         self._client = client

@@ -109,10 +109,7 @@ def exact_pythons(tags: Iterable[Tag]) -> Sequence[tuple[int, int]]:
 
 
 def markers_of_tags(tags: Iterable[Tag]) -> dict[str, str]:
-    """The marker variables (PEP 508) of the one platform that the tags name, on any system.
-
-    Those of this machine when the tags name none (``any``) or several.
-    """
+    """The marker variables (PEP 508) of the one platform in the tags, else (``any``, several) of this machine."""
     tags = list(tags)
     if target := target_of_tags(tags):
         return target.markers()

@@ -88,10 +88,7 @@ class Choice:
 
 
 class _Candidate(NamedTuple):
-    """A file whose name parses. ``tags`` is None for a source archive; ``build`` is () without a build tag.
-
-    ``label`` is that of a variant, "" for any other file.
-    """
+    """A file whose name parses; ``tags`` is None for an sdist, ``build`` () and ``label`` "" by default."""
 
     file: IndexFile
     version: Version

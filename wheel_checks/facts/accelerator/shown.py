@@ -76,10 +76,7 @@ class AcceleratorContent:
         )
 
     def is_bound_to(self, accelerator: str) -> bool:
-        """True when the wheel has code for it, needs a library of it, or is one whose name gives a version.
-
-        A copy of CUPTI binds to nothing, the CUDA runtime does.
-        """
+        """True if it has code for it, needs its library, or is a library with a version in its name (not CUPTI)."""
         return any(s.accelerator == accelerator and (s.how != IS or s.version) for s in self.shown)
 
     @property

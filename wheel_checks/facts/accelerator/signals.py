@@ -183,10 +183,7 @@ def _assignments(version: str, named: Mapping[str, object]) -> str:
 
 
 def leading_version(text: str) -> str:
-    """The numbers at the beginning: 7.1.25424 of "7.1.25424-4179531dcd", or "".
-
-    Numbers of more than nine digits are ignored: version parsers may refuse them.
-    """
+    """The numbers at the beginning, of at most nine digits each: 7.1.25424 of "7.1.25424-4179531dcd", or ""."""
     match = re.match(r"\d{1,9}(?:\.\d{1,9})*(?!\d)", text, re.ASCII)
     return match.group() if match else ""
 

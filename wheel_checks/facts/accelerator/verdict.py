@@ -87,10 +87,7 @@ class AcceleratorFacts:
         return joined(names) if names else "not all libraries were read"
 
     def serves(self, accelerator: str) -> bool | None:
-        """Whether the wheel is for ``accelerator``; None when that is only declared, or not everything was read.
-
-        A wheel without an accelerator is for "cpu" and "none".
-        """
+        """Whether the wheel is for ``accelerator`` (none: "cpu" and "none"); None if only declared, or partly read."""
         if accelerator not in GPU:
             if self.accelerator in GPU:
                 return None if self.certainty == DECLARED else False

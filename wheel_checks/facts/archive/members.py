@@ -58,10 +58,7 @@ def ranges_of(members: Sequence[Member], chosen: Iterable[Member], directory_off
 
 
 def read_members(source: ByteSource, archive: Archive, limits: Mapping[str, int]) -> MemberContents:
-    """Read the existing members among ``limits``, which gives their names and maximum sizes.
-
-    If a name occurs twice, the last entry is used, as by installers.
-    """
+    """Read the members in ``limits`` (names and maximum sizes); of two with one name the last, as installers do."""
     by_name = {member.name: member for member in archive.members}
     chosen = [by_name[name] for name in limits if name in by_name]
     contents: dict[str, bytes | Unavailable] = {}

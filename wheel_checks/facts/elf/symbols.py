@@ -22,10 +22,7 @@ STREAMED = 64 << 20  # compressed bytes up to which a library is streamed whose 
 
 @dataclass(frozen=True, slots=True)
 class MemberSymbols:
-    """The imports and exports of one member; ``Missing`` if out of reach, None if the file has no such table.
-
-    ``versions`` gives the library of each version; None if not read.
-    """
+    """Imports, exports and versions by library; ``Missing`` if out of reach, None if there is no such table."""
 
     member: str
     imports: Imports | Missing | None

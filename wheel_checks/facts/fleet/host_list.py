@@ -34,10 +34,7 @@ _OTHER_SYNTAX = {
 
 
 def expand(expression: str) -> list[str]:
-    """The names of an expression, in its order and without duplicates.
-
-    Raises UsageError for an invalid expression, and for more than ``MOST_HOSTS``.
-    """
+    """The names of an expression, without duplicates. Raises UsageError if invalid, or for over ``MOST_HOSTS``."""
     shown = f"{expression[:80]!r}{'...' * (len(expression) > 80)}"
     if len(expression) > _LONGEST:
         raise UsageError(f"{shown} has more than {_LONGEST:,} characters", expected=_EXPECTED)

@@ -104,10 +104,7 @@ class GpuCodeFacts:
 
 
 def is_for_others(accelerator: AcceleratorFacts, product: Product | None = None) -> bool:
-    """True for a wheel that is built for something else than ``product``: for the CPU, XPU, or the other maker's GPUs.
-
-    Without a product, any GPU of NVIDIA's is meant.
-    """
+    """True for a wheel for the CPU, XPU, or another maker's GPUs than ``product``'s, by default NVIDIA's."""
     wanted = ROCM if product and product.gfx else CUDA
     return {accelerator.accelerator, *accelerator.others}.isdisjoint({wanted, NONE})
 

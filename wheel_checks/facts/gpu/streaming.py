@@ -158,10 +158,7 @@ def search(
 
 
 def search_everywhere(pieces: Iterable[bytes], size: int, enough: Enough = all_of_it) -> GpuCode:
-    """All GPU code in a file of ``size`` bytes that comes in ``pieces``; "sampled" if it ended with ``enough``.
-
-    Raises FormatError, see FatbinFinder.feed.
-    """
+    """All GPU code in a file that comes in ``pieces``, or "sampled" once ``enough``. Raises FormatError."""
     finder = FatbinFinder(size)
     watch = _Watch(enough)
     for piece in pieces:

@@ -329,10 +329,7 @@ class InstallationFacts:
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """One kernel: its cases, timed runs and mutants, and the command that repeats them with the same inputs.
-
-    In a run on several GPUs ``gpu`` is the one of these runs.
-    """
+    """One kernel on one GPU: its cases, timed runs and mutants, and the command that repeats them."""
 
     name: str
     cases: tuple[CaseRun, ...]

@@ -70,10 +70,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The rates that this GPU reached in this run: bytes per second and operations per second, None if not measured.
-
-    ``gpu`` is its state while it multiplied.
-    """
+    """Rates of this GPU in bytes and operations per second, None if not measured, with its ``gpu`` state."""
 
     bandwidth: float | None = None
     bf16: float | None = None
@@ -139,10 +136,7 @@ class GpuFacts:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The rates of a product, by ``data/gpu_rates.toml``: the lowest and the highest rate of each kind.
-
-    ``measured``: on healthy GPUs; otherwise by its data sheet.
-    """
+    """A product's lowest and highest rate of each kind, ``measured`` or of the data sheet (``gpu_rates.toml``)."""
 
     name: str
     measured: bool

@@ -98,10 +98,7 @@ def decisive_files(
 
 
 def _is_imported(path: str, opened: OpenedFiles, modules: Mapping[str, PythonSource]) -> bool:
-    """Whether an import that nothing guards names the file as a module, or no module was read.
-
-    A module in Python of the same name would be imported in its place.
-    """
+    """Whether an unguarded import names the file as a module (unless shadowed), or no module was read."""
     name = extension_module_name(path)
     if not name or name in modules:
         return False

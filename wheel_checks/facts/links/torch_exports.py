@@ -90,10 +90,7 @@ def of_python(library: str, abi: str) -> str:
 
 
 def releases_that_export(names: Collection[str], machine: str) -> tuple[str, ...]:
-    """The torch releases, oldest first, that export all of ``names`` on this machine, for every Python of them.
-
-    Raises FormatError for a damaged table.
-    """
+    """The torch releases, oldest first, that export all ``names`` for every Python. Raises FormatError if damaged."""
     wanted = frozenset(map(export_hash, names))
     table = _table()
     with _naming_the_file():

@@ -149,10 +149,7 @@ def _own_definitions(files: Mapping[str, ElfFacts]) -> tuple[set[int], list[str]
 
 
 def _to_look_up(elf: ElfFacts, needs: Sequence[Need], *, interpreter: bool) -> list[str]:
-    """The names without their versions, but those of libraries that nothing is known to provide.
-
-    Those of the ``interpreter`` only if its definitions are known.
-    """
+    """The unversioned names to look up, but those of missing providers; Python's only with ``interpreter``."""
     libraries: dict[str, set[str]] = defaultdict(set)
     if isinstance(elf.versions, SymbolVersions):
         for record in elf.versions.needs:
@@ -293,10 +290,7 @@ def without_numbers(path: str) -> str:
 def _with_alternatives(
     found: Sequence[UnresolvedFile], open_: Sequence[tuple[str, str]], files: Mapping[str, ElfFacts]
 ) -> tuple[tuple[UnresolvedFile, ...], list[tuple[str, str]]]:
-    """Files whose paths differ in numbers alone are one for each CUDA, GPU or torch: a single loaded file is enough.
-
-    If none is known to load, the undecided ones decide.
-    """
+    """Alternatives, whose paths differ in numbers alone: one that loads is enough, else undecided ones decide."""
     groups: dict[str, list[str]] = defaultdict(list)
     for path in files:
         groups[without_numbers(path)].append(path)

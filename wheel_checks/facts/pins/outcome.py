@@ -62,10 +62,7 @@ class Watch:
 def changes_between(
     before: ImportOrder, after: ImportOrder, watch: Watch, environment: Mapping[str, str], installer: str, machine: str
 ) -> list[PackageChange]:
-    """The effect on each watched package, and on packages that a watched one requires and would lose.
-
-    ``environment`` has the values of markers on the target.
-    """
+    """The effect on watched packages, and their lost requirements; ``environment`` has the target's markers."""
     names = {n for n in (*before.copies, *after.copies) if watch.role(n)}
     changes = {name: _change(name, before, after, watch, installer, machine) for name in names}
     judging = _Judging(before, after, watch, environment, changes)

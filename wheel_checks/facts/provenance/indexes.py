@@ -18,10 +18,7 @@ from wheel_checks.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The file that a place would give an installer if there were no other.
-
-    ``version`` is None when it has nothing for the requirement on the target.
-    """
+    """The file that a place alone would give an installer; ``version`` is None when it has nothing suitable."""
 
     place: Place
     version: Version | None = None
@@ -69,10 +66,7 @@ class IndexUse:
 
 
 class Higher(NamedTuple):
-    """A project with a higher version that only an index after the first one offers.
-
-    ``best`` is the first index's version for the requirement, else its latest version.
-    """
+    """A project with a higher version on a later index alone; ``best`` is the first index's best version."""
 
     project: ProjectOffers
     first: Offer

@@ -1,7 +1,4 @@
-"""The least system that a stack needs: glibc, and NVIDIA's driver.
-
-``stack_needs(facts).sentences`` are for people; the parts are there for other renderers.
-"""
+"""The least glibc and NVIDIA driver that a stack needs; ``stack_needs(facts).sentences`` are for people."""
 
 from __future__ import annotations
 

@@ -27,10 +27,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not import the readers o
 
 @dataclass(frozen=True, slots=True)
 class WheelContents:
-    """The facts in the bytes of one wheel. Missing ones are ``Unavailable``, with the reason.
-
-    Fields without a comment are those of ``WheelFacts``.
-    """
+    """The facts in the bytes of one wheel, as in ``WheelFacts``; missing ones are ``Unavailable``."""
 
     size: int  # bytes
     depth: Depth  # how much was read

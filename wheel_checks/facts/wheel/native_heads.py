@@ -27,10 +27,7 @@ _OTHER_SYSTEM = re.compile(r"(?:macosx|win)(?:_|32)")
 
 @dataclass(frozen=True, slots=True)
 class NativeHead:
-    """One member: ``kind`` is "ELF", "PE", "Mach-O" or "".
-
-    ``machine`` is that of a PE file ("" for the others), ``slices`` are those of a Mach-O file.
-    """
+    """One member: ``kind`` is "ELF", "PE" (with ``machine``), "Mach-O" (with ``slices``) or ""."""
 
     member: str
     kind: str

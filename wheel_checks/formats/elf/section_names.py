@@ -93,10 +93,7 @@ def may_be_own_name(known: Sequence[int | None]) -> bool:
 
 
 def may_name_gpu_code(known: Sequence[int | None]) -> bool:
-    """True unless no string of .shstrtab, nor the end of one, can name a section of GPU code.
-
-    ``known`` is its content, with None for uncertain bytes.
-    """
+    """True if a string of .shstrtab (None for uncertain bytes), or its end, can name a section of GPU code."""
     return any(
         _may_begin(text, known[start : start + len(text)])
         for start in range(len(known))

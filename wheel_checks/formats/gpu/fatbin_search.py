@@ -37,10 +37,7 @@ class _Container:
 
 
 class FatbinFinder:
-    """Takes a file of ``size`` bytes in chunks of any size, and reads every fat binary in it.
-
-    Payloads are not kept, only a summary of each container.
-    """
+    """Reads every fat binary in a file of ``size`` bytes fed in chunks; keeps only a summary of each container."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -16,10 +16,7 @@ _NAME = "pylock.toml (PEP 751)"
 
 
 def parse_pylock(data: bytes, folder: Path) -> tuple[LockedPackage, ...]:
-    """The packages of a lock file, in their order. Its paths are relative to ``folder``.
-
-    Raises FormatError naming the field that PEP 751 does not allow.
-    """
+    """The packages of a lock file, with paths relative to ``folder``. Raises FormatError naming a wrong field."""
     return read_pylock(data, folder).packages
 
 

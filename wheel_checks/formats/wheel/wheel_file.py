@@ -18,10 +18,7 @@ _SINGLE_FIELDS = ("Wheel-Version", "Generator", "Root-Is-Purelib", "Build")
 
 @dataclass(frozen=True, slots=True)
 class WheelFile:
-    """The fields of WHEEL. ``tags`` are the expanded Tag lines.
-
-    ``root_is_purelib`` is None when unknown; ``faults`` are sentences about missing or malformed fields.
-    """
+    """The fields of WHEEL: expanded ``tags``, ``root_is_purelib`` (None if unknown), ``faults`` as sentences."""
 
     wheel_version: str
     generator: str

@@ -44,10 +44,7 @@ _OTHER = _Window(bytes((place >> 7) + (place & 127) + 1 & 255 for place in range
 
 @dataclass(frozen=True)
 class Inflated:
-    """``data`` inflated from a part of a deflate stream, from bit ``start`` of ``compressed`` on.
-
-    The methods return the certain bytes, by indices of ``data``.
-    """
+    """``data`` inflated from bit ``start`` of ``compressed``; the methods return its certain bytes, by index."""
 
     data: bytes = field(repr=False)
     compressed: bytes = field(repr=False)

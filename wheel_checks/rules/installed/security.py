@@ -1,7 +1,4 @@
-"""Which code does an environment run automatically, and which files replace pip and uv?
-
-Unmodified files of a guard of torch (``wheelproof pins guard``) are ignored.
-"""
+"""Which code does an environment run automatically, and which files, but for our guard's, replace pip and uv?"""
 
 from __future__ import annotations
 

@@ -105,10 +105,7 @@ def _read(response: Response, cached: CachedPage | None, largest: int, reuse: fl
 
 
 def _fresh_until(headers: Mapping[str, str], now: float, reuse: float) -> float:
-    """The time until a stored page needs no revalidation (RFC 9111, 4.2), -1 when it may not be stored.
-
-    For ``reuse`` seconds if the server does not say (4.2.2).
-    """
+    """Expiry of a stored page (RFC 9111, 4.2; ``reuse`` seconds by default), -1 when it may not be stored."""
     control = headers.get("Cache-Control", "").lower()
     if re.search(r"\bno-store\b", control):
         return -1.0

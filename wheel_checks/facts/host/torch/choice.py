@@ -68,10 +68,7 @@ def libc_of(facts: HostFacts) -> tuple[str, str]:
 
 
 def python_tag(interpreter: Interpreter | Unavailable) -> str:
-    """The ABI tag of its wheels, such as cp312 and cp313t; "" when it is unknown.
-
-    For an implementation other than CPython the result is a tag that no wheel has (pypy311).
-    """
+    """The ABI tag of its wheels, such as cp312, cp313t, and pypy311, which no wheel has; "" when it is unknown."""
     found = None if isinstance(interpreter, Unavailable) else re.match(r"(\d+)\.(\d+)", interpreter.version)
     if isinstance(interpreter, Unavailable) or found is None:
         return ""
