@@ -18,7 +18,7 @@ def _rows(table: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
 
 
 def provider_of(soname: str, glibc: tuple[int, int] | None = None) -> str:
-    """ "driver" or "system" (with ``glibc``: by its manylinux policy) for a library outside of wheels, or ""."""
+    """For a library outside of wheels, "driver", "system" (with ``glibc``: by its manylinux policy), or ""."""
     for pattern, row in _rows("library") if len(soname) <= _LONGEST else ():
         if pattern.fullmatch(soname) and (glibc is None or tuple(row.get("since", (0, 0))) <= glibc):
             return str(row["kind"])
