@@ -15,8 +15,8 @@ from wheel_checks.phrases import plural
 class ReleaseQuestion:
     """Further requirements of the expectation, besides complete files.
 
-    ``parity`` of platforms; of the files with these names an ``accelerators``, that they run on GPUs (``gpus``), and
-    that they are ``attested``.
+    ``parity`` of platforms; the names of files that need ``accelerators``, GPU code for ``gpus``, or to be
+    ``attested``.
     """
 
     parity: bool = False

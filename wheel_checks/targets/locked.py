@@ -44,8 +44,8 @@ _NAMED = 8
 class Selected:
     """The packages that a target gets of a lock, in the order of the lock.
 
-    ``outside`` says why the lock is not for this target, or is "": if not, there are no packages. ``open`` are
-    sentences about undecided points, ``notes`` about how it was read.
+    ``outside`` says why the lock is not for this target (then there are no packages), or is "". ``open`` are sentences
+    about undecided points, ``notes`` about how it was read.
     """
 
     target: Target

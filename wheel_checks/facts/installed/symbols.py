@@ -82,7 +82,7 @@ class Given:
         return hashes_of(facts.exports) if isinstance(facts.exports, Exports) else None
 
     def _with_needs(self, start: str) -> Collection[int] | None:
-        """The definitions of the file and all libraries that the loader finds for it; None if one cannot be read."""
+        """The definitions of the file and of all libraries found for it; None if one is missing or unreadable."""
         files: dict[str, ElfFacts] = {}
         new = {start}
         for _ in range(_DEEPEST):

@@ -47,10 +47,10 @@ def what_is_loaded(
 
 
 def counted_as_imported(loaded: Loaded, roles: Mapping[str, Decisive]) -> frozenset[str]:
-    """The files that the import loads, and those without evidence that no other file needs.
+    """The files that the import loads, and those of unknown role that are not named like libraries.
 
     A file that a package loads is named like a module; a name that starts with "lib" is for files that link to it. If
-    nothing is certainly loaded, all are included: they are the purpose of the package.
+    nothing else is included, all are: they are the purpose of the package.
     """
     unknown = (path for path, one in roles.items() if one.role is Role.UNKNOWN)
     files = loaded.files | {path for path in unknown if not posixpath.basename(path).startswith("lib")}

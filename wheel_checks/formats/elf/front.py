@@ -167,7 +167,7 @@ def _needs(head: bytes, at: int, strings_at: int) -> tuple[VersionNeed, ...]:
 
 
 def _find_hashes(head: bytes) -> _Hashed | int:
-    """The .gnu.hash table; its size in bytes if it continues after ``head``; 0 if not found."""
+    """The .gnu.hash table; the number of first bytes that include it if it continues after ``head``; 0 if not found."""
     most = 0
     for offset in range(_FIRST_PLACE, len(head) - 15, 8):
         numbers = buckets, first, words, shift = struct.unpack_from("<4I", head, offset)
@@ -205,7 +205,7 @@ def _looks_like_buckets(head: bytes, at: int, first: int) -> bool:
 
 
 def _end_of_old_hashes(head: bytes) -> int:
-    """The size of a .hash table that continues after ``head``, with the start of the next table; 0 for none.
+    """The number of first bytes that include a .hash table and the start of the next one, if cut off; else 0.
 
     Linkers put it before .gnu.hash: two counts, then symbol indices; the second count is their number.
     """
