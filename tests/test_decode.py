@@ -252,7 +252,7 @@ class NotFound:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept and what documents have no other word for."""
+    """Values that are serialised although documents have no type for them."""
 
     places: tuple[Place, ...]
     counts: Mapping[frozenset[str], int]

@@ -1,4 +1,4 @@
-"""Threads that share heaps: what was freed by one is used by another."""
+"""Threads that share heaps: memory freed by one is used by another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-# Twelve threads, one after the other, each of which fills and frees what malloc gives; all live to the end.
+# Twelve threads, one after the other, each of which fills and frees memory of malloc; all live to the end.
 SCRIPT = """
 import ctypes, sys, threading
 from wheelproof.wheels.memory import share_heaps

@@ -1,4 +1,4 @@
-"""The errors that users meet. Each says what happened, what was expected, and what to do."""
+"""The errors for users. Each has the fault, the expected value, and advice."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from __future__ import annotations
 class WheelproofError(Exception):
     """Base of every error that is meant for a user.
 
-    ``what`` is one sentence; ``expected`` and ``hint`` add what was expected and what to do.
-    ``exit_code`` is the status with which a command ends when nothing handles the error:
-    3, "could not check", unless a subclass says otherwise.
+    ``what`` is one sentence; ``expected`` and ``hint`` add the expected value and advice. ``exit_code`` is the status
+    with which a command ends when nothing handles the error: 3, "could not check", unless a subclass says otherwise.
     """
 
     exit_code = 3
@@ -35,7 +34,7 @@ class UsageError(WheelproofError):
 
 
 class FormatError(WheelproofError):
-    """Bytes are not what they claim to be. About a wheel, this becomes a finding."""
+    """Bytes are not in the format that they claim. About a wheel, this becomes a finding."""
 
 
 class SourceError(WheelproofError):
@@ -47,7 +46,7 @@ class NetworkError(SourceError):
 
 
 class NotFoundError(SourceError):
-    """The file, page or project does not exist where it was searched for (HTTP 404, 410; a missing path)."""
+    """The file, page or project does not exist at the given place (HTTP 404, 410; a missing path)."""
 
 
 class AuthenticationError(SourceError):
@@ -55,7 +54,7 @@ class AuthenticationError(SourceError):
 
 
 class OfflineError(SourceError):
-    """``--offline`` was given and the cache does not hold what is needed."""
+    """``--offline`` was given and the cache lacks a needed page or file."""
 
 
 class RangesUnsupportedError(SourceError):

@@ -1,4 +1,4 @@
-"""The one result model: what a rule is, what it found, and the report that every renderer reads.
+"""The one result model: rules, their findings, and the report that every renderer reads.
 
 Rules produce findings and never format them; renderers format results and never decide.
 """
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Severity(enum.StrEnum):
-    """How much a finding matters, in ascending order."""
+    """The severity of a finding, in ascending order."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -35,7 +35,7 @@ class Severity(enum.StrEnum):
 
 
 class Outcome(enum.StrEnum):
-    """How a check ended: ``SKIP`` means a fact was not asked for, ``ERROR`` that the check could not be made."""
+    """How a check ended: ``SKIP`` means that a fact was not requested, ``ERROR`` that the check could not be made."""
 
     PASS = "pass"  # noqa: S105  # a verdict, not a password
     FAIL = "fail"
@@ -64,10 +64,7 @@ class Verdict(enum.StrEnum):
 
 
 class Audience(enum.StrEnum):
-    """Who a rule is for: who publishes a wheel, who installs it, or both.
-
-    A rule whose violation breaks an install or a run is never only for the publisher.
-    """
+    """The audience of a rule: publishers (unless an install or a run breaks), installers, or both."""
 
     PUBLISHER = "publisher"
     INSTALLER = "installer"
@@ -76,7 +73,7 @@ class Audience(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One observed value: what it is, what it says, and where it was read."""
+    """One observed value: its label, its text, and its source."""
 
     label: str
     value: str
@@ -87,8 +84,8 @@ class Evidence:
 class Location:
     """A place in a wheel (``member``) or on disk (``path``); lines and columns count from 1.
 
-    ``file`` is a file that the user named (a lock, requirements.txt, pyproject.toml), as it was named, which brings in
-    what the finding is about: then ``line`` and ``column`` count in it.
+    ``file`` is a file that the user named (a lock, requirements.txt, pyproject.toml), as it was named, which leads to
+    the subject of the finding: then ``line`` and ``column`` count in it.
     """
 
     member: str = ""
@@ -103,7 +100,7 @@ class Location:
         return self.file or self.path
 
     def within(self, place: Location) -> Location:
-        """The place of a finding about a wheel, with the ``place`` that brings the wheel in."""
+        """The place of a finding about a wheel, with the ``place`` that requires the wheel."""
         return Location(self.member, self.path, place.line, place.column, place.file)
 
 
@@ -114,9 +111,9 @@ def _steps(values: tuple[Any, ...]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What to do: a sentence, and complete commands to copy, as data (:mod:`wheel_checks.fixes.commands`).
+    """Advice: a sentence, and complete commands to copy, as data (:mod:`wheel_checks.fixes.commands`).
 
-    ``goal`` is what is to be true of the distributions of an environment; None where something else is to be done.
+    ``goal`` is the desired state of the distributions of an environment; None for other fixes.
     """
 
     summary: str
@@ -125,7 +122,7 @@ class Fix:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Every step as one line: what can be run quoted for a shell with its note as a comment, the rest in words."""
+        """Every step as one line: commands quoted for a shell with their notes as comments, the rest in words."""
         return tuple(map(in_words, self.commands))
 
 
@@ -133,9 +130,9 @@ class Fix:
 class Finding:
     """One failure that a rule found. ``severity`` and ``audience`` override the rule's own.
 
-    ``by_reader`` is for a failure that one kind of reader takes more or less seriously: who, and how.
-    ``undecided`` makes it an error instead: one of the things that the rule judges could not be checked. Findings of a
-    rule with the same ``cause`` are shown as one; without it those with the same message are.
+    ``by_reader`` is for a failure that is more or less severe for one kind of reader: who, and how. ``undecided`` makes
+    it an error instead: a part of the rule's subject could not be checked. Findings of a rule with the same ``cause``
+    are shown as one; without it those with the same message are.
     """
 
     message: str
@@ -151,7 +148,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A fact that could not be had: why, and what would make it available."""
+    """A missing fact: why, and how it would become available."""
 
     reason: Annotated[str, Key("unavailable")]  # as facts are saved
     hint: str = ""
@@ -177,8 +174,8 @@ class Rule:
     """A rule: its page in the manual, and the pure function ``check(facts, expectations) -> findings``.
 
     ``kind`` is the kind of subject that it judges (``wheel``, ``requirement``, ...). ``plugin`` is the distribution
-    that it comes from, "" for ours. ``sources`` are where the failure was described ("pytorch#168065", an address),
-    ``tested`` says what the rule was tested with, and what no test could reach.
+    that it comes from, "" for ours. ``sources`` are descriptions of the failure ("pytorch#168065", an address),
+    ``tested`` describes its tests, and their limits.
     """
 
     id: str
@@ -215,10 +212,10 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was judged. ``facts`` is JSON-ready; ``headline`` is one short sentence for people ("CUDA 13.0").
+    """The judged object. ``facts`` is JSON-ready; ``headline`` is one short sentence for people ("CUDA 13.0").
 
-    ``reader`` is who asked: findings that only a publisher can fix decide nothing for an installer. ``record`` is what
-    a program needs to judge the subject again, JSON-ready; formats for people leave it out.
+    ``reader`` is the kind of user: findings that only a publisher can fix decide nothing for an installer. ``record``
+    are the data to judge the subject again, JSON-ready; formats for people leave it out.
     """
 
     id: str
@@ -244,10 +241,7 @@ class Subject:
         return sum(result.outcome is outcome for result in self.results)
 
     def concerns_reader(self, result: CheckResult) -> bool:
-        """False for a finding that only a publisher can fix, where an installer asks.
-
-        What could not be checked always concerns the reader.
-        """
+        """False for a failure that only a publisher can fix, if the reader is an installer."""
         is_for_others = result.audience is Audience.PUBLISHER and self.reader is Audience.INSTALLER
         return not (is_for_others and result.outcome is Outcome.FAIL)
 
@@ -256,8 +250,8 @@ class Subject:
 class Answer:
     """The answer to the question of a command, in the question's own words: the first line of a report.
 
-    ``sentence`` is the answer ("does not run on GB200"), ``reasons`` what decides it, worst first, and ``about`` what
-    was asked about. ``certainty`` is how it is known ("exact", "sampled", "declared"; "" where that does not apply),
+    ``sentence`` is the answer ("does not run on GB200"), ``reasons`` decide it, worst first, and ``about`` is its
+    subject. ``certainty`` is how it is known ("exact", "sampled", "declared"; "" if that does not apply),
     ``decided_by`` the ids of the rules that answer. An answer that is undecided makes its report undecided.
     """
 
@@ -280,10 +274,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Text in rows, under the headings ``columns``; ``numbers`` are the headings of columns that hold numbers.
+    """Text in rows, under the headings ``columns``; ``numbers`` are the headings of numeric columns.
 
-    ``states`` are the cells that have a colour where there are colours, by row and column from 0; their text says the
-    same.
+    ``states`` are the coloured cells, by row and column from 0; their text says the same.
     """
 
     title: str
@@ -307,13 +300,13 @@ class HeatMap(Table):
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What people read of a report next to its findings, when a list of its subjects would say too little.
+    """A summary for people next to the findings, when a list of the subjects is not enough.
 
-    ``headline`` says what was judged and how it went; ``notes`` are sentences for the end. The JSON format leaves all
-    of it out: what is here is among the facts of the subjects. ``summed_up`` are the kinds of subjects that it
-    covers already: there may be thousands, and formats for people do not list each. ``statements`` are sentences
-    that come before the tables. ``maps`` are tables that only a page shows, since they are too large for other formats
-    or have in colours what the tables say.
+    ``headline`` names the judged object and the result; ``notes`` are sentences for the end. The JSON format omits all
+    of it: it repeats facts of the subjects. ``summed_up`` are the kinds of subjects that it covers already: there may
+    be thousands, and formats for people do not list each. ``statements`` are sentences that come before the tables.
+    ``maps`` are tables that only a page shows, since they are too large for other formats or repeat the tables in
+    colours.
     """
 
     headline: str
@@ -326,7 +319,7 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class TreeConfiguration:
-    """What the configuration ``file`` of a tree, which is anybody's, decided about a run.
+    """The decisions of a tree's configuration ``file``, which is not trusted, on a run.
 
     ``silenced`` are the ids of the rules that would have judged something, and did not. ``refused`` are keys that were
     ignored, each with the reason.
@@ -339,12 +332,12 @@ class TreeConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that one command found out.
+    """The results of one command.
 
-    ``started`` is UTC in ISO 8601 with a trailing Z; ``seconds`` is wall time; ``bytes_read`` and ``requests``
-    count what was read over the network or from disk, index pages included, the byte cache excluded.
-    ``overview`` is None when the subjects speak for themselves, ``tree`` when no file of a tree was used. ``answers``
-    come first in every format, one for each target; none where a command asks no single question.
+    ``started`` is UTC in ISO 8601 with a trailing Z; ``seconds`` is wall time; ``bytes_read`` and ``requests`` count
+    reads over the network or from disk, index pages included, the byte cache excluded. ``overview`` is None when the
+    subjects speak for themselves, ``tree`` when no file of a tree was used. ``answers`` come first in every format, one
+    for each target; empty for a command without a single question.
     """
 
     command: str
@@ -374,10 +367,7 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """Fail if any subject fails, else undecided if any is, an answer is, none is there, or a tree silenced all.
-
-        A pass is a proof: nothing that was asked is left open.
-        """
+        """Fail if any subject fails; undecided if a subject or answer is, without subjects, or if all is silenced."""
         verdicts = {self.verdict_of(subject) for subject in self.subjects}
         if Verdict.FAIL in verdicts:
             return Verdict.FAIL

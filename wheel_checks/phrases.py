@@ -26,7 +26,7 @@ def summarised(words: Collection[str], most: int, *, separator: str = ", ", grou
 
 
 def and_more(count: int, *, before: str = " ", grouping: str = ",") -> str:
-    """What follows a list from which ``count`` words are omitted: `` and 3 more``; "" when none are."""
+    """The end of a list from which ``count`` words are omitted: `` and 3 more``, or ""."""
     return f"{before}and {count:{grouping}} more" if count > 0 else ""
 
 

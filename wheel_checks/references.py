@@ -1,4 +1,4 @@
-"""Where the sources of a rule are to be read: issues and pull requests of public repositories, as addresses."""
+"""The addresses of a rule's sources: issues and pull requests of public repositories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ISSUE = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?)(?: PR|#)(?P<numb
 
 
 def address_of(source: str) -> str:
-    """The address of "pytorch#168065" or "NVIDIA/NV-Kernels PR591"; "" for what is not an issue of a known place."""
+    """The address of "pytorch#168065" or "NVIDIA/NV-Kernels PR591"; "" if it is not an issue of a known place."""
     found = _ISSUE.fullmatch(source)
     if not found:
         return ""

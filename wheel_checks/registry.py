@@ -1,4 +1,4 @@
-"""Where rules register themselves as they are defined; ``wheel_checks.catalogue`` loads and finds them."""
+"""The registry of rules, which they enter as they are defined; ``wheel_checks.catalogue`` loads and finds them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def rule(
 ) -> Callable[[Check], Check]:
     """Register the decorated pure function ``(facts, expectations) -> findings`` as a rule.
 
-    Ids are never reused: WHL wheels, SEC what wheels run, STK stacks, REL releases, PIN pins, DOC doctor, KRN kernels,
-    MTX matrix, PLG plug-ins.
+    Ids are never reused: WHL wheels, SEC start-up code of wheels, STK stacks, REL releases, PIN pins, DOC doctor, KRN
+    kernels, MTX matrix, PLG plug-ins.
     """
 
     def register(check: Check) -> Check:
@@ -50,7 +50,7 @@ def rule(
 
 
 def rules_of(kind: str, audience: Audience = Audience.BOTH) -> Callable[..., Callable[[Check], Check]]:
-    """:func:`rule` for subjects of ``kind``, and for ``audience`` where a rule names no other."""
+    """:func:`rule` for subjects of ``kind``, and for ``audience`` if a rule names no other."""
     return partial(rule, kind=kind, audience=audience)
 
 

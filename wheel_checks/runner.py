@@ -53,7 +53,7 @@ def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
     except WheelproofError as error:
         evidence = (Evidence("expected", error.expected),) if error.expected else ()
         return [result(Outcome.ERROR, error.what, evidence=evidence, fix=Fix(error.hint) if error.hint else None)]
-    except Exception as crash:  # noqa: BLE001  # a defect in one rule must not hide what the others found
+    except Exception as crash:  # noqa: BLE001  # a defect in one rule must not hide the findings of others
         evidence = (Evidence("exception", f"{type(crash).__name__}: {crash}", _crash_site(crash)),)
         return [result(Outcome.ERROR, "the check itself crashed; please report this as a bug", evidence=evidence)]
     if not findings:

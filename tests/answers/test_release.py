@@ -40,7 +40,7 @@ def test_what_is_not_proven_is_not_uploaded(rule: str, outcome: Outcome) -> None
     assert found.verdict is Verdict.UNDECIDED
     assert found.line.startswith("must not be uploaded: something is not proven: ")
     if rule in ("REL110", "REL103", "WHL601") and outcome is SKIP:
-        assert answer_release(ReleaseQuestion(), subjects).verdict is Verdict.PASS  # no one asked
+        assert answer_release(ReleaseQuestion(), subjects).verdict is Verdict.PASS  # not requested
 
 
 def test_a_comparison() -> None:

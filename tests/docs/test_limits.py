@@ -48,7 +48,7 @@ STATED = {
     ],
     "METADATA served with a wheel": [f"{core_metadata.MAX_SIZE // MIB} MiB"],
     "a download": [f"{download.LARGEST_DOWNLOAD // 10**9} GB", f"{download._SPARE // MIB} MiB"],
-    "a locked cache": [f"{cache_database._PATIENCE:g} s in a run"],
+    "a locked cache": [f"{cache_database._LOCK_TIMEOUT:g} s in a run"],
     "members, central directory": [f"{directory.MAX_ENTRIES:,}", f"{end_record.MAX_DIRECTORY_SIZE // MIB} MiB"],
     "one member that is larger than": [f"{inflation.ALONE_SIZE // MIB} MiB", f"{inflation.ALONE_RATIO} times"],
     "members that inflate by more than": [f"{inflation.TOGETHER_RATIO},", f"{inflation.TOGETHER_SIZE // MIB} MiB"],
@@ -67,7 +67,7 @@ STATED = {
     "one requirement, all": [f"{core_metadata._MAX_REQUIREMENT:,}; {core_metadata.MAX_REQUIREMENTS:,} characters"],
     "head and tail of one library of Windows": [
         f"{pe_libraries.EFFORT // MIB} MiB, {pe_libraries.EFFORT_WITH_CODE / MIB:g} MiB when",
-        f"{shown.QUICK // MIB} MiB in all ({shown.ASKED // MIB} MiB",
+        f"{shown.QUICK // MIB} MiB in all ({shown.REQUESTED // MIB} MiB",
     ],
     "sections, imported DLLs": [f"{pe_header._MOST_SECTIONS:,}; {pe_imports.MOST_IMPORTS - 1:,}"],
     "a file at a commit": [

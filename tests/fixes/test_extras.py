@@ -21,7 +21,7 @@ def test_the_table_is_that_of_the_project() -> None:
     extras = {
         name: tuple(f"{found.name}{found.specifier}" for found in map(Requirement, requirements))
         for name, requirements in project["optional-dependencies"].items()
-        if name != "kernels"  # torch and triton: which build of them is what wheelproof smoke is asked about
+        if name != "kernels"  # torch and triton: wheelproof smoke checks which build of them is installed
     }
     assert extras == dict(REQUIREMENTS)
 

@@ -1,4 +1,4 @@
-"""No bytes whatever crash or hang a reader: only FormatError may escape, and what is read keeps its promises."""
+"""No bytes crash or hang a reader: only FormatError may escape, and the results keep their promises."""
 
 from __future__ import annotations
 

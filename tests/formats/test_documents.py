@@ -1,4 +1,4 @@
-"""Documents are parsed within bounds; a fault of one that a user writes has the line of its key."""
+"""Documents are parsed within bounds; a fault in a user's document has the line of its key."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ mixed = ["3.12", { python = "3.13t", versions = ">=2" }]
 "a key" = "x"
 """
 
-# What Python's own JSON reader says of it: since 3.14 by the stack that is used.
+# The error of Python's own JSON reader: since 3.14 by the stack that is used.
 TOO_DEEP = "Stack overflow" if sys.version_info >= (3, 14) else "maximum recursion depth exceeded"
 
 

@@ -1,4 +1,4 @@
-"""Tables of hashes: what is written is read, a base is not copied, and damaged bytes are named."""
+"""Tables of hashes: they are read as written, a base is not copied, and damaged bytes are named."""
 
 from __future__ import annotations
 

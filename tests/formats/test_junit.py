@@ -1,4 +1,4 @@
-"""JUnit reports of runners: which tests they have, and what is refused of a hostile one."""
+"""JUnit reports of runners: their tests, and the refusals of hostile ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets in every position and spelling are gone, and what is harmless stays as it is."""
+"""Secrets in every position and spelling are redacted, and harmless text is unchanged."""
 
 # tables of texts
 
@@ -129,7 +129,7 @@ ANYWHERE = [
     "-----BEGIN RSA PRIVATE KEY-----\n{secret}\n-----END RSA PRIVATE KEY-----",
 ]
 AROUND = ["{}", "line 1\n{}\nline 3", "E   requests.exceptions.HTTPError: {}", '  File "a.py", line 3, in x\n    {}']
-# Begins with a letter and holds both kinds, as generated secrets do; a mere word or number is not one in "key=value".
+# Begins with a letter and has both kinds, as generated secrets do; a mere word or number is not one in "key=value".
 SECRETS = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{9,20}[0-9][a-zA-Z]", fullmatch=True)
 TEXTS = st.one_of(
     st.tuples(st.sampled_from(QUERY), st.sampled_from(NAMES)),
@@ -156,7 +156,7 @@ def test_no_planted_secret_appears(text: tuple[str, str], secret: str, around: s
     template, name = text
     shown = redact_text(around.format(template.format(name=name, secret=secret)))
     assert secret not in shown
-    assert redact_text(shown) == shown  # what is clean stays as it is
+    assert redact_text(shown) == shown  # clean text is unchanged
 
 
 @settings(max_examples=60)

@@ -35,7 +35,7 @@ z = []
 
 
 def values(text: str) -> dict[str, Any]:
-    """The document, put together from what the scanner found."""
+    """The document, rebuilt from the scanner's spans."""
     root: dict[str, Any] = {}
     for entry in scan(text):
         if isinstance(entry, Header):

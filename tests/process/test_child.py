@@ -1,4 +1,4 @@
-"""Supervised children: all real, and what is left of them is asked of /proc."""
+"""Supervised children: all real, and leftovers are searched for in /proc."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def pids(text: bytes) -> list[int]:
 
 @pytest.fixture(params=[True, False], ids=["pidfd", "polling"])
 def _wakes_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the kernel's descriptors of processes, and where there aren't any."""
+    """With the kernel's descriptors of processes, and without them."""
 
     def refuse(_pid: int) -> int:
         raise OSError(38, "Function not implemented")
@@ -346,7 +346,7 @@ def children() -> set[str]:
 @pytest.mark.usefixtures("_wakes_up")
 def test_neither_pipes_nor_threads_nor_zombies_are_left() -> None:
     run(["true"])  # which starts the guard
-    gc.collect()  # what other tests have left
+    gc.collect()  # leftovers of other tests
     before = open_descriptors(), threading.active_count(), children()
     with warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)
@@ -399,7 +399,7 @@ def test_children_are_started_in_one_place() -> None:
 
 
 def names(tree: ast.AST) -> Iterator[str]:
-    """The modules that are imported, and what is taken from modules."""
+    """The imported modules, and names taken from modules."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=imported):

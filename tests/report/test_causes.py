@@ -1,4 +1,4 @@
-"""Findings with one cause: which are shown as one, and what of each is kept."""
+"""Findings with one cause: which are shown as one, and with which details."""
 
 from __future__ import annotations
 

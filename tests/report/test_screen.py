@@ -1,4 +1,4 @@
-"""A report on one screen: what is cut is counted, and the worst finding and its fix are never cut."""
+"""A report on one screen: cut parts are counted, and the worst finding and its fix are never cut."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def screen_of(report: Report, room: int = 23) -> list[str]:
 
 
 def many(causes: int) -> Report:
-    """Forty wheels, of which one has so many findings; some of them are notes."""
+    """Forty wheels, one with so many findings; some of them are notes."""
     found = tuple(
         reports.result(
             f"WHL1{number:02}",

@@ -1,4 +1,4 @@
-"""What a row of the tables of cases says."""
+"""A row of the tables of cases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Case:
     """Given these facts, the rule ``says`` these messages, and nothing else; nothing at all in a near miss.
 
     ``severity`` is that of every message, ``member`` and ``line`` the location of the first, ``evidence`` values that
-    the first one shows. ``undecided``: they say what could not be decided.
+    the first one shows. ``undecided``: the messages are about undecided points.
     """
 
     rule: str

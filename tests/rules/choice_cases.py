@@ -14,7 +14,7 @@ BOTH = "demo-1.0-py3-none-any.whl"
 
 
 def chosen(requirement: str, *file_names: str) -> Choice:
-    """What an installer takes of these files for Python 3.12 on aarch64."""
+    """An installer's choice of these files for Python 3.12 on aarch64."""
     return choose(Requirement(requirement), [listed(name) for name in file_names], AARCH64)
 
 

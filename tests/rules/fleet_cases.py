@@ -1,4 +1,4 @@
-"""MTX201 to MTX209: whether the hosts of a fleet are alike. What makes a merge undecided is in tests/fleet."""
+"""MTX201 to MTX209: whether the hosts of a fleet are alike. Undecided merges are in tests/fleet."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hosts(**drivers: int) -> tuple[Host, ...]:
 
 
 def copying(rates: Mapping[str, float]) -> FleetFacts:
-    """A fleet of which each of these hosts copies at its rate, in TB/s; places are what names say."""
+    """A fleet in which each of these hosts copies at its rate, in TB/s; places are in the names."""
     every = tuple(
         host(name, "smoke", GPUs="NVIDIA H200", **{"rate of GPU 0 copy": f"{r}e12"}) for name, r in rates.items()
     )
@@ -50,7 +50,7 @@ def cut_short(left_out: LeftOut) -> Host:
 
 
 def timed(*rates: object) -> FleetFacts:
-    """A fleet of which each host has measured one of these rates of a copy and of products."""
+    """A fleet in which each host has measured one of these rates of a copy and of products."""
     names = ("rate of GPU 0 copy", "rate of GPU 0 bf16")
     return FleetFacts(
         tuple(host(f"n{n}", "smoke", **dict.fromkeys(names, f"{rate}e12")) for n, rate in enumerate(rates))

@@ -1,4 +1,4 @@
-"""MTX001 to MTX108: what the steps of a cell of a matrix say of it."""
+"""MTX001 to MTX108: the steps of a cell of a matrix, judged."""
 
 from __future__ import annotations
 

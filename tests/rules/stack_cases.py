@@ -123,7 +123,7 @@ def for_both_cudas(asked: bool = False) -> StackFacts:
 
 
 def naming_only(facts: StackFacts) -> StackFacts:
-    """The same, where what the last package needs is known by its dynamic strings alone."""
+    """The same, if the needs of the last package are known by its dynamic strings alone."""
     *others, last = facts.packages
     known = last.known_accelerator
     assert known

@@ -1,4 +1,4 @@
-"""STK120 to STK123: files with hashes, the accelerator that torch is expected to have, and what gets worse."""
+"""STK120 to STK123: files with hashes, the expected accelerator of torch, and regressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STK110 to STK115: what a lock names for a target, and what became of it."""
+"""STK110 to STK115: a lock's entries for a target, and the files found for them."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def attacks(case: Case, facts: Any) -> Iterator[Attack]:
 
 
 def check(case: Case, facts: Any, attack: Attack, seen: Counter[str], *, formats: Sequence[str] = ()) -> list[str]:
-    """The faults of one attack, rendered in ``formats`` too; ``seen`` counts what became of it."""
+    """The faults of one attack, rendered in ``formats`` too; ``seen`` counts the outcomes."""
     text, kind, how = attack
     hostile = HOSTILE[kind]
     results = judged(case.rule, planted(facts, text, hostile, how), **case.expectations)
@@ -76,7 +76,7 @@ def _shown_wrongly(fix: Fix) -> Iterator[str]:
 
 
 def _obeyed(report: Report, name: str) -> Iterator[str]:
-    """What a terminal, a page or a runner of GitHub would execute in this format."""
+    """Text that a terminal, a page or a runner of GitHub would execute in this format."""
     text = rendered(report, name, verbose=2)
     if "##[" in text or ACTING.search(text):
         yield f"{name} holds what acts: {text!r}"

@@ -1,4 +1,4 @@
-"""A step that was not carried out is undecided; what two cells cannot be compared by is skipped with its reason."""
+"""A step that was not carried out is undecided; impossible comparisons of two cells are skipped with the reason."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ MODULES = (
     variant_cases,
     variant_coverage_cases,
 )
-# What stands for an error never fails and never passes: of a wheel that could not be read, of an unexplained symptom,
-# of a section of the facts that could not be read, of an input that is not a report, of a plug-in that cannot be used.
+# A placeholder for an error never fails and never passes: a wheel that could not be read, an unexplained symptom, an
+# unreadable section of the facts, an input that is not a report, an unusable plug-in.
 UNREAD = "WHL000"
 NEVER_FAIL = {UNREAD, "DOC000", "DOC001", "MTX001", "MTX204", "PLG001"}
 CASES: list[Case] = list(chain.from_iterable(module.CASES for module in MODULES))

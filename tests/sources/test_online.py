@@ -1,4 +1,4 @@
-"""The real index: what the design promises about bytes and requests."""
+"""The real index: the design's promises about bytes and requests."""
 
 from __future__ import annotations
 

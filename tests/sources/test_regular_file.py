@@ -19,7 +19,7 @@ INSIDE_THE_GUARD = (
     *("guarded", "held", "installing", "layout", "main", "pip_conf", "pip_front", "receipt", "tripwire", "uv_front"),
 )
 
-# What opens files in another way, and why that waits for nothing that a stranger made.
+# Other calls that open files, and why they never wait for untrusted files.
 EXCEPTIONS = {
     "tools/wheelproof/cli/main.py": "writes to /dev/null",
     "tools/wheelproof/doctor/inside/cuda.py": "runs in another Python: /proc/self/maps",
@@ -55,7 +55,7 @@ EXCEPTIONS = {
 
 
 def special_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Names of what is not a regular file, and what of each an error must say."""
+    """Names of irregular files, and the expected error for each."""
     os.mkfifo(folder / "pipe")
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(folder / "socket"))

@@ -1,4 +1,4 @@
-"""Temporary folders: what killed processes leave does not pile up, and what is in use stays."""
+"""Temporary folders: leftovers of killed processes do not pile up, and folders in use stay."""
 
 from __future__ import annotations
 
@@ -126,5 +126,5 @@ def test_there_is_no_other_kind_of_temporary_folder() -> None:
     others = re.compile(r"\b(?:TemporaryDirectory|mkdtemp|NamedTemporaryFile|mkstemp|SpooledTemporaryFile)\b")
     files = (path for top in ("tools", "wheel_checks") for path in (root / top).rglob("*.py"))
     found = {str(path.relative_to(root)) for path in files if others.search(path.read_text(encoding="utf-8"))}
-    elsewhere = {"tools/wheelproof/matrix/inside/run_command.py"}  # in the cell of a matrix, where this package is not
+    elsewhere = {"tools/wheelproof/matrix/inside/run_command.py"}  # in the cell of a matrix, without this package
     assert found - elsewhere == {"wheel_checks/sources/scratch_folder.py"}

@@ -83,7 +83,7 @@ def test_an_index_that_is_passed_over_and_does_not_answer_is_asked_once(client: 
     demo = page("demo-1.0.tar.gz")
     pages: dict[str, bytes | Resource | Path] = {}
     pages |= {"/a/foo-bar/": page(OLD), "/a/demo/": demo, "/b/foo-bar/": broken, "/b/demo/": demo}
-    pages["/b/other/"] = page("other-1.0.tar.gz")  # what only it knows is asked of it still
+    pages["/b/other/"] = page("other-1.0.tar.gz")  # its own projects are still requested
     with RangeServer(pages) as server:
         config = IndexConfig((server.url("/a/"), server.url("/b/")), strategy=FIRST_INDEX)
         index = SimpleIndex(client, config)

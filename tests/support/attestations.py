@@ -1,7 +1,7 @@
 """A stand-in for the package pypi-attestations: the same names, and a hash in place of a signature.
 
-It is used where a test is about finding, fetching and reporting attestations. That signatures are verified is shown by
-``tests/cli/test_provenance_online.py``, with the package itself.
+For tests about finding, fetching and reporting attestations. ``tests/cli/test_provenance_online.py`` shows, with the
+package itself, that signatures are verified.
 """
 
 from __future__ import annotations

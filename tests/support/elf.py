@@ -63,17 +63,17 @@ class BuiltElf:
         return bytes(data)
 
     def value(self, name: str) -> int:
-        """What the field holds."""
+        """The value of the field."""
         offset, layout = self.fields[name]
         return int(struct.unpack_from(layout, self.data, offset)[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """What to write. Two loadable segments; the second, with .dynamic, has other addresses than offsets.
+    """The file to write. Two loadable segments; the second, with .dynamic, has other addresses than offsets.
 
     ``moved`` puts .dynstr after ``gap`` bytes too, as patchelf does. ``needs`` gives the versions by library, a weak
-    one with "?" in front; of ``definitions`` the first is the base, and "B<A" is B that inherits from A. ``isa_needed``
+    one with "?" in front; the first of ``definitions`` is the base, and "B<A" is B that inherits from A. ``isa_needed``
     has a bit for each level of x86-64, v1 to v4, that the file is marked to need.
     """
 
@@ -415,5 +415,5 @@ class _Region:
         self.close()
 
     def close(self) -> None:
-        """Note where the region is."""
+        """Record the offset of the region."""
         self._writer.regions[self._name] = (self._start, len(self._writer.data) - self._start)

@@ -108,7 +108,7 @@ def fill_index(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Done:
-    """How an installer ended, and all that it said."""
+    """An installer's exit status, and all of its output."""
 
     status: int
     words: str

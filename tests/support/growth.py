@@ -1,4 +1,4 @@
-"""What work costs, counted in ways that a busy machine does not change: steps of Python, and the peak of memory."""
+"""The cost of work, counted independently of the machine's load: steps of Python, and the peak of memory."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _STEPS = 10_000  # and
-_BYTES = 256 << 10  # what may come on top, whatever the size: caches, tables
+_BYTES = 256 << 10  # additional bytes for any size: caches, tables
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Instructions of Python's byte code, and the peak of memory in bytes beyond what was held before."""
+    """Instructions of Python's byte code, and the peak of memory in bytes beyond the memory used before."""
 
     steps: int
     peak: int
 
 
 def cost_of(run: Callable[[], object]) -> Cost:
-    """What ``run`` costs. It is called three times: first for what is imported and cached, and then to count each."""
+    """The cost of ``run``. It is called three times: first for imports and caches, and then to count each."""
     steps = 0
 
     def count(_: FrameType, event: str, __: Any) -> Any:

@@ -94,7 +94,7 @@ def _module(name: str, version: str, *requires: str) -> WheelBuilder:
 
 
 HELD = ("torch", "torchvision", "triton", "nvidia_cudnn_cu12", "nvidia_nccl_cu12")
-INSTALLED = (  # what is in the environment and, but for torch and its companion, on the index, too
+INSTALLED = (  # the installed packages, which, but for torch and its companion, are on the index, too
     torch(TORCH, is_cuda=True),
     _module("torchvision", "0.22.0+cu128", f"torch=={TORCH}"),
     _module("triton", "3.3.0"),
@@ -200,7 +200,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended, and what it said."""
+    """A command's exit status, and its output."""
 
     status: int
     words: str
@@ -247,7 +247,7 @@ class GuardedWorld:
         return world
 
     def settle(self) -> None:
-        """Take what is installed now for what must stay."""
+        """Take the installed packages as the state that must stay."""
         self.before, self.imported = self.files(), self.torch
 
     place: Path = Path()
@@ -322,7 +322,7 @@ class GuardedWorld:
         self.write("pyproject.toml", text)
 
     def files(self) -> dict[str, str]:
-        """The sha256 of every file of what is held, by its path in site-packages: torch, its companion, its closure."""
+        """The sha256 of the kept packages' files, by path in site-packages: torch, its companion, its closure."""
         found = {}
         for top in ("torch", "torchvision", "triton", "nvidia", "sympy"):
             for path in sorted((self.site / top).rglob("*")):

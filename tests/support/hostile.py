@@ -22,9 +22,9 @@ from wheel_checks.fixes.commands import (
 )
 
 HEAD, TAIL = "Qzvj", "jvzQ"
-"""Each hostile text holds both: where one of them is in an argument without the other, the text was taken apart.
+"""Each hostile text contains both: if only one of them is in an argument, the text was taken apart.
 
-Four letters each: the names of temporary folders have eight random ones, and held two of them once in two hundred runs.
+Four letters each: the names of temporary folders have eight random ones, and had two of them once in two hundred runs.
 """
 
 HOSTILE = {
@@ -118,7 +118,7 @@ def vectors(step: Step) -> tuple[tuple[str, ...], ...]:
 
 
 def intended(step: Runnable) -> list[str]:
-    """What a shell must make of the step's text."""
+    """The expected result of a shell for the step's text."""
     match step:
         case Command(argv, _, folder):
             return ["(", "cd", folder, "&&", *argv, ")"] if folder else [*argv]
@@ -135,7 +135,7 @@ def intended(step: Runnable) -> list[str]:
 
 
 def read_by_a_shell(step: Runnable) -> list[str]:
-    """The words of the step's text; what is special to a shell and not quoted is a word alone."""
+    """The words of the step's text; unquoted special characters of a shell are words alone."""
     if isinstance(step, Export) and not isinstance(step.value, str):
         return shlex.split(shell(step))
     lexer = shlex.shlex(shell(step), posix=True, punctuation_chars="()|&;<>")
@@ -152,7 +152,7 @@ def _names_a_source(word: str, before: str) -> bool:
 
 
 def faults(step: Step, hostile: str) -> Iterator[str]:
-    """What this text has brought about in a step: it was taken apart, became an option, or names what is installed."""
+    """The effects of this text on a step: it was taken apart, became an option, or names the installed package."""
     if not isinstance(step, (Options, NoCommand)) and read_by_a_shell(step) != intended(step):
         yield f"{shell(step)!r} is not {intended(step)}"
     start = hostile[: hostile.index(HEAD) + len(HEAD)]

@@ -82,7 +82,7 @@ def grace(**sections: Any) -> HostFacts:
 
 
 def hgx(gpus: int = 8, **sections: Any) -> HostFacts:
-    """An HGX H200 board: GPUs behind four NVSwitches, and a fabric manager of the driver's version that runs."""
+    """An HGX H200 board: GPUs connected by four NVSwitches, and a running fabric manager of the driver's version."""
     facts = _server("x86_64", "NVIDIA H200", "2335", (9, 0), 141 * GIB, gpus=gpus)
     assert isinstance(facts.nvml, NvmlProbe)
     switches = tuple(PciDevice(f"0000:{9 + n:02x}:00.0", "10de", "22a3", "068000", "nvidia") for n in range(4))
@@ -150,7 +150,7 @@ def in_container(facts: HostFacts, kind: str = "docker", **fields: Any) -> HostF
 def cuda_fails(facts: HostFacts, code: int, says: str = "", **fields: Any) -> HostFacts:
     """cuInit gives ``code`` and torch sees no GPU, while NVML is as it was; ``fields`` are those of CudaProbe.
 
-    ``says`` is what torch.cuda.init() says.
+    ``says`` is the error of torch.cuda.init().
     """
     assert isinstance(facts.cuda, CudaProbe)
     cuda = replace(facts.cuda, **{"code": code, "failed_at": "", "gpus": (), **fields})
@@ -175,7 +175,7 @@ def with_torch(
 ) -> HostFacts:
     """The same with another torch build on disk; ``fields`` are those of :class:`TorchFiles`.
 
-    What the probes reported stays as it was: combine with :func:`cuda_fails` or replace ``torch``.
+    The results of the probes are unchanged: combine with :func:`cuda_fails` or replace ``torch``.
     """
     assert isinstance(facts.installed, Installed)
     assert isinstance(facts.torch, TorchProbe)
@@ -408,7 +408,7 @@ def _installed(machine: str) -> Installed:
 
 
 def _resolved(machine: str) -> dict[str, str]:
-    """What the loader takes for libtorch_cuda.so: its own, those of the nvidia distributions, the system's."""
+    """The loader's files for libtorch_cuda.so: its own, those of the nvidia distributions, the system's."""
     own = {name: f"{SITE_PACKAGES}/torch/lib/{name}" for name in ("libc10.so", "libc10_cuda.so", "libtorch_cpu.so")}
     theirs = {
         soname: f"{SITE_PACKAGES}/nvidia/{folder}/lib/{soname}"

@@ -41,7 +41,7 @@ class Paths(NamedTuple):
 
 
 def mixed_runs(wheelproof: Wheelproof, folder: Path) -> Iterator[tuple[str, Paths]]:
-    """Run each of the commands; its name, and where its reports are."""
+    """Run each of the commands; its name, and the paths of its reports."""
     with RangeServer(simple_index(*_index())) as server:
         for name, arguments in _commands(folder, server.url("/simple")).items():
             paths = Paths(*(folder / f"{name}.{ending}" for ending in ("html", "md", "json")))

@@ -35,7 +35,7 @@ class BuiltPe:
 
 @dataclass(frozen=True, slots=True)
 class Pe:
-    """What to write. ``code`` and ``behind`` are what is before and after the import tables.
+    """The file to write. ``code`` and ``behind`` are the bytes before and after the import tables.
 
     ``sections`` are further ones, by name; a name of more than eight bytes goes into a string table when ``strings`` is
     set, else it is cut. ``absolute`` writes delay descriptors as old linkers did, with absolute addresses.

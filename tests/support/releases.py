@@ -15,7 +15,7 @@ from tests.support.wheel_facts import facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.release.expectation import parse_release_expectation
-from wheel_checks.facts.release.facts import FileInRelease, ReleaseFacts, ReleaseFile, Told, lay_out
+from wheel_checks.facts.release.facts import FileInRelease, ReleaseFacts, ReleaseFile, Statement, lay_out
 
 TODAY = date(2026, 11, 20)
 BOTH: dict[str, dict[str, Any]] = {"x86_64": {}, "aarch64": {}}
@@ -51,7 +51,7 @@ def wheel(
 
 
 def built(accelerator: str, version: str = "", local: str = "") -> AcceleratorFacts:
-    """What was found out about an accelerator."""
+    """The facts about an accelerator."""
     return AcceleratorFacts(accelerator, version, local, ())
 
 
@@ -64,7 +64,7 @@ def with_metadata(machine: str, *requires: str, requires_python: str = ">=3.10")
 
 def of_size(size: int, python: str = "cp312", machine: str = "x86_64") -> ReleaseFile:
     """A wheel of so many bytes."""
-    return wheel(python, machine, sizes=(Told("the file as served", size),))
+    return wheel(python, machine, sizes=(Statement("the file as served", size),))
 
 
 def release(

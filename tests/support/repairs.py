@@ -91,7 +91,7 @@ def companion(name: str, version: str, of: str, cuda: str = "13.0") -> WheelBuil
 
 
 def packages() -> list[WheelBuilder]:
-    """What every index here has besides torch."""
+    """The contents of every index here besides torch."""
     return [
         plain("vllm", "0.20.0", "torch==2.11.0", "torchvision==0.26.0", "numpy<2.4", "transformers>=4.56"),
         plain("transformers", "4.57.1", "numpy>=1.17", 'torch>=2.2; extra == "torch"'),
@@ -373,7 +373,7 @@ def conflicts(environment: RealEnvironment) -> set[str]:
 
 
 def versions(environment: RealEnvironment) -> dict[str, str]:
-    """What is installed, by name."""
+    """The installed versions, by name."""
     rows = json.loads(environment.run(f"uv pip list --format json --python {environment.python}"))
     return {row["name"]: row["version"] for row in rows}
 

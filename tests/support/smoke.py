@@ -107,8 +107,8 @@ def parsed(values: dict[str, Any]) -> SmokeDocument:
 
 
 def fake_interpreter(folder: Path, script: str) -> str:
-    """An executable that is called as an interpreter is, and runs ``script``: ``output`` is where the report goes,
-    ``options`` is what the suite was requested.
+    """An executable that is called like an interpreter, and runs ``script``: ``output`` is the path of the report,
+    ``options`` are those of the suite.
     """
     path = folder / "python-of-the-test"
     prelude = f"""\

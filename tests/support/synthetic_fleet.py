@@ -48,8 +48,8 @@ _OTHER = {  # facts of the doctor that a faulty tray has another value of
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with ``hosts``: they have other ``facts``, their rates are ``slowed`` (by kind, to this part), or
-    they have ``no_report``. ``gpu`` is the only GPU that is slow; None for all.
+    """A fault of ``hosts``: they have other ``facts``, their rates are ``slowed`` (by kind, to this part), or they have
+    ``no_report``. ``gpu`` is the only GPU that is slow; None for all.
     """
 
     what: str
@@ -112,7 +112,7 @@ def documents(trays: Sequence[str], faults: Sequence[Fault], seed: int) -> Itera
 
 
 def found_by(report: Mapping[str, Any], faults: Sequence[Fault]) -> tuple[list[Fault], list[str]]:
-    """The faults that the merged report names, by their hosts and by what is wrong; and its other findings.
+    """The faults that the merged report names, by their hosts and kinds; and its other findings.
 
     A finding may name several faults at once when they are the same, such as a driver that two trays have.
     """

@@ -85,7 +85,7 @@ def archive_of(facts: WheelFacts) -> Archive:
 
 
 def listed(file_name: str = "demo-1.0-py3-none-any.whl", **fields: Any) -> IndexFile:
-    """What an index says of a file."""
+    """An index's entry for a file."""
     return IndexFile(file_name, f"https://files.example.org/{file_name}", index=INDEX, **fields)
 
 
@@ -96,7 +96,7 @@ def judged(rule_id: str, facts: Any, **expectations: Any) -> tuple[CheckResult, 
 
 
 def findings(rule_id: str, facts: Any, *, undecided: bool = False, **expectations: Any) -> list[CheckResult]:
-    """The failures of one rule, or what it leaves ``undecided``; a rule that ends in any other way fails the test."""
+    """The failures of one rule, or its ``undecided`` findings; a rule that ends otherwise fails the test."""
     results = judged(rule_id, facts, **expectations)
     wanted = Outcome.ERROR if undecided else Outcome.FAIL
     others = [result for result in results if result.outcome not in (wanted, Outcome.PASS)]

@@ -71,7 +71,7 @@ class WheelBuilder:
         name: str | None = None,
         version: str | None = None,
     ) -> Self:
-        """Say what METADATA holds; ``fields`` are more lines (``Provides-Extra: all``). "" leaves a field out."""
+        """Set the content of METADATA; ``fields`` are more lines (``Provides-Extra: all``). "" leaves a field out."""
         lines = {
             "Metadata-Version": metadata_version,
             "Name": self.name if name is None else name,
@@ -90,7 +90,7 @@ class WheelBuilder:
         wheel_version: str = "1.0",
         build: str | None = None,
     ) -> Self:
-        """Say what WHEEL holds; ``tags`` are the Tag lines. By default all of it agrees with the file name."""
+        """Set the content of WHEEL; ``tags`` are the Tag lines. By default all of it agrees with the file name."""
         purelib = ("true" if self.tags.endswith("-any") else "false") if root_is_purelib is None else root_is_purelib
         build_tag = self.build_tag if build is None else build
         text = [f"Wheel-Version: {wheel_version}", "Generator: tests (1.0)"]

@@ -34,7 +34,7 @@ def pips_target(target: Target) -> TargetPython:
 
 
 def pips_choice(requirement: Requirement, files: list[IndexFile], target: TargetPython) -> str | None:
-    """What pip's resolver would take first, from its own evaluators and its rule for yanked files."""
+    """The first choice of pip's resolver, from its own evaluators and its rule for yanked files."""
     formats = frozenset({"binary", "source"})
     links = LinkEvaluator(requirement.name, canonicalize_name(requirement.name), formats, target, allow_yanked=True)
     candidates = []
@@ -56,7 +56,7 @@ def pips_choice(requirement: Requirement, files: list[IndexFile], target: Target
 
 @dataclass(frozen=True)
 class Words:
-    """What generated file names are made of."""
+    """The parts of generated file names."""
 
     interpreters: tuple[str, ...]
     platforms: tuple[str, ...]

@@ -83,7 +83,7 @@ def supported_by(machine: Machine, metadata: VariantMetadata) -> dict[str, Featu
 
 
 def taken(machine: Machine, release: Path, *, read: bool = True) -> MachineChoice:
-    """What a machine gets of the folder; without ``read`` its metadata cannot be had."""
+    """A machine's choice from the folder; without ``read`` its metadata is unavailable."""
     files = [listed(path.name) for path in sorted(release.iterdir())]
     target = AARCH64 if machine.machine == "aarch64" else X86_64
     metadata = metadata_of(release) if read else Unavailable("the index lists no demo-1.0-variants.json")

@@ -1,4 +1,4 @@
-"""What a described machine supports: NVIDIA's provider and those of the CPUs, as tables."""
+"""The features of a described machine: NVIDIA's provider and those of the CPUs, as tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the results of a subject say about a question: reasons for no, and what leaves it open."""
+"""The evidence in the results of a subject: reasons for no, and reasons why a question is open."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ CERTAINTIES = ("exact", "sampled", "declared")  # from the best to the weakest
 
 
 class Reason(NamedTuple):
-    """What decides: the message of ``rule``, which is "" for a rule that was not run, about ``package``.
+    """A deciding reason: the message of ``rule``, which is "" for a rule that was not run, about ``package``.
 
-    ``is_plain`` is true where the form of the rule says it all, and no message is needed.
+    ``is_plain`` is true if the form of the rule says it all, and no message is needed.
     """
 
     rule: str
@@ -34,7 +34,7 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """``no`` are reasons against, ``left_open`` what is not decided, each once."""
+    """``no`` are reasons against, ``left_open`` undecided points, without duplicates."""
 
     no: tuple[Reason, ...] = ()
     left_open: tuple[Reason, ...] = ()
@@ -51,12 +51,12 @@ class Evidence:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What decides, without the packages' names."""
+        """The deciding reasons, without the packages' names."""
         return tuple(dict.fromkeys(reason.text for reason in self.no or self.left_open))
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What decides, one sentence for each rule: the reasons against, else what is open."""
+        """The deciding reasons, one sentence for each rule: the reasons against, else undecided points."""
         groups: dict[tuple[str, bool], list[Reason]] = {}
         for reason in self.no or self.left_open:
             groups.setdefault((reason.rule, reason.is_plain), []).append(reason)
@@ -72,9 +72,9 @@ _NOTHING_CHECKED = Evidence(left_open=(Reason("", "nothing was checked"),))
 
 
 def of_being_checked(subjects: Iterable[Subject]) -> Evidence:
-    """An open question where no rule judged any of the subjects.
+    """An open question if no rule judged any of the subjects.
 
-    What a wheel runs (SEC) says nothing about its being in order: these rules count where no other was requested.
+    Rules about code that a wheel runs (SEC) do not show that it is in order: they are used if no other was requested.
     """
     results = [result for subject in subjects for result in subject.results]
     answering = [result for result in results if not result.rule.startswith(OF_WHAT_RUNS)] or results
@@ -84,8 +84,8 @@ def of_being_checked(subjects: Iterable[Subject]) -> Evidence:
 def gather(subject: Subject, deciding: Collection[str], gpu: str = "") -> Evidence:
     """The evidence of one subject for a question that the rules ``deciding`` answer; "" is no ``gpu``.
 
-    Every error counts, whatever its rule, and everything that could not be checked. A deciding rule that was not run,
-    was skipped or was silenced leaves the question open.
+    Every error of any rule is included, and every unchecked result. A deciding rule that was not run, was skipped or
+    was silenced leaves the question open.
     """
     counting = [r for r in subject.results if subject.concerns_reader(r) and not _is_about_another(r, subject, gpu)]
     worst: dict[str, Verdict] = {}
@@ -108,7 +108,7 @@ def gather(subject: Subject, deciding: Collection[str], gpu: str = "") -> Eviden
 
 
 def _counts_as(result: CheckResult, deciding: Collection[str]) -> Verdict:
-    """What one result says of the question: an error is a no, what was not checked leaves it open."""
+    """One result's answer to the question: an error is a no, an unchecked one leaves it open."""
     if result.outcome is Outcome.FAIL:
         if result.severity is Severity.ERROR:
             return Verdict.FAIL
@@ -120,16 +120,13 @@ def _counts_as(result: CheckResult, deciding: Collection[str]) -> Verdict:
 
 
 def certainty_of(subjects: Iterable[Subject]) -> str:
-    """The weakest certainty of the GPU code of the subjects that have some; "" when none has.
-
-    Where some library of a subject cannot be read, that of the others is a sample of it.
-    """
+    """The weakest certainty of the subjects' GPU code ("sampled" if one library is unread), or ""."""
     found = [code.get("certainty", "sampled") for code in map(_gpu_code, subjects) if code.get("products")]
     return max((c for c in found if c in CERTAINTIES), key=CERTAINTIES.index, default="")
 
 
 def package_name(subject: Subject) -> str:
-    """The name of the package that the subject is, as in a requirement; the subject's id when it has none."""
+    """The name of the subject's package, as in a requirement; the subject's id without one."""
     return str(subject.facts.get("package") or subject.facts.get("name") or subject.id).replace("_", "-")
 
 
@@ -142,7 +139,7 @@ def _reason(result: CheckResult, subject: Subject) -> Reason:
 
 
 def _sentence(reasons: Sequence[Reason]) -> str:
-    """What one rule says of several packages, in few words."""
+    """One rule's messages about several packages, in few words."""
     names = list(dict.fromkeys(reason.package for reason in reasons if reason.package))
     if reasons[0].is_plain:
         one, several = REASONS[reasons[0].rule]
@@ -171,5 +168,5 @@ def _is_about_another(result: CheckResult, subject: Subject, gpu: str) -> bool:
     known: Sequence[Mapping[str, object]] = products if isinstance(products, (list, tuple)) else ()
     how = {str(product["name"]): product["runs"] for product in known}
     refused = [name for name, runs in how.items() if runs == "none"]
-    # Where no product is refused the finding is about something else than the facts show: it counts for every GPU.
+    # If no product is refused, the finding is not about a product: it applies to every GPU.
     return bool(refused) and how.get(gpu, "none") != "none"

@@ -1,4 +1,4 @@
-"""Is an environment in order, is its torch what was expected, and does its GPU code run on the GPUs that were named?"""
+"""Is an environment in order, is its torch the expected one, and does its GPU code run on the named GPUs?"""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from wheel_checks.model import Answer, Subject, Verdict
 from wheel_checks.phrases import joined
 
 
-def answer_installed(asked: WheelQuestion, environment: Subject, distributions: Sequence[Subject]) -> Answer:
+def answer_installed(question: WheelQuestion, environment: Subject, distributions: Sequence[Subject]) -> Answer:
     """One answer for the environment with all its distributions."""
-    evidence = gather(environment, OF_AN_INSTALLED_EXPECTATION if asked.expect else ())
+    evidence = gather(environment, OF_AN_INSTALLED_EXPECTATION if question.expect else ())
     evidence = sum(
-        (gather(subject, OF_INSTALLED_GPU_CODE if asked.gpus else ()) for subject in distributions), start=evidence
+        (gather(subject, OF_INSTALLED_GPU_CODE if question.gpus else ()) for subject in distributions), start=evidence
     )
     evidence += of_being_checked((environment, *distributions))
-    certainty = certainty_of(distributions) if asked.gpus else ""
-    sentence = _words(asked, environment, evidence, runs=bool(certainty))
+    certainty = certainty_of(distributions) if question.gpus else ""
+    sentence = _words(question, environment, evidence, runs=bool(certainty))
     return Answer(evidence.verdict, sentence, environment.id, evidence.reasons, certainty, evidence.rules)
 
 
-def _words(asked: WheelQuestion, environment: Subject, evidence: Evidence, *, runs: bool) -> str:
+def _words(question: WheelQuestion, environment: Subject, evidence: Evidence, *, runs: bool) -> str:
     """``runs`` is True when there is GPU code at all."""
-    place, on = environment.id, f"on {joined(asked.gpus)}"
+    place, on = environment.id, f"on {joined(question.gpus)}"
     if evidence.verdict is Verdict.UNDECIDED:
-        wanted = [f"have a torch for {asked.expect}"] if asked.expect else []
-        wanted += [f"run {on}"] if asked.gpus else []
+        wanted = [f"have a torch for {question.expect}"] if question.expect else []
+        wanted += [f"run {on}"] if question.gpus else []
         return f"{place} is not proven to {' and to '.join(wanted or ['be in order'])}"
     if evidence.verdict is Verdict.FAIL:
-        if asked.expect and not set(OF_AN_INSTALLED_EXPECTATION).isdisjoint(evidence.rules):
-            return f"the torch in {place} is not a build for {asked.expect}"
-        is_of_gpus = asked.gpus and not set(OF_INSTALLED_GPU_CODE).isdisjoint(evidence.rules)
+        if question.expect and not set(OF_AN_INSTALLED_EXPECTATION).isdisjoint(evidence.rules):
+            return f"the torch in {place} is not a build for {question.expect}"
+        is_of_gpus = question.gpus and not set(OF_INSTALLED_GPU_CODE).isdisjoint(evidence.rules)
         return f"{place} does not run {on}" if is_of_gpus else f"{place} is not in order"
-    claims = [f"the torch in {place} {is_a_build(environment)}"] if asked.expect else []
-    if asked.gpus:
+    claims = [f"the torch in {place} {is_a_build(environment)}"] if question.expect else []
+    if question.gpus:
         claims.append(f"what is installed in {place} runs {on}" if runs else f"nothing in {place} has code for a GPU")
     return joined(claims) or f"no error was found in {place} ({environment.headline})"

@@ -1,4 +1,4 @@
-"""Does what is installed stay, whoever installs?"""
+"""Do installs keep the installed packages?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEEPS = ("PIN311", "PIN314", "PIN315")
 
 
 def answer_prediction(subjects: Sequence[Subject]) -> Answer:
-    """One answer for all installs: what is lost comes before what is open, and that before what stays."""
+    """One answer for all installs: lost packages come before undecided ones, and those before kept ones."""
     before = [s for s in subjects if s.kind == "package" and s.facts.get("from")]
     there = [s for s in before if s.facts.get("role") in (FRAMEWORK, NAMED)] or before
     names = list(dict.fromkeys(f"{s.facts['name']} {s.facts['from']}" for s in there))

@@ -5,7 +5,7 @@ from __future__ import annotations
 # Each must have passed, on every subject of the kind, before a question is answered with yes.
 OF_THE_STACK = ("STK104", "STK105", "STK106", "STK107")
 OF_A_PACKAGE = ("STK101", "STK102", "STK103")
-# What can be wrong with a lock, or with what was expected. Elsewhere they are skipped, and leave nothing open.
+# Faults of a lock, or of expectations. Elsewhere these rules are skipped, and leave nothing open.
 OF_A_LOCK = ("STK110", "STK111", "STK112", "STK113", "STK114", "STK115", "STK120", "STK121", "STK122")
 OF_A_GPU = ("WHL601",)
 OF_A_DRIVER = ("WHL605",)
@@ -14,12 +14,12 @@ OF_AN_EXPECTATION = ("WHL201",)
 OF_AN_INSTALLED_EXPECTATION = ("WHL715",)
 OF_INSTALLED_GPU_CODE = ("WHL731",)
 OF_A_RELEASE = ("REL101", "REL108", "REL109")
-OF_PARITY = ("REL110",)  # where the expectation requires it
+OF_PARITY = ("REL110",)  # if the expectation requires it
 OF_A_RELEASED_ACCELERATOR = ("REL103",)  # of a file for whose platform one is expected
 
 OF_PROVENANCE = ("WHL421", "WHL422")  # that were requested: of each file
 
-# The rules about what a wheel runs, and where it writes.
+# The rules about code that a wheel runs, and paths that it writes.
 OF_WHAT_RUNS = "SEC"
 
 # A warning of these leaves the question open: nothing is proven of a version that is unknown.
@@ -33,7 +33,7 @@ OF_ONE_GPU = frozenset({"WHL601", "WHL602"})
 
 
 def of_gpu_and_driver(gpu: object, driver: object) -> tuple[str, ...]:
-    """The rules that say whether a wheel runs on a GPU, with a driver; without those that were not asked for."""
+    """The rules that say whether a wheel runs on a GPU, with a driver; without those that were not requested."""
     of_gpu = OF_A_GPU if gpu else ()
     return (*of_gpu, *(OF_A_DRIVER if driver else ()), *(OF_A_DRIVER_AND_A_GPU if gpu and driver else ()))
 

@@ -1,4 +1,4 @@
-"""May this release be uploaded? And for a comparison: do the two sides agree where they must?"""
+"""May this release be uploaded? And for a comparison: do the two sides agree as required?"""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from wheel_checks.phrases import plural
 
 @dataclass(frozen=True, slots=True)
 class ReleaseQuestion:
-    """What the expectation requires besides that all files are there and whole.
+    """Further requirements of the expectation, besides complete files.
 
-    ``parity`` of platforms; of the files with these names an ``accelerators``, that they run on GPUs (``gpus``), and
-    that they are ``attested``.
+    ``parity`` of platforms; the names of files that need ``accelerators``, GPU code for ``gpus``, or to be
+    ``attested``.
     """
 
     parity: bool = False
@@ -25,17 +25,14 @@ class ReleaseQuestion:
     attested: Collection[str] = ()
 
 
-def answer_release(asked: ReleaseQuestion, subjects: Sequence[Subject]) -> Answer:
-    """``may be uploaded``, or ``must not be uploaded``, also when something could not be checked.
-
-    The first of ``subjects`` is the release, the others are its files.
-    """
+def answer_release(question: ReleaseQuestion, subjects: Sequence[Subject]) -> Answer:
+    """Whether the release, the first of ``subjects``, may be uploaded with its files; not if anything is unchecked."""
     release = subjects[0]
-    evidence = gather(release, (*OF_A_RELEASE, *(OF_PARITY if asked.parity else ())))
+    evidence = gather(release, (*OF_A_RELEASE, *(OF_PARITY if question.parity else ())))
     for subject in subjects[1:]:
-        accelerator = OF_A_RELEASED_ACCELERATOR if subject.id in asked.accelerators else ()
-        provenance = OF_PROVENANCE if subject.id in asked.attested else ()
-        evidence += gather(subject, (*accelerator, *(OF_A_GPU if subject.id in asked.gpus else ()), *provenance))
+        accelerator = OF_A_RELEASED_ACCELERATOR if subject.id in question.accelerators else ()
+        provenance = OF_PROVENANCE if subject.id in question.attested else ()
+        evidence += gather(subject, (*accelerator, *(OF_A_GPU if subject.id in question.gpus else ()), *provenance))
     words = {
         Verdict.PASS: "may be uploaded",
         Verdict.FAIL: "must not be uploaded",
@@ -64,7 +61,7 @@ def answer_difference(subjects: Sequence[Subject]) -> Answer:
 
 
 def _accelerators(pair: Subject) -> str:
-    """What a pair of wheels is built for where that differs, as it may between releases; "" where it does not."""
+    """The accelerators of a pair of wheels if they differ, as they may between releases; or ""."""
     sides = [pair.facts.get(side, {}) for side in "ab"]
     a, b = (f"{side.get('accelerator', '')} {side.get('accelerator_version', '')}".strip() for side in sides)
     return f"the two sides are built for {a} and for {b}" if a and b and a != b else ""

@@ -1,4 +1,4 @@
-"""Is a wheel what was expected, does it run on the GPUs that were named, and is it in order?"""
+"""Is a wheel the expected one, does it run on the named GPUs, and is it in order?"""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NAMED = 3  # wheels that are named when many are answered for together
 
 @dataclass(frozen=True, slots=True)
 class WheelQuestion:
-    """What is asked about wheels: ``expect`` is what ``--expect`` says, ``gpus`` are names of products.
+    """The question about wheels: ``expect`` is the value of ``--expect``, ``gpus`` are names of products.
 
     ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given. ``provenance``:
-    who attested the files.
+    the attestations of the files.
     """
 
     expect: str = ""
@@ -30,12 +30,12 @@ class WheelQuestion:
     provenance: bool = False
 
 
-def answer_wheels(asked: WheelQuestion, subjects: Sequence[Subject]) -> tuple[Answer, ...]:
+def answer_wheels(question: WheelQuestion, subjects: Sequence[Subject]) -> tuple[Answer, ...]:
     """An answer for each wheel, one for all of many, and before them one for every other subject with an error."""
     wheels = [subject for subject in subjects if subject.kind == "wheel"]
-    answers = [_answer(asked, wheel) for wheel in wheels]
+    answers = [_answer(question, wheel) for wheel in wheels]
     if len(answers) > MANY:
-        answers = [_together(asked, answers)]
+        answers = [_together(question, answers)]
     return (*_others(subjects), *answers)
 
 
@@ -48,15 +48,15 @@ def _others(subjects: Sequence[Subject]) -> Iterator[Answer]:
             yield Answer(evidence.verdict, sentence, subject.id, evidence.reasons, "", evidence.rules)
 
 
-def _answer(asked: WheelQuestion, wheel: Subject) -> Answer:
-    expected = gather(wheel, OF_AN_EXPECTATION) if asked.expect else Evidence()
-    evidence = expected + gather(wheel, of_gpu_and_driver(asked.gpus, asked.driver))
+def _answer(question: WheelQuestion, wheel: Subject) -> Answer:
+    expected = gather(wheel, OF_AN_EXPECTATION) if question.expect else Evidence()
+    evidence = expected + gather(wheel, of_gpu_and_driver(question.gpus, question.driver))
     evidence += of_being_checked([wheel])
-    if asked.provenance:
+    if question.provenance:
         evidence += gather(wheel, OF_PROVENANCE)
-    certainty = certainty_of([wheel]) if asked.gpus else ""
+    certainty = certainty_of([wheel]) if question.gpus else ""
     answer = Answer(evidence.verdict, "", label_of(wheel), evidence.texts, certainty, evidence.rules)
-    return replace(answer, sentence=_words(asked, answer, wheel))
+    return replace(answer, sentence=_words(question, answer, wheel))
 
 
 def label_of(wheel: Subject) -> str:
@@ -69,35 +69,35 @@ def label_of(wheel: Subject) -> str:
     return f"{package_name(wheel)} {version}" + (f" for {machine}" if machine else "")
 
 
-def _words(asked: WheelQuestion, answer: Answer, wheel: Subject) -> str:
+def _words(question: WheelQuestion, answer: Answer, wheel: Subject) -> str:
     subject, is_no = answer.about, answer.verdict is Verdict.FAIL
     if answer.verdict is Verdict.UNDECIDED:
-        wanted = [f"be a build for {asked.expect}"] if asked.expect else []
-        wanted += [f"run {_where(asked)}"] if asked.gpus or asked.driver else []
+        wanted = [f"be a build for {question.expect}"] if question.expect else []
+        wanted += [f"run {_where(question)}"] if question.gpus or question.driver else []
         return f"{subject} is not proven to {' and to '.join(wanted or ['be in order'])}"
-    if is_no and asked.expect and not set(OF_AN_EXPECTATION).isdisjoint(answer.decided_by):
-        return f"{subject} is not a build for {asked.expect}"
-    if is_no and not set(of_gpu_and_driver(asked.gpus, asked.driver)).isdisjoint(answer.decided_by):
-        return f"{subject} does not run {_where(asked)}"
+    if is_no and question.expect and not set(OF_AN_EXPECTATION).isdisjoint(answer.decided_by):
+        return f"{subject} is not a build for {question.expect}"
+    if is_no and not set(of_gpu_and_driver(question.gpus, question.driver)).isdisjoint(answer.decided_by):
+        return f"{subject} does not run {_where(question)}"
     if is_no:
         return f"{subject} is not in order"
-    claims = [is_a_build(wheel)] if asked.expect else []
-    claims += _runs(asked, answer.certainty)
+    claims = [is_a_build(wheel)] if question.expect else []
+    claims += _runs(question, answer.certainty)
     return f"{subject} {joined(claims)}" if claims else f"no error was found in {subject} ({wheel.headline})"
 
 
-def _runs(asked: WheelQuestion, certainty: str) -> list[str]:
-    """What is claimed of GPUs and driver; without a certainty there is no GPU code."""
-    if asked.gpus and not certainty:
-        no_code = f"has no code for any GPU, so nothing is missing for {joined(asked.gpus)}"
-        return [f"runs with driver {asked.driver}", no_code] if asked.driver else [no_code]
-    return [f"runs {_where(asked)}"] if asked.gpus or asked.driver else []
+def _runs(question: WheelQuestion, certainty: str) -> list[str]:
+    """The statement about GPUs and driver; without a certainty there is no GPU code."""
+    if question.gpus and not certainty:
+        no_code = f"has no code for any GPU, so nothing is missing for {joined(question.gpus)}"
+        return [f"runs with driver {question.driver}", no_code] if question.driver else [no_code]
+    return [f"runs {_where(question)}"] if question.gpus or question.driver else []
 
 
-def _where(asked: WheelQuestion) -> str:
+def _where(question: WheelQuestion) -> str:
     """``on GB200 with driver 580``."""
-    on, beside = f"on {joined(asked.gpus)}" if asked.gpus else "", f"with driver {asked.driver}" if asked.driver else ""
-    return " ".join(filter(None, (on, beside)))
+    gpus = f"on {joined(question.gpus)}" if question.gpus else ""
+    return " ".join(filter(None, (gpus, f"with driver {question.driver}" if question.driver else "")))
 
 
 _ACCELERATORS = {"cuda": "a CUDA", "rocm": "a ROCm", "xpu": "an XPU", "cpu": "a CPU"}
@@ -112,13 +112,13 @@ def is_a_build(wheel: Subject) -> str:
     return f"is {' '.join(filter(None, (_ACCELERATORS[accelerator], version)))} build"
 
 
-def _together(asked: WheelQuestion, answers: Sequence[Answer]) -> Answer:
+def _together(question: WheelQuestion, answers: Sequence[Answer]) -> Answer:
     """One answer for many wheels: the worst, and which they are."""
     bad = [answer for answer in answers if answer.verdict is Verdict.FAIL]
     left_open = [answer for answer in answers if answer.verdict is Verdict.UNDECIDED]
     wheels = plural(len(answers), "wheel")
-    claims = [f"a build for {asked.expect}"] if asked.expect else []
-    claims += [f"able to run {_where(asked)}"] if asked.gpus or asked.driver else []
+    claims = [f"a build for {question.expect}"] if question.expect else []
+    claims += [f"able to run {_where(question)}"] if question.gpus or question.driver else []
     good = joined(claims) or "without an error"
     if not bad and not left_open:
         return Answer(Verdict.PASS, f"all {wheels} are {good}")

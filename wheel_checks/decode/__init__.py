@@ -1,4 +1,4 @@
-"""JSON and TOML documents, and their values as frozen dataclasses: what may be there is what the annotations say.
+"""JSON and TOML documents, and their values as frozen dataclasses, validated by their annotations.
 
 A field is a string, a whole number, a number, true or false, a date, an enumeration, a Literal, Any, a tuple, a
 frozenset, a Mapping, a dataclass, or a union of these. ``Annotated`` says more: its ``Key``, a ``Check``, how it is
@@ -63,7 +63,7 @@ class Policy(NamedTuple):
 
     @property
     def object(self) -> str:
-        """What the format calls a value that has keys."""
+        """The format's word for a value with keys."""
         return "a table" if self.toml else "an object"
 
 
@@ -74,14 +74,14 @@ class Key(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What a value must be: ``passes`` decides, ``expected`` says it."""
+    """A condition on a value: ``passes`` decides, ``expected`` describes it."""
 
     passes: Callable[[Any], object]
     expected: str
 
 
 class Made(NamedTuple):
-    """The field is what ``make`` returns for the value, decoded as ``of``; a WheelproofError of it is a fault.
+    """The field is the result of ``make`` for the value, decoded as ``of``; its WheelproofError is a fault.
 
     ``make`` is a function with a name: a lambda within an annotation does not see the names of its module.
     """
@@ -96,7 +96,7 @@ Filled = Annotated[str, Check(bool, "a string that is not empty")]
 def decode(kind: Callable[..., T], value: Any, policy: Policy, source: str = "", path: Path = ()) -> T:
     """``value`` as ``kind``, a dataclass. ``source`` names the document in messages, ``path`` leads to the value.
 
-    Raises DecodeError with the first faults. A class that is not made of what the decoder knows raises TypeError.
+    Raises DecodeError with the first faults, and TypeError for a class with unsupported annotations.
     """
     reader = _reader(kind, policy)
     try:
@@ -160,7 +160,7 @@ def _generic_reader(origin: Any, arguments: tuple[Any, ...], policy: Policy) -> 
 
 
 def _choice_reader(choices: Mapping[Any, Any], policy: Policy) -> _Reader:
-    """Of these values, each of which stands for another."""
+    """One of these keys, read as its value."""
     one = f"one of {', '.join(map(str, choices))}"
     return _value_reader(choices.get, tuple({type(value) for value in choices}), one, f"values, each {one}", policy)
 
@@ -258,8 +258,7 @@ def _union_reader(kinds: tuple[Any, ...], policy: Policy) -> _Reader:
     optional = type(None) in kinds
     readers = [_reader(kind, policy) for kind in kinds if kind is not type(None)]
     by_type = {kind: reader.read for reader in reversed(readers) for kind in reader.types}
-    # The class whose required keys are all there is meant; of several one that knows all keys, then the one that
-    # requires most.
+    # The only class whose required keys exist; of several, one that has all keys, then the most required keys.
     objects = [reader for reader in readers if reader.types == (dict,)]
     objects.sort(key=lambda reader: -len(reader.needs))
     one = " or ".join(reader.one for reader in readers)
@@ -363,7 +362,7 @@ def _object_reader(kind: type, policy: Policy) -> _Reader:
 
 
 def key_of(name: str, hint: Any) -> str:
-    """The key of a field: what a ``Key`` in its annotation says, else its name."""
+    """The key of a field: that of a ``Key`` in its annotation, else its name."""
     return next((extra.name for extra in typing.get_args(hint)[1:] if isinstance(extra, Key)), name)
 
 

@@ -14,7 +14,7 @@ from wheel_checks.decode import key_of
 def encode(value: Any, *, defaults: bool = True) -> Any:
     """JSON-ready data of ``value``; without ``defaults`` objects lack the fields that have their default value.
 
-    Where a field may be one of several dataclasses that require no key, only ``defaults`` distinguishes them.
+    If a field may be one of several dataclasses that require no key, only ``defaults`` distinguishes them.
     """
     if value is None or isinstance(value, (str, int, float)):
         return value

@@ -1,4 +1,4 @@
-"""What is wrong with a document: each fault with its place, and the error that says them."""
+"""The faults of a document: each with its place, and the error that lists them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Path = tuple[str | int, ...]
 
 
 class Fault(NamedTuple):
-    """One fault: where it is, what is there, what was expected."""
+    """One fault: its path, the observed and the expected value."""
 
     path: Path
     what: str
@@ -36,15 +36,15 @@ class DecodeError(FormatError):
     def __init__(self, faults: Iterable[Fault], source: str = "", place: Callable[[Path], str] = place_of) -> None:
         self.faults = tuple(faults)[:MOST_FAULTS]
         prefix = f"{source}: " if source else ""
-        said = [f"{place(f.path)} {f.what}" if f.path else f.what for f in self.faults]
-        if len(said) == 1:
+        lines = [f"{place(f.path)} {f.what}" if f.path else f.what for f in self.faults]
+        if len(lines) == 1:
             root = "" if self.faults[0].path else f"{source or 'the document'} "
-            super().__init__(f"{root or prefix}{said[0]}", expected=self.faults[0].expected)
+            super().__init__(f"{root or prefix}{lines[0]}", expected=self.faults[0].expected)
             return
         listed = "; ".join(
-            f"{text}; expected {f.expected}" if f.expected else text for f, text in zip(self.faults, said, strict=True)
+            f"{text}; expected {f.expected}" if f.expected else text for f, text in zip(self.faults, lines, strict=True)
         )
-        count = f"the first {MOST_FAULTS}" if len(said) == MOST_FAULTS else str(len(said))
+        count = f"the first {MOST_FAULTS}" if len(lines) == MOST_FAULTS else str(len(lines))
         super().__init__(f"{prefix}{count} faults: {listed}")
 
     def under(self, key: str | int) -> Iterable[Fault]:
@@ -53,7 +53,7 @@ class DecodeError(FormatError):
 
 
 def wrong(value: Any, expected: str, an_object: str) -> DecodeError:
-    """The error about a value that is something else than ``expected``; ``an_object`` is what the format calls one."""
+    """The error about a value that is not ``expected``; ``an_object`` is the format's word for one."""
     return refused(f"is {_shown(value, an_object)}", expected)
 
 

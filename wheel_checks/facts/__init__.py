@@ -1,1 +1,1 @@
-"""What is known about a wheel: frozen facts, and the readers that gather them from bytes."""
+"""Facts about a wheel: frozen dataclasses, and the readers that make them from bytes."""

@@ -1,4 +1,4 @@
-"""Everything that the rules may know about one cell of a matrix: what was resolved, read, imported and compiled."""
+"""The facts about one cell of a matrix that rules judge: resolution, wheel, import and compilation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wheel_checks.model import Unavailable
 _NOT_RESOLVED = Unavailable("the requirements were not resolved")
 _NOT_READ = Unavailable("the wheel was not read")
 _NOT_IMPORTED = Unavailable("torch was not imported")
-_NOT_ASKED = Unavailable("the cell requests none, or did not reach it")
+_NOT_REQUESTED = Unavailable("the cell requests none, or did not reach it")
 _ALONE = Unavailable("no other cell compiles the same kernels")
 
 Function = tuple[str, str, str, str]
@@ -23,7 +23,7 @@ Function = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What a torch build is: "cuda" and "13.0", "cpu" and "". ``version`` is torch's own, local part included."""
+    """The build of a torch: "cuda" and "13.0", "cpu" and "". ``version`` is torch's own, local part included."""
 
     accelerator: str
     accelerator_version: str = ""
@@ -32,17 +32,17 @@ class Build:
     @property
     def label(self) -> str:
         """Such as ``CUDA 13.0 (2.11.0+cu130)``."""
-        told = f"{LABELS.get(self.accelerator, self.accelerator)} {self.accelerator_version}".strip()
-        return f"{told} ({self.version})" if self.version else told
+        label = f"{LABELS.get(self.accelerator, self.accelerator)} {self.accelerator_version}".strip()
+        return f"{label} ({self.version})" if self.version else label
 
     def meets(self, expected: AcceleratorExpectation) -> bool:
-        """Whether it is what is expected; a version that is unknown meets no condition on it."""
+        """Whether it meets the expectation; an unknown version meets no condition on it."""
         return self.accelerator == expected.accelerator and bool(expected.accepts_version(self.accelerator_version))
 
 
 @dataclass(frozen=True, slots=True)
 class ImportProof:
-    """What torch said of itself when it was imported in the cell. ``gpu_code`` are labels as sm_100 and compute_120."""
+    """Torch's own report when it was imported in the cell. ``gpu_code`` are labels as sm_100 and compute_120."""
 
     machine: str
     python: str
@@ -53,11 +53,11 @@ class ImportProof:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a cell's way. ``started`` is UTC, ``seconds`` wall time.
+    """One step of a cell. ``started`` is UTC, ``seconds`` wall time.
 
     ``kept`` says that the result is that of an earlier run with the same inputs. ``failure`` says why the step was not
-    carried out; a step that was carried out may still have found much to object. ``log`` is the path of its log,
-    ``attempts`` is how often it was tried.
+    carried out; a completed step may still have many findings. ``log`` is the path of its log, ``attempts`` the number
+    of its attempts.
     """
 
     name: str
@@ -71,10 +71,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """The sha256 of the machine code of each device function, and the Triton that made it, on which machine.
+    """The sha256 of the machine code of each device function, and the Triton that made it, by machine.
 
-    A function that was compiled several times in one case has several. ``targets`` are those that Triton was asked to
-    compile for, whether or not anything came of it.
+    A function that was compiled several times in one case has several. ``targets`` are those that Triton was to compile
+    for, whatever the result.
     """
 
     machine: str
@@ -95,7 +95,7 @@ class TestedWheel:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What was run in the cell for the library under test: modules that were imported, or its own command.
+    """The check of the library under test in the cell: imported modules, or its own command.
 
     ``error`` says why it failed, with the last lines of its output; "" when it did not.
     """
@@ -106,10 +106,9 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class TestsRun:
-    """A JUnit report of the command of a cell: ``file`` as the command calls it, ``path`` where it is kept.
+    """A JUnit report of the command of a cell: ``file`` as the command calls it, ``path`` of the copy.
 
-    ``unnamed`` failures are counted there without a test that says so. ``fault`` says why it was not read, "" when it
-    was.
+    ``unnamed`` is the number of failures there without a test. ``fault`` says why it was not read, or is "".
     """
 
     __test__ = False  # for pytest: this is not a test
@@ -138,9 +137,9 @@ class CellFacts:
     id: str  # as in the matrix
     platform: str  # x86_64 or aarch64
     python: str  # version, such as 3.12
-    torch: str  # version that was resolved, else ``asked``
+    torch: str  # version that was resolved, else ``requirement``
     wanted: AcceleratorExpectation  # the build of torch that is expected
-    asked: str = ""  # what the matrix specifies (">=2.11")
+    requirement: str = ""  # the requirement in the matrix (">=2.11")
     known: AcceleratorExpectation | None = None  # the build that torch is known to be instead
     reason: str = ""  # why that build is known
     source: str = "the matrix"  # name of the matrix
@@ -148,12 +147,12 @@ class CellFacts:
     steps: tuple[Step, ...] = ()  # of the pipeline, in order
     resolved: Mapping[str, str] | Unavailable = _NOT_RESOLVED  # versions by project
     tested: tuple[TestedWheel, ...] = ()  # wheels that the cell names itself
-    wheel: Build | Unavailable = _NOT_READ  # what the wheel on the index shows
-    imported: ImportProof | Unavailable = _NOT_IMPORTED  # what the import showed
+    wheel: Build | Unavailable = _NOT_READ  # the build by the wheel on the index
+    imported: ImportProof | Unavailable = _NOT_IMPORTED  # the build by the import
     import_error: str = ""  # why there was no import
     smoke: Mapping[str, SmokeDocument] = field(default_factory=dict)  # a document for each kind of smoke test
-    modules: Tried | Unavailable = _NOT_ASKED  # import of the modules under test
-    command: Tried | Unavailable = _NOT_ASKED  # the test command of the cell
+    modules: Tried | Unavailable = _NOT_REQUESTED  # import of the modules under test
+    command: Tried | Unavailable = _NOT_REQUESTED  # the test command of the cell
     junit: str = ""  # pattern of the reports of its command
     tests: tuple[TestsRun, ...] = ()  # content of these reports
     reference: str = ""  # cell of the other machine that compiles the same kernels; "" if the matrix has none
@@ -161,12 +160,12 @@ class CellFacts:
 
     @property
     def build(self) -> Build | Unavailable:
-        """What torch is in this cell: by the import, else by the wheel."""
+        """The torch of this cell: by the import, else by the wheel."""
         return self.imported.build if isinstance(self.imported, ImportProof) else self.wheel
 
     @property
     def machine_code(self) -> MachineCode | Unavailable:
-        """What the kernels were compiled to."""
+        """The machine code of the kernels."""
         return machine_code(self.smoke.get("compile"))
 
 
@@ -201,7 +200,7 @@ class CodeComparison:
 
 
 def compare_code(here: MachineCode, there: MachineCode) -> CodeComparison:
-    """Compare function by function, in order of target and kernel, what was compiled for the targets of both."""
+    """Compare the machine code for the common targets function by function, in order of target and kernel."""
     targets = here.targets & there.targets
     ours, theirs = ({f for f in code.digests if f[0] in targets} for code in (here, there))
     both = sorted(ours & theirs)

@@ -1,4 +1,4 @@
-"""What is wrong with a plug-in."""
+"""Faults of plug-ins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PluginFault:
-    """A plug-in that cannot be used: its ``label``, a sentence that names it, and what to do ("" for nothing)."""
+    """A plug-in that cannot be used: its ``label``, a sentence that names it, and advice, or ""."""
 
     label: str
     what: str

@@ -1,9 +1,9 @@
-"""Commands as data: what a fix asks for is a vector of arguments, and one renderer quotes it for a shell.
+"""Commands as data: each command of a fix is a vector of arguments, and one renderer quotes it for a shell.
 
 A rule builds its commands with :func:`run`, from constant words and from values that it was given. Such a value is
 always one argument, and never an option: :func:`path`, :func:`package`, :func:`requirement` and :func:`option` make
-words of values, and ``operands`` come after ``--`` when they start with a dash. What cannot be passed safely becomes a
-:class:`NoCommand` with the reason, so that no rule fails on a hostile name.
+words of values, and ``operands`` come after ``--`` when they start with a dash. A value that cannot be passed safely
+becomes a :class:`NoCommand` with the reason, so that no rule fails on a hostile name.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ IMPORT_ARGUMENT = "import importlib, sys; importlib.import_module(sys.argv[1])"
 
 CHECK_XPU = CHECK_TORCH.replace('"cuda"', '"xpu"')
 PYTHON_SOURCES = {CHECK_TORCH, CHECK_XPU, SHOW_TORCH, IMPORT_TORCH, IMPORT_TRITON, SHOW_PTXAS, IMPORT_ARGUMENT, "pass"}
-"""What may follow ``python -c``: constants only. A value reaches them as an argument (``sys.argv``)."""
+"""Code that may follow ``python -c``: constants only. A value reaches them as an argument (``sys.argv``)."""
 
 _SHELLS = frozenset({"sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "pwsh", "tcsh", "zsh", "busybox"})
 _BUILTINS = frozenset({".", "alias", "builtin", "cd", "command", "eval", "exec", "export", "set", "source", "unset"})
-# Programs that start the program that follows, with those of their options that take a value as another word.
+# Programs that start another program, with those of their options that take a value as another word.
 _STARTERS = {
     "env": frozenset({"-u", "--unset", "-C", "--chdir"}),
     "nice": frozenset({"-n"}),
@@ -44,13 +44,13 @@ _PYTHON = re.compile(r"(python|pypy)[0-9.t]*(\.exe)?")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PROJECT = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
-# A note is in a comment behind a "#", which an interactive zsh does not take for one.
+# A note is in a comment after a "#", which an interactive zsh does not take for one.
 _NOTE = re.compile(r"[\w ,.:/=+@%-]*", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class UnsafeCommandError(FormatError):
-    """Something that no command may hold: a shell within a vector, a NUL, a variable that is not a name."""
+    """Something that no command may contain: a shell within a vector, a NUL, a variable that is not a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A variable of the shell: set to ``value``, or to what the program of a vector prints."""
+    """A variable of the shell: set to ``value``, or to the output of a program."""
 
     kind: ClassVar[str] = "export"
     name: str
@@ -108,7 +108,7 @@ class Unset:
 
 @dataclass(frozen=True, slots=True)
 class Pipe:
-    """Programs that each read what the one before prints."""
+    """Programs that each read the output of the one before."""
 
     kind: ClassVar[str] = "pipe"
     commands: tuple[tuple[str, ...], ...]
@@ -124,7 +124,7 @@ class Pipe:
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """A file with these lines and no others; what was in it goes."""
+    """A file with these lines and no others; its former content is replaced."""
 
     kind: ClassVar[str] = "write-file"
     path: str
@@ -178,8 +178,8 @@ _WHOLE = Policy(unknown_keys=True, longest=10_000, most=1_000)  # nothing is cut
 def run(*words: Word, operands: Iterable[Word] = (), note: str = "", folder: str = "") -> Command | NoCommand:
     """The command of these words: our own, and those that :func:`path`, :func:`option` and the others made of values.
 
-    ``operands`` are values that the program takes for names or files. When one starts with a dash, ``--`` precedes
-    them; for a program that does not know it there is no command, but the reason.
+    ``operands`` are names or files for the program. When one starts with a dash, ``--`` precedes them; for a program
+    that does not support it there is no command, but the reason.
     """
     argv: list[str] = []
     for word in words:
@@ -203,7 +203,7 @@ def run(*words: Word, operands: Iterable[Word] = (), note: str = "", folder: str
 
 
 def export(name: str, value: str, note: str = "") -> Export | NoCommand:
-    """The setting of a variable to a value that others chose; the reason where none exists."""
+    """The setting of a variable to a value that others chose, or the reason why there isn't one."""
     try:
         return Export(name, value, note)
     except UnsafeCommandError as error:
@@ -211,7 +211,7 @@ def export(name: str, value: str, note: str = "") -> Export | NoCommand:
 
 
 def unset(*names: str, note: str = "") -> Unset | NoCommand:
-    """The removal of variables whose names others chose; the reason where none exists."""
+    """The removal of variables whose names others chose, or the reason why there isn't one."""
     try:
         return Unset(names, note)
     except UnsafeCommandError as error:
@@ -226,14 +226,14 @@ def path(text: str) -> Word:
 
 
 def member(name: str) -> Word:
-    """A member of an archive, unpacked in the current folder; one that leads out of it gives no command."""
+    """A member of an archive, unpacked in the current folder; no command if it leads out of the folder."""
     if name.startswith("/") or ".." in name.split("/"):
         return NoCommand(f"{_shown(name)} leads out of the folder")
     return path(name)
 
 
 def package(name: str, version: str = "") -> Word:
-    """``name``, or ``name==version``, for an installer; only what is a name and a version, never an address."""
+    """``name``, or ``name==version``, for an installer; only a name and a version, never an address."""
     if not _PROJECT.fullmatch(name):
         return NoCommand(f"{_shown(name)} is not the name of a package")
     if not version:
@@ -246,7 +246,7 @@ def package(name: str, version: str = "") -> Word:
 
 
 def requirement(text: str) -> Word:
-    """A requirement by name and version, for an installer; one that names an address gives no command."""
+    """A requirement by name and version, for an installer; no command if it names an address."""
     from wheel_checks.parsing import requirement_or_none
 
     parsed = requirement_or_none(text)
@@ -258,7 +258,7 @@ def requirement(text: str) -> Word:
 
 
 def option(name: str, value: str) -> Word:
-    """An option with its value; ``--name=value`` in one word where the value could be taken for another option."""
+    """An option with its value; ``--name=value`` in one word if the value could be taken for another option."""
     if not value.startswith("-"):
         return name, value
     if name.startswith("--"):
@@ -287,7 +287,7 @@ def commented(step: Runnable) -> str:
 
 
 def decoded(value: Any) -> Step:
-    """The step that a document of another program holds; a NoCommand with the reason for any other or unsafe one."""
+    """The step in a document of another program; a NoCommand with the reason for any other or unsafe one."""
     try:
         return decode(_Held, {"step": value}, _WHOLE).step
     except FormatError as error:
@@ -295,7 +295,7 @@ def decoded(value: Any) -> Step:
 
 
 def in_words(step: Step) -> str:
-    """The step as one line for people: what can be run as :func:`commented` gives it, the rest as a sentence."""
+    """The step as one line for people: as :func:`commented` gives it if it can be run, else as a sentence."""
     if isinstance(step, NoCommand):
         return f"no command: {step.why}"
     if isinstance(step, Options):
@@ -310,7 +310,7 @@ def _name(program: str) -> str:
 
 
 def _program(argv: Iterable[str]) -> int:
-    """The index of the program that is started in the end: after ``sudo``, ``env A=B`` and the like."""
+    """The index of the program that is finally started, after ``sudo``, ``env A=B`` and similar."""
     words = list(argv)
     index = 0
     while (starter := _STARTERS.get(_name(words[index]))) is not None:
@@ -340,7 +340,7 @@ def _check_vector(argv: tuple[str, ...]) -> None:
 
 
 def _check_python(arguments: tuple[str, ...]) -> None:
-    """Refuses code that is not a constant; what follows a script or ``-m MODULE`` is not Python's."""
+    """Refuses code that is not a constant; arguments after a script or ``-m MODULE`` are not Python's."""
     for index, word in enumerate(arguments):
         if not word.startswith("-") or word == "-m":
             return

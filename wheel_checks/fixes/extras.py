@@ -1,4 +1,4 @@
-"""The optional packages: what each extra of the distribution names, and the command that installs it.
+"""The optional packages: the requirements of each extra of the distribution, and the command that installs it.
 
 The command names the packages themselves and the Python that runs this, so that it is right in a checkout, in an
 install and in an environment without a ``pip`` on its PATH; pip is among our own dependencies.
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from wheel_checks.fixes.commands import in_words, path, requirement, run
 
-# extra: what it names in pyproject.toml; a test compares the two
+# extra: its packages in pyproject.toml; a test compares the two
 REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
     "docker": ("docker>=7",),
     "mcp": ("mcp>=2",),

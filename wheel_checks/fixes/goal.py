@@ -1,7 +1,7 @@
-"""What must be true of an environment for a cause to be gone, as data: a rule says it, and whoever repairs plans it.
+"""The state of an environment in which a cause is gone, as data: a rule states it, and the repair planner plans it.
 
-The commands of a fix can be run blind. A goal says what they are for, so that a planner, which knows all requirements
-of the environment and the index, may find another and smaller way to it.
+The commands of a fix can be run blind. A goal states their purpose, so that a planner, which knows all requirements of
+the environment and the index, may find another and smaller repair.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ class Goal:
     """The state of the distributions of one environment.
 
     ``fitting_torch`` is a torch that the driver and the GPUs of the host can run, with its companions. ``wanted`` are
-    requirements that hold (PEP 508). ``intact`` are distributions whose files are those of their very wheel, fetched
-    again and not taken from a cache where ``fresh``; ``gone`` are distributions that are not installed. ``companions``
-    are those of torch that are of its release and its build. ``remains`` are absolute paths of leftovers in
-    site-packages.
+    requirements that are met (PEP 508). ``intact`` are distributions whose files are those of their very wheel, fetched
+    again and not taken from a cache if ``fresh``; ``gone`` are distributions that are not installed. ``companions`` are
+    those of torch that are of its release and its build. ``remains`` are absolute paths of leftovers in site-packages.
     """
 
     fitting_torch: bool = False

@@ -1,4 +1,4 @@
-"""JSON and TOML documents: parsed within bounds, and those that users write with the line of every fault."""
+"""JSON and TOML documents, parsed within bounds; faults in documents that users write have line numbers."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ def _parse(load: Callable[[Any], Any], data: bytes | str, form: str, source: str
 
 
 def read_toml(data: bytes, source: str, kind: Callable[..., D], make: Callable[[D], T]) -> T:
-    """What ``make`` returns for a TOML document, decoded as ``kind``. ``source`` names it in messages.
+    """A TOML document, decoded as ``kind`` and passed through ``make``. ``source`` names it in messages.
 
-    Raises FormatError with the faults of the document, those that ``make`` raises as a DecodeError among them, each
-    with the line of its key.
+    Raises FormatError with the faults of the document (a DecodeError of ``make`` included), each with the line of its
+    key.
     """
     values = parse_toml(data, source, LARGEST)
     try:

@@ -1,11 +1,11 @@
 """A compressed table of sets of 32-bit hashes: an entry for each build of a package, a set for each of its libraries.
 
-An entry is stored as what differs from another entry, so a hundred thousand hashes of forty builds take a megabyte,
-and only the asked entry and those that it is built upon are decoded.
+An entry is stored as its difference from another entry, so a hundred thousand hashes of forty builds take a megabyte,
+and only the requested entry and those that it is based on are decoded.
 
 The file: a line that names the format; the length of the description and its CRC-32, both 4 bytes; the description,
-JSON in zlib's format; then one block of bytes per entry. A block holds, for each set of the description, the hashes
-that change: sorted, as distances, divided into four planes of bytes of which each is deflated where that is shorter.
+JSON in zlib's format; then one block of bytes per entry. A block has, for each set of the description, the hashes that
+change: sorted, as distances, divided into four planes of bytes, each deflated if that is shorter.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wheel_checks.errors import FormatError
 MAGIC = b"hash table 1\n"
 MAX_DESCRIPTION = 4 * 1024 * 1024  # bytes, inflated
 MAX_HASHES = 4_000_000  # of one change of one set
-MAX_STEPS = 100  # entries that one entry is built upon
+MAX_STEPS = 100  # length of an entry's chain of base entries
 _HEAD = struct.Struct("<II")
 _WORD = 4  # bytes of a hash
 _LARGEST = 0xFFFFFFFF
@@ -33,7 +33,7 @@ _LARGEST = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry to write: what describes it, its sets by name, and the number of the entry that it is built upon.
+    """One entry to write: its description, its sets by name, and the number of the entry that it is based on.
 
     ``base`` is less than the entry's own number, or -1.
     """
@@ -61,7 +61,7 @@ class HashTable:
 
     @property
     def descriptions(self) -> list[Mapping[str, Any]]:
-        """What describes each entry, in the order of their numbers."""
+        """The description of each entry, in the order of their numbers."""
         return [row["about"] for row in self._rows]
 
     def sets(self, number: int) -> dict[str, frozenset[int]]:
@@ -76,13 +76,13 @@ class HashTable:
         return {name: frozenset(hashes) for name, hashes in found.items()}
 
     def of_each(self, wanted: Collection[int]) -> list[dict[str, frozenset[int]]]:
-        """The sets of every entry, by name and in the order of their numbers, of which only ``wanted`` hashes."""
-        asked = frozenset(wanted)
+        """The sets of every entry, by name and in the order of their numbers, limited to the ``wanted`` hashes."""
+        hashes = frozenset(wanted)
         found: list[dict[str, frozenset[int]]] = []
         for number, row in enumerate(self._rows):
             before = found[row["base"]] if 0 <= row["base"] < number else {}
             found.append(
-                {name: before.get(name, frozenset()) ^ asked.intersection(c) for name, c in self._changes(number)}
+                {name: before.get(name, frozenset()) ^ hashes.intersection(c) for name, c in self._changes(number)}
             )
         return found
 
@@ -96,7 +96,7 @@ class HashTable:
         return steps[::-1]
 
     def _changes(self, number: int) -> Iterator[tuple[str, list[int]]]:
-        """The name of each set of an entry, and the hashes by which it differs from that of its base."""
+        """The name of each set of an entry, and the hashes by which it differs from its base."""
         row = self._rows[number]
         start = self._start + row["offset"]
         block = self._data[start : start + row["length"]]

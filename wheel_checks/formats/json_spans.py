@@ -1,6 +1,6 @@
-"""Where the values of a JSON document stand, found without building them, in time linear in its length.
+"""The offsets of the values of a JSON document, found without building them, in time linear in its length.
 
-For documents of strangers of which little is kept: ``json.loads`` makes objects of twenty times a document's size.
+For untrusted documents of which little is kept: ``json.loads`` makes objects of twenty times a document's size.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 Span = tuple[int, int]
-"""Where a value begins, and the position after it, in bytes."""
+"""The offset of a value, and of its end, in bytes."""
 
 MOST_KEYS = 1_000
 MOST_PARTS = 4_000_000
@@ -27,10 +27,10 @@ _INERT_PART = re.compile(rb'[^"\[\]{}]*(?:"[^"\\]*(?:\\.[^"\\]*){0,10}"[^"\[\]{}
 
 
 def members(data: bytes) -> dict[str, Span]:
-    """The values of the object that ``data``, UTF-8, is, by key; of equal keys the last counts, as in ``json.loads``.
+    """The values of the object in ``data`` (UTF-8), by key; of equal keys the last is used, as in ``json.loads``.
 
-    What is inside the values is not checked. Raises ValueError when ``data`` is not an object, or has too many keys
-    or brackets.
+    The inside of the values is not checked. Raises ValueError when ``data`` is not an object, or has too many keys or
+    brackets.
     """
     found: dict[str, Span] = {}
     position = _skip(data, 0, b"{")
@@ -52,9 +52,7 @@ def members(data: bytes) -> dict[str, Span]:
 
 
 def elements(data: bytes, span: Span) -> Iterator[Span]:
-    """The elements of the list at ``span``. Raises ValueError when it is not a list, or is malformed between
-    elements.
-    """
+    """The elements of the list at ``span``. Raises ValueError if it is not a list, or malformed between elements."""
     position = _skip(data, span[0], b"[")
     if data[position : position + 1] == b"]":
         return
@@ -108,7 +106,7 @@ def _string_end(data: bytes, start: int) -> int:
 
 
 def _skip(data: bytes, position: int, mark: bytes) -> int:
-    """The position of what follows ``mark``, which must be at ``position``, blanks around it left aside."""
+    """The position after ``mark``, which must be at ``position``, and the blanks around it."""
     position = _BLANK.match(data, position).end()  # type: ignore[union-attr]  # matches anywhere
     if data[position : position + 1] != mark:
         raise _unexpected(data, position, repr(mark.decode()))

@@ -1,7 +1,7 @@
 """JUnit reports, as pytest and most other runners write them: which tests ran, and which of them failed.
 
 The files are not trusted: a document type, which could declare entities, is refused, and sizes are bounded. The format
-is Jenkins' ``junit-10.xsd``; what runners add to it is ignored.
+is Jenkins' ``junit-10.xsd``; additions of runners are ignored.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ FAILED: Final = "failed"
 ERROR: Final = "error"
 SKIPPED: Final = "skipped"
 _OUTCOMES = {"failure": FAILED, "error": ERROR, "skipped": SKIPPED}
-_NOT_RUN = ("notrun", "disabled")  # how GoogleTest and CTest mark what they did not run, without an element
-_WORST = (PASSED, SKIPPED, ERROR, FAILED)  # of a test with several, the last of these holds
+_NOT_RUN = ("notrun", "disabled")  # how GoogleTest and CTest mark tests that did not run, without an element
+_WORST = (PASSED, SKIPPED, ERROR, FAILED)  # of a test with several results, the last of these is used
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class JUnitCase:
 
 @dataclass(frozen=True, slots=True)
 class JUnitReport:
-    """The tests of a report. ``unnamed`` failures are counted by its suites, without a test that says so."""
+    """The tests of a report. ``unnamed`` is the number of failures that its suites count without a test."""
 
     cases: tuple[JUnitCase, ...]
     unnamed: int = 0
 
 
 def parse_junit(data: bytes) -> JUnitReport:
-    """The report in a file. Raises FormatError for any other file, and for one that is too large or too deep."""
+    """The report in a file. Raises FormatError for any other, too large or too deep file."""
     if len(data) > LARGEST:
         raise FormatError(f"it is larger than {LARGEST >> 20} MiB")
     reading = _Reading()
@@ -109,7 +109,7 @@ class _Reading:
                 self.case = replace(self.case, outcome=_OUTCOMES[tag], message=self.words)
 
     def text(self, text: str) -> None:
-        """The text of a failure says what its message does not."""
+        """The text of a failure adds to its message."""
         if self.case is not None and self.case.outcome != PASSED and self.open[-1] in _OUTCOMES and not self.words:
             self.case = replace(self.case, message=(self.case.message + text)[:_LONGEST])
 

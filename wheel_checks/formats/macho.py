@@ -28,7 +28,7 @@ _PLATFORM_MACOS = 1
 class MachSlice:
     """The part of a file for one machine ("arm64", "x86_64", ...).
 
-    ``macos`` is the oldest macOS that it is built for, None where its load commands were not read or state none.
+    ``macos`` is the oldest macOS that it is built for, None if its load commands were not read or state none.
     """
 
     machine: str
@@ -36,10 +36,7 @@ class MachSlice:
 
 
 def read_mach_slices(head: bytes) -> tuple[MachSlice, ...]:
-    """The slices of a file that starts with ``head``; the load commands as far as these bytes have them.
-
-    Raises FormatError for what is not a Mach-O file.
-    """
+    """The slices of a file that starts with ``head``, as far as that reaches. Raises FormatError for other files."""
     if head[:4] in _THIN:
         return (_slice(head),)
     row = _FAT.get(head[:4])

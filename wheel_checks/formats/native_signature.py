@@ -1,4 +1,4 @@
-"""Which machine code a file holds, by its first bytes: ELF, PE and Mach-O. And which names such files have."""
+"""The kind of machine code in a file, by its first bytes (ELF, PE and Mach-O), and the names that such files have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEAD = 4096
 _MACH_O = (b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe")
 _FAT, _FAT_64 = b"\xca\xfe\xba\xbe", b"\xca\xfe\xba\xbf"
 _MOST_SLICES = 19  # of a universal file; Java classes begin alike, and have 43 or more in this place
-_PROCESSORS = {3, 8, 20, 21, 22, 40, 42, 43, 62, 183, 243, 258}  # e_machine of what Python runs on (gABI, elf.h)
+_PROCESSORS = {3, 8, 20, 21, 22, 40, 42, 43, 62, 183, 243, 258}  # e_machine (gABI, elf.h) of Python's platforms
 _LOADED = {2, 3}  # e_type: programs and shared libraries, not object files
 _NAMES = re.compile(
     r"""(?:\.so(?:\.[\w.]+)?|\.pyd|\.dll|\.exe|\.dylib|\.jnilib|\.node|\.sys|\.ko|\.elf|\.out|\.xll|\.cpl|\.scr|\.mexa64

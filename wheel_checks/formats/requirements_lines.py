@@ -1,7 +1,7 @@
 """The logical lines of a requirements file (pip's reference: "Requirements File Format").
 
-Physical lines end where ``str.splitlines`` ends them, a backslash joins a line to the next, a comment line ends what
-was joined, and a comment begins at a # after white space.
+Physical lines end as in ``str.splitlines``, a backslash joins a line to the next, a comment line ends the joined line,
+and a comment begins at a # after white space.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class LogicalLine:
     text: str
     start: int
     end: int
-    at: int  # where the text begins in the file
+    at: int  # offset of the text in the file
     number: int
 
 
 def logical_lines(text: str) -> Iterator[LogicalLine]:
-    """The logical lines that hold something, with the "# via" block under each."""
+    """The logical lines that are not empty, with the "# via" block under each."""
     physical = text.splitlines(keepends=True)
     offset, index = 0, 0
     while index < len(physical):
@@ -40,7 +40,7 @@ def logical_lines(text: str) -> Iterator[LogicalLine]:
             body = physical[index].rstrip("\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
             comment = body.lstrip().startswith("#")
             if comment and parts:
-                break  # it ends what was joined, and stays
+                break  # it ends the joined line, and is kept
             joined = body.endswith("\\") and not comment
             parts.append(body.strip("\\") if joined else body)
             offset += len(physical[index])
@@ -66,7 +66,7 @@ def _uncommented(line: str) -> str:
 
 
 def setting(text: str) -> tuple[str, str]:
-    """The option of a line that starts with a dash, and its value, "" when it has none."""
+    """The option of a line that starts with a dash, and its value, "" without one."""
     match = _SETTING.match(text)
     return (match[1], (match[2] or "").strip().strip("\"'")) if match else (text.split(maxsplit=1)[0], "")
 

@@ -1,7 +1,7 @@
-"""Taking secrets out of text: of URLs, headers, command lines, variables and configurations, by name and by shape.
+"""Redacts secrets in URLs, headers, command lines, variables and configurations, by name and by shape.
 
-Every report, message, saved fact, record and cache entry passes through here on its way out. What is harmless stays:
-hashes, versions, markers, paths.
+Every report, message, saved fact, record and cache entry passes through here before it is written. Harmless text is
+kept: hashes, versions, markers, paths.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def redacted(value: Any, clean: Callable[[str], str] = redact_text) -> Any:
-    """``value`` with every string in it cleaned: those of dataclasses, lists, tuples and mappings, names included."""
+    """``value`` with every string in it cleaned, including field names, keys, and items of lists and tuples."""
     if isinstance(value, str):
         text = clean(value) if type(value) is str else value
         return value if text == value else text  # the cleaner may remember an equal one
@@ -150,7 +150,7 @@ def _of_query(url: str) -> str:
 
 
 def _pairs(text: str, *, bare: bool = False) -> str:
-    """A query, or with ``bare`` a fragment, in which words without a name may stand, too."""
+    """A query, or with ``bare`` a fragment, which may contain words without a name, too."""
     return "".join(piece if piece in "&;" else _pair(piece, bare=bare) for piece in re.split(r"([&;])", text) if piece)
 
 

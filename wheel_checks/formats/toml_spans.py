@@ -1,7 +1,4 @@
-"""Where everything is in a TOML document (v1.0.0): tomllib shows the values, this shows their offsets.
-
-The text must have passed tomllib: this reads what is valid, and checks nothing again.
-"""
+"""The offsets of keys and values in a TOML document (v1.0.0) that tomllib, which does not report them, accepts."""
 
 from __future__ import annotations
 
@@ -14,13 +11,13 @@ from wheel_checks.errors import FormatError
 from wheel_checks.formats.documents import parse_toml, string_end
 
 Span = tuple[int, int]
-"""Where something begins, and the position after it, in characters."""
+"""The offset of an element and of its end, in characters."""
 KeyPath = tuple[str | int, ...]
 """How to reach a value in a document of tables and lists."""
 
 
 class Kind(Enum):
-    """What a value is; all that is neither text nor a container is PLAIN."""
+    """The kind of a value; PLAIN is anything but text and containers."""
 
     STRING = auto()
     ARRAY = auto()
@@ -30,11 +27,11 @@ class Kind(Enum):
 
 @dataclass(slots=True)
 class Value:
-    """A value: its span, quotes and brackets included; ``text`` is that of a string.
+    """A value: its span, including quotes and brackets; ``text`` is the content of a string.
 
-    ``members`` are those of an array (each with its index) or of an inline table (each with the parts of its key).
-    ``spans`` are theirs, with the key in an inline table, and ``separators`` the offset of the comma after each, None
-    if none follows.
+    ``members`` are the elements of an array (each with its index) or of an inline table (each with the parts of its
+    key). ``spans`` are their spans, with the key in an inline table, and ``separators`` the offset of the comma after
+    each, or None.
     """
 
     kind: Kind
@@ -67,7 +64,7 @@ class Statement:
     path: KeyPath
     start: int
     end: int
-    key: int  # where the key begins
+    key: int  # offset of the key
     value: Value
 
 
@@ -128,7 +125,7 @@ class _Scanner:
         return match[0]
 
     def unreadable(self) -> FormatError:
-        """What is raised for text that tomllib does not accept."""
+        """The error for text that tomllib does not accept."""
         return FormatError(f"the TOML could not be read at offset {self.at}")
 
     def header(self) -> KeyPath:

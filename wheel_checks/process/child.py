@@ -1,12 +1,12 @@
 """One way to run a child process: supervised from its start to its end, and nothing of it is left afterwards.
 
 :func:`run` runs a command and says how it ended; :class:`Child` is a child that runs while its lines are read. Each
-child leads a session and a process group. Its whole group, and what left the group while it ran, is killed when it
-ends, when its deadline passes, when this process is interrupted (SIGINT, SIGTERM), and when this process dies.
+child leads a session and a process group. Its group, and every process that left the group meanwhile, is killed when
+it ends, when its deadline passes, and when this process is interrupted (SIGINT, SIGTERM) or dies.
 
 For the last one a guard is started with the first child: a shell that reads the groups from a pipe, and signals those
 that are left when the pipe closes. PR_SET_PDEATHSIG would do the same in the kernel, but it follows the *thread* that
-started the child, and setting it needs ``preexec_fn``, which may deadlock where other threads run.
+started the child, and setting it needs ``preexec_fn``, which may deadlock if other threads run.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from wheel_checks.process.tree import family, start_time
 
 LARGEST_OUTPUT = 64 << 20  # bytes; pip's report of 200 packages, with all their METADATA, has 5 MB
 
-# Where programs, libraries and modules are searched for, and what separates the entries.
+# The search paths of programs, libraries and modules, and their separators.
 _SEARCHED = dict.fromkeys(
     ("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "LD_AUDIT"), ":"
 )
 _SEARCHED |= {"LD_LIBRARY_PATH": "[:;]", "LD_PRELOAD": r"[:\s]+"}
-_TICK = 0.02  # seconds between two looks at a child where the kernel has no file descriptors for processes
+_TICK = 0.02  # seconds between two looks at a child if the kernel has no file descriptors for processes
 _REAPING = 0.5  # seconds that a killed child has to end; one in an uninterruptible wait does not
 _FULL_PIPES = 32  # reads that empty any pipe
 
@@ -104,13 +104,13 @@ def run(
     """Run ``command`` for at most ``deadline`` seconds, with empty standard input.
 
     Of standard output the first ``limit`` bytes are kept, of standard error the last. ``stdout`` and ``stderr`` are as
-    for ``subprocess``. ``sinks`` take what is written instead: 1 and 2 are standard output and standard error, other
-    numbers are open descriptors of the caller, which are read meanwhile. ``at_deadline`` is called with the number of
-    a child that is too slow, while it still runs. Such a child, and one that runs when this process is interrupted,
-    gets the signal ``first`` and has ``grace`` seconds until it is killed.
+    for ``subprocess``. ``sinks`` take the output instead: 1 and 2 are standard output and standard error, other numbers
+    are open descriptors of the caller, which are read meanwhile. ``at_deadline`` is called with the number of a child
+    that is too slow, while it still runs. Such a child, and any child running when this process is interrupted, gets
+    the signal ``first`` and has ``grace`` seconds until it is killed.
 
-    A child that even SIGKILL does not end (it waits inside the kernel) is left behind, with status -9, and reaped by
-    a thread. Raises StartError, and what a sink raises. SIGTERM raises SystemExit here.
+    A child that even SIGKILL does not end (it waits inside the kernel) is abandoned, with status -9, and reaped by a
+    thread. Raises StartError, and the errors of a sink. SIGTERM raises SystemExit here.
     """
     started = time.monotonic()
     output, errors = bytearray(), bytearray()
@@ -134,10 +134,10 @@ def run(
 
 
 class Child:
-    """A child that runs. Whoever makes one calls :meth:`end` in the end, whatever happens.
+    """A running child. Its creator calls :meth:`end` in the end, whatever happens.
 
-    ``stdin`` is what it reads from standard input, ``pass_fds`` are descriptors that it inherits. ``first`` is the
-    signal that asks it to end, ``grace`` the seconds that it then has until it is killed. Raises StartError.
+    ``stdin`` is its standard input, ``pass_fds`` are descriptors that it inherits. ``first`` is the signal that
+    requests its end, ``grace`` the seconds that it then has until it is killed. Raises StartError.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Child:
 
     @property
     def status(self) -> int:
-        """Its exit code, or a negative signal; -9 for one that has not ended, which even SIGKILL did not end."""
+        """Its exit code, or a negative signal; -9 if it has not ended, even after SIGKILL."""
         return -signal.SIGKILL if self._process.returncode is None else self._process.returncode
 
     @property
@@ -192,7 +192,7 @@ class Child:
             return True
         try:
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:  # whoever started us ignores SIGCHLD: the kernel has reaped it
+        except ChildProcessError:  # our parent ignores SIGCHLD: the kernel has reaped it
             return True
 
     def fileno(self) -> int:
@@ -233,7 +233,7 @@ class Child:
             os.killpg(self.pid, number)
 
     def end(self) -> None:
-        """Ask it to end, if it has any time for that; then kill what is left of it, reap it, and close its pipes."""
+        """Request its end, if it has any time for that; then kill the rest of it, reap it, and close its pipes."""
         strays: dict[int, str] = {}
         try:
             if not self.has_ended:
@@ -254,7 +254,7 @@ class Child:
 
 
 class _Reading(selectors.DefaultSelector):
-    """Reads what is there. It also wakes up when the process ``pid`` ends."""
+    """Reads available output. It also wakes up when the process ``pid`` ends."""
 
     def __init__(self, pid: int) -> None:
         super().__init__()
@@ -267,7 +267,7 @@ class _Reading(selectors.DefaultSelector):
             self._longest = _TICK
 
     def read(self, timeout: float) -> bool:
-        """Take what is there, and wait for it at most ``timeout`` seconds; False when nothing came."""
+        """Read available output, and wait for it at most ``timeout`` seconds; False when nothing came."""
         seconds = min(max(0.0, timeout), self._longest)
         came = False
         for key, _ in self.select(None if seconds == math.inf else seconds):
@@ -275,7 +275,7 @@ class _Reading(selectors.DefaultSelector):
                 continue
             try:
                 chunk = os.read(key.fd, 1 << 16)
-            except OSError:  # what a terminal gives when no process has it open any more
+            except OSError:  # raised for a terminal that no process has open any more
                 chunk = b""
             if chunk:
                 key.data(chunk)
@@ -291,9 +291,9 @@ class _Reading(selectors.DefaultSelector):
 
 
 class _Running:
-    """The children that run, and the guard: a shell that signals the groups that are left when this process has died.
+    """The running children, and the guard: a shell that signals the remaining groups when this process has died.
 
-    It leads its own session. Where there is no shell, children outlive a process that is killed by SIGKILL.
+    It leads its own session. Without a shell, children outlive a process that is killed by SIGKILL.
     """
 
     # Each line names all groups that there are: "9:4711 15:4712".
@@ -305,7 +305,7 @@ class _Running:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.children: dict[int, Child] = {}
-        self.starting: set[int] = set()  # the threads that start a child now: it is not among those that run yet
+        self.starting: set[int] = set()  # the threads that start a child now, before it is among the running ones
         self._pipe = -1
 
     def add(self, child: Child) -> None:
@@ -318,10 +318,7 @@ class _Running:
             self._announce()
 
     def kill(self, child: Child, strays: Mapping[int, str]) -> None:
-        """Kill the group of a child, and what is left of the family ``strays``.
-
-        The guard forgets it, since its number may soon be that of another process.
-        """
+        """Kill the group of a child and its ``strays``; the guard forgets it, since its number may be reused."""
         with self.lock:
             child.send(signal.SIGKILL)
             for pid, started in strays.items():
@@ -344,7 +341,7 @@ class _Running:
                 stdin=reading,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={},  # what the user loads into programs (LD_PRELOAD) is for others
+                env={},  # libraries that the user preloads into programs (LD_PRELOAD) are for others
                 start_new_session=True,
             )
         except OSError:
@@ -372,7 +369,7 @@ _ours = _Running()
 
 
 def _start_over() -> None:
-    global _ours  # noqa: PLW0603  # what a fork inherits belongs to the process that forked it
+    global _ours  # noqa: PLW0603  # inherited children belong to the process that forked
     _ours.leave_to_the_parent()
     _ours = _Running()
 
@@ -381,9 +378,9 @@ os.register_at_fork(after_in_child=_start_over)
 
 
 def end_all() -> None:
-    """Kill all children that run now: for whoever is interrupted while their threads wait in :func:`run`.
+    """Kill all children that run now: for an interrupt while their threads wait in :func:`run`.
 
-    One that is just being started is waited for, but not long: what starts it may hang.
+    A child that is just being started is waited for, but not long: its start may hang.
     """
     end = time.monotonic() + _REAPING
     while _ours.starting and time.monotonic() < end:

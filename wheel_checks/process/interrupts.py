@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: when they may interrupt, and as what."""
+"""SIGINT and SIGTERM: when they may interrupt, and with which error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _may_handle() -> bool:
 def terminated_as(error: BaseException) -> Iterator[None]:
     """While this is active, the first SIGTERM raises ``error``, and no other one disturbs the clean-up.
 
-    It does nothing in other threads than the main one, and where SIGTERM is ignored or handled already.
+    It does nothing in other threads than the main one, and if SIGTERM is ignored or handled already.
     """
     if not _may_handle() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield

@@ -25,10 +25,7 @@ def family(pid: int) -> dict[int, str]:
 
 
 def start_time(pid: int | str) -> str:
-    """When a process was started, in clock ticks since the boot; "" for one that has ended.
-
-    It is field 22 of /proc/PID/stat (proc(5)); the name in field 2 may hold anything.
-    """
+    """When a process was started, in clock ticks since the boot (field 22 of /proc/PID/stat); "" if it ended."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -24,12 +24,12 @@ FORMATS = tuple(_MODULES)
 
 
 def render(report: Report, stream: TextIO, format: str, **options: Any) -> None:  # noqa: A002  # the option's own name
-    """Write ``report`` to ``stream`` in one of ``FORMATS``, without the secrets that got into it.
+    """Write ``report`` to ``stream`` in one of ``FORMATS``, with secrets redacted.
 
     The renderer's module is imported only now.
 
-    ``options`` are those of :func:`wheel_checks.report.text.render` (color, width, quiet, verbose); they say how much
-    people want to see and how, so every other format ignores them. Raises UsageError for an unknown format.
+    ``options`` are those of :func:`wheel_checks.report.text.render` (color, width, quiet, verbose): every other format
+    ignores them. Raises UsageError for an unknown format.
     """
     if format not in _MODULES:
         raise UsageError(f"unknown report format {format!r}", expected=f"one of {', '.join(FORMATS)}")
@@ -39,7 +39,7 @@ def render(report: Report, stream: TextIO, format: str, **options: Any) -> None:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of the json format, ``wheelproof.report/1``."""
-    import json  # whoever declares --format need not pay for this, nor for the next
+    import json  # declaring --format must not import this, nor the next
     from importlib.resources import files
 
     text = files("wheel_checks.report").joinpath("report.schema.json").read_text(encoding="utf-8")

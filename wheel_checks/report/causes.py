@@ -13,14 +13,14 @@ from wheel_checks.report import wording
 
 _NOUNS = {"distribution": "package", "sdist": "package", "requirement-pin": "file"}  # of kinds that are not words
 _NAMED = 3  # packages or members that are named
-_DETAILED = 8  # packages of one finding of which it is shown what differs
+_DETAILED = 8  # packages of one finding whose differences are shown
 
 Found = tuple[Subject, CheckResult]
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One fact and every result that shows it, of one rule; ``first`` stands for them, with its evidence and fix."""
+    """One fact and every result that shows it, of one rule; ``first`` represents them, with its evidence and fix."""
 
     results: tuple[Found, ...]
 
@@ -31,12 +31,12 @@ class Cause:
 
     @property
     def is_note(self) -> bool:
-        """True for what need not be fixed."""
+        """True if it need not be fixed."""
         return self.first.outcome is Outcome.FAIL and self.first.severity is Severity.NOTE
 
     @property
     def shown(self) -> CheckResult:
-        """The first result; its message says where else the same was found, or its evidence what differs there."""
+        """The first result; its message names other places of the same finding, or its evidence the differences."""
         if details := self._details:
             message, evidence = f"{self.about}{self._parts[0][1]}", tuple(details)
             return replace(self.first, message=message, evidence=evidence, fix=self._fix)
@@ -44,7 +44,7 @@ class Cause:
 
     @property
     def _parts(self) -> list[tuple[str, str, str]]:
-        """Of each result the label of its subject, what the message says of it up to a colon, and what it adds."""
+        """Of each result the label of its subject, its message up to a colon, and the rest of it."""
         found = []
         for subject, result in self.results:
             label = label_of(subject)
@@ -54,7 +54,7 @@ class Cause:
 
     @property
     def _details(self) -> list[Evidence]:
-        """What the messages about several packages without a wheel add, where they begin alike; none for others."""
+        """The details in the messages about several packages without a wheel, if they begin alike; else empty."""
         parts = self._parts
         alike = len({head for _, head, _ in parts}) == 1 and len({label for label, _, _ in parts}) == len(parts) > 1
         if not (alike and self.first.cause and all(subject.kind == "package" for subject, _ in self.results)):
@@ -73,7 +73,7 @@ class Cause:
 
     @property
     def about(self) -> str:
-        """What the finding is about: ``torchao 0.17.0``, or ``torch 2.11.0, vllm 0.20.0 and 3 more``."""
+        """The subject of the finding: ``torchao 0.17.0``, or ``torch 2.11.0, vllm 0.20.0 and 3 more``."""
         return summarised(list(dict.fromkeys(label_of(subject) for subject, _ in self.results)), _NAMED)
 
     @property
@@ -92,13 +92,13 @@ class Cause:
 def causes(found: Iterable[Found]) -> list[Cause]:
     """The findings, worst first, those of one cause together; order is kept among equals.
 
-    The cause is what the rule states, else the message with placeholders for the subject and the member. What follows
-    from another finding about the same subject, which weighs as much, is omitted.
+    The cause is the rule's own, else the message with placeholders for the subject and the member. A consequence of
+    another finding about the same subject, of the same severity, is omitted.
     """
     pairs = list(_without_consequences(list(found)))
     ranked = {id(result): rank for rank, result in enumerate(wording.worst_first(result for _, result in pairs))}
     groups: dict[tuple[object, ...], list[Found]] = {}
-    templates: dict[str, str] = {}  # the same words are the same, whatever they are about
+    templates: dict[str, str] = {}  # equal words are equal, regardless of the subject
     for subject, result in sorted(pairs, key=lambda pair: ranked[id(pair[1])]):
         template = templates.setdefault(result.message, _template(subject, result))
         cause = result.cause or template
@@ -115,14 +115,14 @@ def _without_consequences(found: Sequence[Found]) -> Iterator[Found]:
 
 
 def _weight(result: CheckResult) -> int:
-    """3 for an error, 2 for what could not be checked, 1 for a warning, 0 for a note."""
+    """3 for an error, 2 for an unchecked result, 1 for a warning, 0 for a note."""
     if result.outcome is not Outcome.FAIL:
         return 2
     return {Severity.ERROR: 3, Severity.WARNING: 1, Severity.NOTE: 0}[result.severity]
 
 
 def problems_of(report: Report, *, everything: bool = False) -> list[Found]:
-    """Every subject with each of its problems; with ``everything`` also what concerns only publishers."""
+    """Every subject with each of its problems; with ``everything`` also those for publishers only."""
     return [
         (subject, result) for subject in report.subjects for result in wording.problems(subject, everything=everything)
     ]
@@ -137,7 +137,7 @@ def label_of(subject: Subject) -> str:
 
 
 def _template(subject: Subject, result: CheckResult) -> str:
-    """The message without what differs between members and packages that have one cause."""
+    """The message without the parts that differ between members and packages with one cause."""
     message = result.message
     member = result.location.member if result.location else ""
     own: Sequence[str] = (

@@ -9,9 +9,9 @@ from typing import TextIO
 
 from wheel_checks.report.links import is_screen
 
-# A command is not broken: in backquotes, or behind a colon up to the end.
+# A command is not broken: in backquotes, or after a colon up to the end.
 _COMMAND = re.compile(r"`[^`]+`|(?<=: )(?:wheelproof|pip|uv|python3?) [^`]+$")
-_GAP = "\udfff"  # stands for a space that is not broken: no safe text has a surrogate
+_GAP = "\udfff"  # placeholder for a space that is not broken: no safe text has a surrogate
 
 
 def unbroken(text: str) -> str:
@@ -37,7 +37,7 @@ def fold(text: str, width: int) -> list[str]:
 
 
 def for_stream(text: str, stream: TextIO) -> str:
-    """The lines of a text, folded where they are read on a screen."""
+    """The lines of a text, folded if they are read on a screen."""
     if not is_screen(stream):
         return text
     columns = shutil.get_terminal_size().columns

@@ -55,7 +55,7 @@ def _annotation(command: str, subject: Subject, result: CheckResult) -> str:
 
 
 def _data(text: str) -> str:
-    """Escapes as the runner's toolkit does: the percent sign first, then what ends a line."""
+    """Escapes as the runner's toolkit does: the percent sign first, then line ends."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

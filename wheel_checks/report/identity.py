@@ -1,4 +1,4 @@
-"""What is the same from run to run: which of a project's reports this is, and which of its findings."""
+"""Identities that are the same from run to run: of a project's reports, and of their findings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _VERSIONED = re.compile(r"^([^/]+?)-\d[^/]*(?=\.(?:dist-info|data|egg-info)(?:/|
 
 
 def category(report: Report) -> str:
-    """``wheelproof/stack/requirements.txt/cp312 aarch64/GB200``: what distinguishes two runs on one commit.
+    """``wheelproof/stack/requirements.txt/cp312 aarch64/GB200``: the identity of one of several runs on one commit.
 
-    The command, what was judged, for which targets, and for which GPUs. Code scanning replaces the results of a run by
-    those of the next one with the same category, so that it says nothing about versions, which a new run changes.
+    The command, the judged object, the targets, and the GPUs. Code scanning replaces the results of a run by those of
+    the next one with the same category, so that it must not contain versions, which a new run changes.
     """
     judged = (stack.id.partition(" on ")[0] for stack in report.subjects if stack.kind == "stack")
     names = _few(judged) or _few(fact(subject, "name") for subject in report.subjects)
@@ -30,9 +30,9 @@ def category(report: Report) -> str:
 
 
 def fingerprint(subject: Subject, result: CheckResult, seen: dict[str, int]) -> str:
-    """Identifies one finding across runs: who and where, not the versions, numbers and sentences that say how much.
+    """Identifies one finding across runs: by subject and place, not by versions, numbers and quantities.
 
-    A line is not part of it, since lines move; ``seen`` counts what is alike otherwise.
+    A line is not part of it, since lines move; ``seen`` counts findings that are otherwise alike.
     """
     place = result.location or Location()
     labels = [re.sub(r"\d+", "#", evidence.label) for evidence in result.evidence]
@@ -43,7 +43,7 @@ def fingerprint(subject: Subject, result: CheckResult, seen: dict[str, int]) -> 
 
 
 def _few(names: Iterable[str]) -> str:
-    """The different names, joined; "" for more than a reader, and a category, can hold."""
+    """The different names, joined; "" for more than a reader, and a category, can handle."""
     different = sorted({name for name in names if name})
     return "+".join(different) if len(different) <= _NAMED else ""
 
@@ -56,11 +56,11 @@ def _gpus(subjects: Iterable[Subject]) -> list[str]:
     """The GPUs that were requested, as the facts of the wheels name them."""
     codes = [subject.facts.get("gpu_code") for subject in subjects]
     products = [code.get("products", ()) for code in codes if isinstance(code, dict)]
-    return [str(product["name"]) for asked in products for product in asked if "name" in product]
+    return [str(product["name"]) for rows in products for product in rows if "name" in product]
 
 
 def _identity(subject: Subject) -> list[str]:
-    """A file of a project by the project and the platform, whatever the version; all else by its name from here."""
+    """A file of a project by the project and the platform, for any version; all else by its name from here."""
     if subject.kind in _OF_A_PROJECT and (name := fact(subject, "name")):
         return [name, fact(subject, "python"), fact(subject, "platform"), _target(subject)]
     return [relative(subject.id)]

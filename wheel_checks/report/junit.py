@@ -14,8 +14,8 @@ from wheel_checks.report.wording import neutral
 def render(report: Report, stream: TextIO) -> None:
     """Write one test suite per subject and one test case per result, in ASCII with character references.
 
-    Behind a subject come the suites of a user's own tests that ran there (``tests`` of its facts). A failed check is a
-    failure whatever its severity (the ``type`` shows it); one that could not be made is an error.
+    The suites of a user's own tests that ran there (``tests`` of its facts) follow their subject. A failed check is a
+    failure whatever its severity (the ``type`` shows it); an unfinished one is an error.
     """
     suites = ET.Element(
         "testsuites",
@@ -66,7 +66,7 @@ def _suite(report: Report, subject: Subject) -> ET.Element:
 
 
 def _suites_of_user(subject: Subject) -> Iterator[ET.Element]:
-    """The tests that a command of the user ran, as its own reports have them; other reports may bring anything here."""
+    """The tests that a command of the user ran, as its own reports have them; other reports may have anything here."""
     reports = subject.facts.get("tests")
     for report in reports if isinstance(reports, list | tuple) else ():
         cases = report.get(wording.CASES) if isinstance(report, dict) else None

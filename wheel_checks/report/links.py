@@ -16,12 +16,12 @@ _VARIABLES = ("DOMTERM", "KONSOLE_VERSION", "WT_SESSION")
 
 
 def is_screen(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """True for a terminal with somebody before it: CI services keep what a terminal shows as a log."""
+    """True for a terminal that people watch: CI services keep the output of a terminal as a log."""
     return stream.isatty() and not environment.get("CI") and environment.get("TERM") != "dumb"
 
 
 def shows_links(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """True for a screen whose terminal is known to open hyperlinks, and where ``FORCE_HYPERLINK`` asks for them."""
+    """True for a screen whose terminal is known to open hyperlinks, and if ``FORCE_HYPERLINK`` is set."""
     if forced := environment.get(FORCE, ""):
         return forced != "0"
     if not is_screen(stream, environment):

@@ -19,13 +19,13 @@ LIMIT = 60_000
 """Characters: an issue of GitHub takes 65,536, and a job summary 1 MiB."""
 
 _ROWS = 100
-_LAST = 300  # characters that are kept for the sentence about what was omitted
+_LAST = 300  # characters reserved for the sentence about omitted parts
 _MARKS = {Verdict.PASS: "✅ pass", Verdict.FAIL: "❌ fail", Verdict.UNDECIDED: "❔ undecided"}
 _SPECIAL = re.compile(r"([\\`*{}\[\]#|~!@]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=//)|(?<=www)\.)")
 
 
 class _Block(NamedTuple):
-    """A section that stands by itself and ends in a newline; ``holds`` is what is missing where it is omitted."""
+    """A section that stands by itself and ends in a newline; ``holds`` names it when it is omitted."""
 
     text: str
     holds: str = ""
@@ -33,9 +33,9 @@ class _Block(NamedTuple):
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Write the verdict, what was found by its causes, a table of what was judged, and the rest folded away.
+    """Write the verdict, the findings by cause, a table of judged subjects, and the rest folded.
 
-    Many wheels become a table of version by architecture. What would pass ``LIMIT`` is omitted and counted.
+    Many wheels become a table of version by architecture. Parts that exceed ``LIMIT`` are omitted and counted.
     """
     size, left = 0, Counter[str]()
     for block in _blocks(report):
@@ -125,7 +125,7 @@ def _matrices(report: Report, subjects: Iterable[Subject]) -> Iterator[str]:
 
 
 def _cell(report: Report, wheels: Sequence[Subject]) -> str:
-    """``CUDA 13.0 (7 wheels)``; what differs among the wheels is listed, the most frequent first."""
+    """``CUDA 13.0 (7 wheels)``; differences among the wheels are listed, the most frequent first."""
     labels = Counter(wording.accelerator_label(wheel) or "unknown" for wheel in wheels)
     text = ", ".join(f"{_text(label)} ({plural(count, 'wheel')})" for label, count in labels.most_common())
     verdicts = Counter(report.verdict_of(wheel) for wheel in wheels)

@@ -1,4 +1,4 @@
-"""What people see first of a report, in any format: its problems by cause, and rows and columns that show something."""
+"""The first part of a report, in any format: its problems by cause, and rows and columns with content."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class QuietRule:
 
 
 def found_causes(report: Report) -> list[Cause]:
-    """What was found and what could not be checked, worst first, each cause once.
+    """The findings and the failed checks, worst first, each cause once.
 
     Subjects that the report's own overview sums up are omitted, unless the report answers a question.
     """
@@ -46,7 +46,7 @@ def found_causes(report: Report) -> list[Cause]:
 
 
 def worst_subjects(report: Report) -> list[Subject]:
-    """The subjects: those that fail, those that are undecided, those that pass; in order among equals."""
+    """The subjects: failing ones, undecided ones, passing ones; in order among equals."""
     return sorted(report.subjects, key=lambda subject: _ORDER.index(report.verdict_of(subject)))
 
 
@@ -86,7 +86,7 @@ def quiet_phrase(rules: list[QuietRule]) -> str:
 
 
 def cell_map(report: Report) -> list[HeatMap]:
-    """The cells of a matrix, if there are any: platforms and Pythons by what the ids say of torch and further axes."""
+    """The cells of a matrix, if there are any: platforms and Pythons by torch and further axes in the ids."""
     cells = [subject for subject in report.subjects if subject.kind == CELL]
     platforms = {platform: number for number, platform in enumerate(dict.fromkeys(_fact(c, "platform") for c in cells))}
     order = {id(c): (platforms[_fact(c, "platform")], wording.version_key(_fact(c, "python"))) for c in cells}

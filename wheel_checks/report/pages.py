@@ -1,15 +1,15 @@
-"""Where the page of a rule is to be read."""
+"""The addresses of the rules' pages."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
 
-_UNKNOWN = "/OWNER/"  # stands for the account in pyproject.toml until the repository has one
+_UNKNOWN = "/OWNER/"  # placeholder for the account in pyproject.toml until the repository has one
 
 
 def page_of(rule: str) -> str:
-    """The address of the page of one of our rules, in the repository that the install names; "" where it names none."""
+    """The address of the page of one of our rules, in the repository that the install names, or ""."""
     repository = _repository()
     return f"{repository}/blob/HEAD/docs/rules/{rule}.md" if repository else ""
 

@@ -65,7 +65,7 @@ def _run(report: Report) -> dict[str, Any]:
 
 
 def _descriptor(rule: Rule | None, result: CheckResult) -> dict[str, Any]:
-    """A rule that has something to say; one that is not registered here (None) is described by its result."""
+    """A rule with results; a rule that is not registered here (None) is described by its result."""
     descriptor: dict[str, Any] = {
         "id": neutral(result.rule),
         "name": neutral(result.title),

@@ -40,11 +40,11 @@ def rows_of(lines: Sequence[str], width: int) -> int:
 def first_screen(
     console: ReportConsole, report: Report, room: int, before: Sequence[str] = (), after: Sequence[str] = ()
 ) -> list[str]:
-    """The lines of the report that fit in ``room`` rows, then of those ``after`` it; the last line counts what is cut.
+    """The lines of the report that fit in ``room`` rows, then of those ``after`` it; the last line counts omitted ones.
 
-    Those ``before`` it stand in place of the answers.
+    Those ``before`` it replace the answers.
 
-    Only the worst finding is never left out, nor is its fix, however long they are.
+    Only the worst finding and its fix are never omitted, however long they are.
     """
     screen = _Screen(console, room - 1)
     with captured(console) as head:
@@ -86,7 +86,7 @@ class _Table:
 
 @dataclass(slots=True)
 class _Screen:
-    """How many rows are ``left``, and what was ``left_out``."""
+    """How many rows are ``left``, and the omitted ones."""
 
     console: ReportConsole
     left: int
@@ -101,7 +101,7 @@ class _Screen:
             self.left_out.append(plural(count, noun))
 
     def last(self) -> list[str]:
-        """The line that says what was left out."""
+        """The line that lists omitted parts."""
         for length in range(len(self.left_out), 0, -1):
             shown = self.left_out if length == len(self.left_out) else [*self.left_out[:length], "more"]
             with captured(self.console) as lines:
@@ -138,7 +138,7 @@ class _Screen:
         return []
 
     def findings(self, report: Report, kept: int) -> list[str]:
-        """The worst finding with its fix, then the others, each in a few lines or in more, where ``kept`` rows stay."""
+        """The worst finding with its fix, then the others, each in a few lines or in more, if ``kept`` rows stay."""
         every = found_causes(report)
         found = [cause for cause in every if not cause.is_note]
         shown: list[_Finding] = []
@@ -197,7 +197,7 @@ def _shorter(result: CheckResult, width: int) -> CheckResult:
 
 
 def _rest(console: ReportConsole, report: Report) -> list[list[str]]:
-    """What else is said of the whole, by sentences: of one wheel how it runs, of many what the overview says."""
+    """Further statements, by sentences: of one wheel how it runs, of many those of the overview."""
     sentences: Iterable[str] = ()
     if report.overview:
         sentences = (*report.overview.statements, *report.overview.notes)
@@ -213,7 +213,7 @@ def _rest(console: ReportConsole, report: Report) -> list[list[str]]:
 
 
 def _tables(console: ReportConsole, report: Report) -> list[_Table]:
-    """The tables of the overview, or that of the subjects where there are several; the worst rows first."""
+    """The tables of the overview, or that of several subjects; the worst rows first."""
 
     def of_data(data: Table) -> _Table:
         worst = sorted(data.rows, key=lambda row: min((_DECIDED.index(c) for c in row if c in _DECIDED), default=2))

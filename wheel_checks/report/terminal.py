@@ -1,4 +1,4 @@
-"""What the reports for a terminal are made of: the console, folded prose, findings, tables. It imports rich."""
+"""Parts of the reports for a terminal: the console, folded prose, findings, tables. It imports rich."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ReportConsole(Console):
 
     @property
     def is_folded(self) -> bool:
-        """True where lines have a width: not in a log, which is searched."""
+        """True if lines have a width: not in a log, which is searched."""
         return self.width < _UNLIMITED
 
 
@@ -91,14 +91,14 @@ def prose(console: Console, text: str, *, style: str = "") -> None:
 
 
 def indented(console: Console, text: str, columns: int = 2, *, style: str = "") -> None:
-    """A safe sentence behind so many blanks."""
+    """A safe sentence after so many blanks."""
     line = folded(text)
     line.stylize(style)
     console.print(Padding(line, (0, 0, 0, columns)))
 
 
 def answers(console: Console, report: Report, instead: Sequence[str] = (), most: int | None = None) -> int:
-    """The lines of the answers or others ``instead``, ``most`` of them; gives how many more there are."""
+    """The lines of the answers or others ``instead``, ``most`` of them; returns the number of omitted ones."""
     lines = instead or wording.answer_lines(report)
     for line in lines[:most]:
         prose(console, line, style="" if instead else VERDICT_STYLES[report.verdict])
@@ -106,7 +106,7 @@ def answers(console: Console, report: Report, instead: Sequence[str] = (), most:
 
 
 def verdict(console: Console, report: Report) -> None:
-    """``FAIL``, what was judged, the counts, what it took."""
+    """``FAIL``, the judged object, the counts, the cost."""
     line = Text()
     line.append(report.verdict.value.upper(), style=VERDICT_STYLES[report.verdict])
     silenced = f", {phrase}" if (phrase := wording.silenced_phrase(report)) else ""
@@ -123,7 +123,7 @@ def verdict(console: Console, report: Report) -> None:
 
 
 def rule_id(console: Console, identity: str) -> Text:
-    """The id of a rule; where the terminal opens links, with one to its page. A rule of a plug-in has none here."""
+    """The id of a rule; with a link to its page if the terminal opens links. A plug-in's rule has none here."""
     text = Text(neutral(identity))
     if isinstance(console, ReportConsole) and console.links:
         ours = any(rule.id == identity and not rule.plugin for rule in registered())
@@ -155,7 +155,7 @@ def problem(
 
 
 def evidence(console: ReportConsole | Console, result: CheckResult) -> None:
-    """Each value behind its label; where a label would take the width, all values are below theirs."""
+    """Each value after its label; if a label would take the width, all values are below theirs."""
     is_folded = isinstance(console, ReportConsole) and console.is_folded
     below = is_folded and any(len(neutral(item.label)) > LABEL for item in result.evidence)
     table = grid(2)
@@ -174,7 +174,7 @@ def evidence(console: ReportConsole | Console, result: CheckResult) -> None:
 
 
 def fix(console: Console, result: CheckResult) -> None:
-    """The fix in a sentence, and its commands, which are never folded: what is copied is one line."""
+    """The fix in a sentence, and its commands, which are never folded, so that they can be copied as one line."""
     if result.fix:
         indented(console, f"fix: {result.fix.summary}", 6)
         for line, for_shell in wording.fix_lines(result.fix):

@@ -1,4 +1,4 @@
-"""The report for people at a terminal or in a log: on a screen as much as it holds, else all of it."""
+"""The report for people at a terminal or in a log: as much as a screen has room for, else all of it."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def render(
     after: Sequence[str] = (),
     above: int = 0,
 ) -> None:
-    """Write the report for people: the answers, the verdict, then what is wrong, the evidence, and the fix.
+    """Write the report for people: the answers, the verdict, then the problems, the evidence, and the fix.
 
     ``color`` None means: when ``stream`` is a terminal and NO_COLOR is unset or empty. ``width`` None means the
-    terminal's own; elsewhere lines are not wrapped, so that a log can be searched. ``quiet`` leaves the answers and
-    the verdict line; ``verbose`` 1 adds skipped and passed checks and all findings, 2 the facts. ``before`` goes in
-    place of the answers, ``after`` behind the report; ``above`` lines have been written to the terminal already. On a
-    screen that is too small for all of it the worst is shown, and what ``verbose`` adds is counted.
+    terminal's own; elsewhere lines are not wrapped, so that a log can be searched. ``quiet`` leaves the answers and the
+    verdict line; ``verbose`` 1 adds skipped and passed checks and all findings, 2 the facts. ``before`` replaces the
+    answers, ``after`` follows the report; ``above`` lines have been written to the terminal already. On a screen that
+    is too small the worst findings are shown, and those that ``verbose`` adds are counted.
     """
     console = console_for(stream, color=color, width=width)
     with captured(console) as lines:
@@ -85,10 +85,10 @@ def render_table(table: Table, stream: TextIO) -> None:
 
 
 def _body(console: ReportConsole, report: Report, verbose: int) -> None:
-    """Of many subjects those that do not pass come first, then the table of all, then what else is worth a word.
+    """Of many subjects those that do not pass come first, then the table of all, then further findings.
 
-    A report with its own overview has that after the subjects that have findings. Where there are answers, the
-    findings of many subjects are grouped by their causes.
+    A report with its own overview has that after the subjects that have findings. If there are answers, the findings of
+    many subjects are grouped by their causes.
     """
     shown = report.subjects
     if report.answers and not verbose and (report.overview or len(shown) > wording.MANY):
@@ -120,7 +120,7 @@ def _body(console: ReportConsole, report: Report, verbose: int) -> None:
 
 
 def _causes(console: Console, report: Report) -> None:
-    """What decides, worst first, each cause once, in at most ``_LINES`` lines with the statements that follow."""
+    """The deciding causes, worst first, each once, in at most ``_LINES`` lines with the statements that follow."""
     statements = report.overview.statements if report.overview else ()
     left = _LINES - len(statements)
     is_host = all(subject.kind == "host" for subject in report.subjects)  # the second line says which one

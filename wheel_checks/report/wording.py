@@ -1,4 +1,4 @@
-"""What the renderers share: safe strings, human numbers, and the phrases that describe a report."""
+"""Shared by the renderers: safe strings, human numbers, and the phrases that describe a report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNSAFE = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
     r"|#(?=#(?:[vV][sS][oO])?\[)"
 )
-# The runner executes "::command::" at the start of a line, behind whatever space (actions/runner, ActionCommand.cs).
+# The runner executes "::command::" at the start of a line, after any space (actions/runner, ActionCommand.cs).
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 _RUNNER_COMMAND = re.compile(r"##(vso)?\[", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -53,7 +53,7 @@ def neutral(text: str) -> str:
 
 
 def json_ready(value: Any) -> Any:
-    r"""``value`` as JSON can hold it: lone surrogates are shown as ``\udc80``, NaN and infinities are None."""
+    r"""``value`` as JSON can represent it: lone surrogates are shown as ``\udc80``, NaN and infinities are None."""
     if isinstance(value, str):
         return _SURROGATE.sub(_escape, value)
     if isinstance(value, Mapping):
@@ -66,7 +66,7 @@ def json_ready(value: Any) -> Any:
 
 
 def without_commands(text: str, colon: str = "\\x3a") -> str:
-    """``text`` in which no line begins as a workflow command (``::error::``): ``colon`` stands for the first colon."""
+    """``text`` in which no line begins as a workflow command (``::error::``): ``colon`` replaces the first colon."""
     return _COMMAND.sub(lambda match: f"{match[1]}{colon}", text)
 
 
@@ -79,12 +79,12 @@ def write_json(document: Any, stream: TextIO) -> None:
 
 
 def plain_json(text: str) -> str:
-    """The same JSON without what a runner takes for a command anywhere in a line (``##[``, ``##vso[``)."""
+    """The same JSON without the strings that a runner takes for a command anywhere in a line (``##[``, ``##vso[``)."""
     return _RUNNER_COMMAND.sub(r"#\\u0023\1[", text)
 
 
 def write(stream: TextIO, text: str, *, commands: bool = False) -> None:
-    """Write ``text``; what the encoding of ``stream`` cannot hold becomes an escape instead of a crash.
+    """Write ``text``; characters outside of the encoding of ``stream`` become escapes instead of a crash.
 
     No line begins as a workflow command, unless ``commands`` says that it is meant to.
     """
@@ -94,7 +94,7 @@ def write(stream: TextIO, text: str, *, commands: bool = False) -> None:
 
 
 def fact(subject: Subject, *names: str) -> str:
-    """The first of these facts that the subject has, as one safe line; "" when it has none."""
+    """The first of these facts that the subject has, as one safe line, or ""."""
     for name in names:
         value = subject.facts.get(name)
         if value not in (None, "", [], ()):
@@ -125,7 +125,7 @@ _RUNS = {
 
 
 def archive_line(subject: Subject) -> str:
-    """Says of a wheel that was read remotely what of its archive was not read; "" where all was."""
+    """The unread parts of a remote wheel's archive, or ""."""
     archive = subject.facts.get("archive")
     if not isinstance(archive, dict) or archive.get("proven") is not False:
         return ""
@@ -136,10 +136,10 @@ def archive_line(subject: Subject) -> str:
 def gpu_lines(subject: Subject) -> list[str]:
     """How the subject runs on each GPU that was requested: ``GB300 (10.3): runs natively (sm_100)``."""
     code = subject.facts.get("gpu_code")
-    asked = code.get("products", ()) if isinstance(code, Mapping) else ()
+    rows = code.get("products", ()) if isinstance(code, Mapping) else ()
     certainty = code.get("certainty", "exact") if isinstance(code, Mapping) else "exact"
     note = "" if certainty == "exact" else f", as {certainty}"
-    return [neutral(f"{p['name']} ({p['capability']}): {_RUNS[_how(p)].format(p['code'])}{note}") for p in asked]
+    return [neutral(f"{p['name']} ({p['capability']}): {_RUNS[_how(p)].format(p['code'])}{note}") for p in rows]
 
 
 def _how(product: Mapping[str, Any]) -> str:
@@ -158,8 +158,8 @@ _RUN_WORDS = {
 def gpu_label(subject: Subject) -> str:
     """How the subject runs on the GPUs that were requested, in few words: ``native: GH200, GB200; not: T4``."""
     code = subject.facts.get("gpu_code")
-    asked = code.get("products", ()) if isinstance(code, Mapping) else ()
-    named = {how: [p["name"] for p in asked if _how(p) == how] for how in _RUN_WORDS}
+    rows = code.get("products", ()) if isinstance(code, Mapping) else ()
+    named = {how: [p["name"] for p in rows if _how(p) == how] for how in _RUN_WORDS}
     return neutral("; ".join(f"{_RUN_WORDS[how]}: {', '.join(names)}" for how, names in named.items() if names))
 
 
@@ -181,7 +181,7 @@ def machine_of(subject: Subject) -> str:
 
 
 def version_key(text: str) -> tuple[int, Version, str]:
-    """Sorts versions as PEP 440 does; what is not a version comes last, in alphabetical order."""
+    """Sorts versions as PEP 440 does; other texts come last, in alphabetical order."""
     try:
         return 0, Version(text), ""
     except InvalidVersion:
@@ -208,7 +208,7 @@ def flat_facts(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 
 
 def worst_first(results: Iterable[CheckResult]) -> list[CheckResult]:
-    """Failed errors, then what could not be checked, failed warnings, failed notes, skips, passes; else in order."""
+    """Failed errors, then unchecked results, failed warnings, failed notes, skips, passes; else in order."""
 
     def rank(result: CheckResult) -> int:
         if result.outcome is Outcome.FAIL:
@@ -221,25 +221,25 @@ def worst_first(results: Iterable[CheckResult]) -> list[CheckResult]:
 def problems(subject: Subject, *, everything: bool = False) -> list[CheckResult]:
     """The failures and the checks that could not be made, worst first.
 
-    What only a publisher can fix is omitted where an installer asks, unless ``everything`` is wanted.
+    Findings that only a publisher can fix are omitted for an installer, unless ``everything`` is wanted.
     """
     found = (result for result in subject.results if result.outcome in (Outcome.FAIL, Outcome.ERROR))
     return worst_first(result for result in found if everything or subject.concerns_reader(result))
 
 
 def concerning(subjects: Iterable[Subject]) -> list[CheckResult]:
-    """The results of these subjects but for what only a publisher can fix where an installer asks."""
+    """The results of these subjects except, for an installer, those that only a publisher can fix."""
     return [result for subject in subjects for result in subject.results if subject.concerns_reader(result)]
 
 
 def publisher_phrase(report: Report) -> str:
-    """``14 findings for the publisher``: those that are omitted; "" when none are."""
+    """``14 findings for the publisher``: the omitted ones, or ""."""
     count = sum(len(subject.results) for subject in report.subjects) - len(concerning(report.subjects))
     return f"{plural(count, 'finding')} for the publisher" if count else ""
 
 
 def answer_lines(report: Report) -> list[str]:
-    """The answers, one safe line each: of several the one that fails first, each with what it is about."""
+    """The answers, one safe line each: of several the first failing one, each with its subject."""
     order = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
     several = len({answer.about for answer in report.answers}) > 1
     lines = []
@@ -250,16 +250,16 @@ def answer_lines(report: Report) -> list[str]:
 
 
 def label_of(result: CheckResult) -> str:
-    """One word or two for what happened: ``error``, ``warning``, ``note``, ``not checked``, ``skipped``, ``passed``."""
+    """One word or two for the outcome: ``error``, ``warning``, ``note``, ``not checked``, ``skipped``, ``passed``."""
     if result.outcome is Outcome.FAIL:
         return result.severity.value
     return {Outcome.ERROR: "not checked", Outcome.SKIP: "skipped"}.get(result.outcome, "passed")
 
 
 def place_of(result: CheckResult) -> str:
-    """Where in the wheel or on disk: ``torch/version.py:3``; "" when the finding is about the whole subject.
+    """The place in the wheel or on disk: ``torch/version.py:3``; "" when the finding is about the whole subject.
 
-    Of a wheel that a file of the user brings in, both: ``requirements.txt:12, torch/version.py``.
+    For a wheel that a file of the user requires, both: ``requirements.txt:12, torch/version.py``.
     """
     if result.location is None:
         return ""
@@ -271,7 +271,7 @@ def place_of(result: CheckResult) -> str:
 
 
 def judged_phrase(report: Report) -> str:
-    """What was judged: the report's own headline, the one subject's id, or how many of which kind; else ``nothing``."""
+    """The judged subjects: the report's headline, the one subject's id, or their number by kind; else ``nothing``."""
     if report.overview:
         return neutral(report.overview.headline)
     if len(report.subjects) == 1:
@@ -297,7 +297,7 @@ def counts_phrase(results: Iterable[CheckResult]) -> str:
 
 
 def silenced_phrase(report: Report) -> str:
-    """``3 rules silenced by pyproject.toml``: what the file of a tree omitted from this run; "" for nothing."""
+    """``3 rules silenced by pyproject.toml``: the rules that a tree's file disabled for this run, or ""."""
     tree = report.tree
     if tree is None or not tree.silenced:
         return ""
@@ -349,12 +349,12 @@ def fix_lines(fix: Fix) -> list[FixLine]:
             lines += [FixLine(f"# {step.note}", True)] * bool(step.note)
             lines.append(FixLine(shell(step), True))
     for text, _ in lines:
-        if why := _obstacle(text):
+        if why := _hidden_reason(text):
             return [FixLine(f"the commands are not shown: {why}; --format json has them as argv", False)]
     return lines
 
 
-def _obstacle(line: str) -> str:
+def _hidden_reason(line: str) -> str:
     """Why text cannot show this line as it is; "" when it can."""
     if len(line) > _LONGEST_COMMAND:
         return f"one has {len(line):,} characters"
@@ -366,8 +366,8 @@ def _obstacle(line: str) -> str:
 
 
 def fix_document(fix: Fix) -> dict[str, Any]:
-    """A fix for programs: commands as quoted strings, the vector of each (None for what is not a single vector), and
-    all steps as data. A fix in which a command is missing has its other steps as data only.
+    """A fix for programs: commands as quoted strings, the vector of each (or None), and all steps as data. A fix in
+    which a command is missing has its other steps as data only.
     """
     complete = not any(isinstance(step, NoCommand) for step in fix.commands)
     commands = [step for step in fix.commands if complete and not isinstance(step, (Options, NoCommand))]

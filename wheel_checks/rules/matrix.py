@@ -1,4 +1,4 @@
-"""Is a cell of a matrix what it must be, and what the matrix knows it to be? MTX0xx and MTX1xx judge each cell."""
+"""Does a cell of a matrix meet its requirements, known failures included? MTX0xx and MTX1xx judge each cell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wheel_checks.registry import rules_of
 KIND = "cell"
 rule = rules_of(KIND)
 MOST_SHOWN = 8
-_LONGEST_LINE = 300  # characters of what a test says
+_LONGEST_LINE = 300  # characters of a test's message
 _GOOD = (Ending.PASS, Ending.SKIP)
 
 
@@ -28,8 +28,8 @@ _GOOD = (Ending.PASS, Ending.SKIP)
     example="a cell for aarch64 on an x86_64 machine without emulation",
     fix="Follow the message, and run the same command again: completed steps are kept.",
 )
-def went_the_whole_way(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
-    """Each step was carried out; what it found is another matter."""
+def every_step_completed(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
+    """Each step was carried out, with any findings."""
     for step in cell.steps:
         if step.failure is not None:
             evidence = (Evidence("log", step.log),) if step.log else ()
@@ -46,14 +46,14 @@ def went_the_whole_way(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     fix="Use a release with that build for the platform; or declare the deviation in the matrix: `expect`.",
 )
 def wanted_build(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
-    """Torch is what is wanted; where it is known not to be, that is a note."""
+    """Torch is the required build; a known failure is a note."""
     build = need(cell.build)
     if not build.meets(cell.wanted):
-        told = f"torch {cell.torch} is {build.label}; the cell expects {cell.wanted}"
+        message = f"torch {cell.torch} is {build.label}; the cell expects {cell.wanted}"
         if cell.known is not None and build.meets(cell.known):
-            yield Finding(f"{told} (declared in {cell.source}: {cell.reason})", severity=Severity.NOTE)
+            yield Finding(f"{message} (declared in {cell.source}: {cell.reason})", severity=Severity.NOTE)
         else:
-            yield Finding(told, _seen(cell), _verify(cell))
+            yield Finding(message, _seen(cell), _verify(cell))
 
 
 @rule(
@@ -65,7 +65,7 @@ def wanted_build(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     fix="Check the current build, then change or remove `expect` in the matrix.",
 )
 def world_unchanged(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
-    """Where the matrix knows that torch is not what is wanted, it still is not, and in the same way."""
+    """A known failure of the torch build still exists, in the same form."""
     known = need(cell.known or Unavailable("the matrix declares no deviation for this cell"))
     build = need(cell.build)
     if not build.meets(known):
@@ -94,11 +94,11 @@ def import_agrees(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
         yield Finding(f"torch cannot be imported: {cell.import_error}", _seen(cell))
         return
     proof, wheel = need(cell.imported), cell.wheel
-    told = [("machine", cell.platform, proof.machine), ("Python", cell.python.rstrip("t"), _minor(proof.python))]
+    compared = [("machine", cell.platform, proof.machine), ("Python", cell.python.rstrip("t"), _minor(proof.python))]
     if not isinstance(wheel, Unavailable):
-        told.append(("accelerator", _accelerator(wheel.accelerator, wheel.accelerator_version), _of(proof)))
-        told.append(("torch", wheel.version or cell.torch, proof.build.version))
-    for name, expected, found in told:
+        compared.append(("accelerator", _accelerator(wheel.accelerator, wheel.accelerator_version), _of(proof)))
+        compared.append(("torch", wheel.version or cell.torch, proof.build.version))
+    for name, expected, found in compared:
         if expected != found:
             yield Finding(f"{name}: the cell expects {expected}, but the import reports {found}", _seen(cell))
 
@@ -215,7 +215,7 @@ def command_succeeds(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
 
 
 def _failures(cell: CellFacts) -> Iterator[Evidence]:
-    """What the first tests that failed say, and where the reports are kept."""
+    """The messages of the first failed tests, and the paths of the reports."""
     failed = [(case, report) for report in cell.tests for case in report.failed]
     for case, report in failed[:MOST_SHOWN]:
         yield Evidence(case.label, case.message.partition("\n")[0][:_LONGEST_LINE] or case.outcome, report.file)
@@ -223,7 +223,7 @@ def _failures(cell: CellFacts) -> Iterator[Evidence]:
 
 
 def _unproven_tests(cell: CellFacts) -> Iterator[Finding]:
-    """A command that succeeds has proven nothing by tests of which nothing is known, or none of which ran."""
+    """A command that succeeds proves nothing if its tests are unknown, or none of them ran."""
     faulty = [report for report in cell.tests if report.fault]
     fix = Fix("Have the command write the report there, and set the key `junit` to it.")
     if not cell.tests:
@@ -244,19 +244,19 @@ def _log_of(cell: CellFacts, step: str) -> tuple[Evidence, ...]:
 
 
 def _bad_records(kind: str, document: SmokeDocument) -> Iterator[Finding]:
-    told = [(probe.name, probe.ending, probe.message) for probe in document.probes if not probe.mild]
-    told += [(f"{run.kernel} / {run.case}", run.ending, run.message) for run in document.runs]
-    told += [(f"{c.label} for {c.target}", c.ending, c.message) for c in document.compiled]
-    bad = [(name, ending, message) for name, ending, message in told if ending not in _GOOD]
+    endings = [(probe.name, probe.ending, probe.message) for probe in document.probes if not probe.mild]
+    endings += [(f"{run.kernel} / {run.case}", run.ending, run.message) for run in document.runs]
+    endings += [(f"{c.label} for {c.target}", c.ending, c.message) for c in document.compiled]
+    bad = [(name, ending, message) for name, ending, message in endings if ending not in _GOOD]
     for name, ending, message in bad[:MOST_SHOWN]:
-        told_why = f": {message}" if message else ""
-        yield Finding(f"{kind}: {name}: {ending}{told_why}", undecided=ending is Ending.ERROR)
+        suffix = f": {message}" if message else ""
+        yield Finding(f"{kind}: {name}: {ending}{suffix}", undecided=ending is Ending.ERROR)
     if more := and_more(len(bad) - MOST_SHOWN, before=f"{kind}: "):
         yield Finding(more)
 
 
 def _seen(cell: CellFacts) -> tuple[Evidence, ...]:
-    """What torch was found to be, and where."""
+    """The torch that was found, with the evidence."""
     found = []
     if not isinstance(cell.wheel, Unavailable):
         found.append(Evidence("wheel", cell.wheel.label, "the index"))

@@ -1,4 +1,4 @@
-"""Plug-ins: what of a run they left unchecked."""
+"""Plug-ins: the parts of a run that they left unchecked."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ from wheel_checks.registry import rule
     kind="plug-in",
 )
 def usable(fault: PluginFault, _: object) -> Iterable[Finding]:
-    """The fault is what could not be decided."""
+    """The fault is the undecided part."""
     yield Finding(fault.what, fix=Fix(fault.hint) if fault.hint else None, undecided=True)

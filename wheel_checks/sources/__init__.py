@@ -1,1 +1,1 @@
-"""Where bytes come from: local files, HTTP ranges, simple indexes; and the byte cache."""
+"""Sources of bytes: local files, HTTP ranges, simple indexes; and the byte cache."""

@@ -1,4 +1,4 @@
-"""What every source of a file's bytes offers, local or remote."""
+"""The interface of every source of a file's bytes, local or remote."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What reading cost: bytes and requests over the wire (or bytes from disk), and bytes that the cache spared."""
+    """The cost of reading: bytes and requests over the network (or bytes from disk), and bytes from the cache."""
 
     bytes_read: int = 0
     requests: int = 0
@@ -46,17 +46,14 @@ class ByteSource(Protocol):
 
     @property
     def cost(self) -> Cost:
-        """What reading has cost so far."""
+        """The cost of reading so far."""
 
     def close(self) -> None:
         """Give back the file handle or connection."""
 
 
 class NamedBytes(ByteSource, Protocol):
-    """A source whose bytes have a name, so that what they say can be kept."""
+    """A source whose bytes have a name, so that facts about them can be cached."""
 
     def fingerprint(self) -> str:
-        """A name of these very bytes, so that what they say can be kept; "" when nothing names them.
-
-        A server may be asked for a validator, and a local file is read whole.
-        """
+        """A name of these very bytes to cache facts, or ""; reads a local file whole, and may query a server."""

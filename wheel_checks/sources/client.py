@@ -24,14 +24,13 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 class HttpClient:
     """Reads http, https and file URLs; one client serves many threads. Close it, or use it in a ``with`` block.
 
-    ``cache`` stays open after :meth:`close`: it belongs to who made it. ``offline`` reads only from the cache,
-    ``refresh`` asks once again for each page that the cache holds, however fresh it is.
-    ``timeout`` is the seconds to wait for a connection and for bytes; ``deadline`` the seconds for everything, from now
-    on. ``retries`` more attempts follow a failure that may pass, the first after about ``backoff`` seconds, each later
-    one after twice as long. At most ``max_connections`` requests run at once (streams are not counted).
-    ``allow_download`` fetches files whole from servers without ranges, each of at most ``max_download`` bytes and of
-    the size that an index lists. ``on_bytes`` is called, from any thread, with the size of each piece that arrives.
-    ``user_agent`` names the client to servers.
+    ``cache`` stays open after :meth:`close`: it belongs to its creator. ``offline`` reads only from the cache,
+    ``refresh`` revalidates each cached page once, however fresh it is. ``timeout`` is the seconds to wait for a
+    connection and for bytes; ``deadline`` the seconds for everything, from now on. ``retries`` more attempts follow a
+    failure that may pass, the first after about ``backoff`` seconds, each later one after twice as long. At most
+    ``max_connections`` requests run at once (streams are not counted). ``allow_download`` fetches files whole from
+    servers without ranges, each of at most ``max_download`` bytes and of the size that an index lists. ``on_bytes`` is
+    called, from any thread, with the size of each piece that arrives. ``user_agent`` names the client to servers.
     """
 
     def __init__(
@@ -63,29 +62,26 @@ class HttpClient:
 
     @property
     def cost(self) -> Cost:
-        """What all pages and files of this client have cost; local files are not counted."""
+        """The cost of all pages and files of this client; local files are not included."""
         return self._session.meter.cost
 
     @property
     def cache(self) -> ByteCache | None:
-        """What holds ranges, pages and facts; None for a client without one."""
+        """The cache of ranges, pages and facts; None for a client without one."""
         return self._session.cache
 
     @property
     def offline(self) -> bool:
-        """Whether nothing is asked of the network."""
+        """Whether the network is not used."""
         return self._session.options.offline
 
     @property
     def refresh(self) -> bool:
-        """Whether what was read in the last minutes is to be requested once more."""
+        """Whether pages read in the last minutes are to be requested once more."""
         return self._session.options.refresh
 
     def time_left(self, at_most: float) -> float:
-        """Seconds until the deadline, ``at_most`` when that is later. Raises DeadlineError when it has passed.
-
-        For what else reads the network in the same run, such as uv.
-        """
+        """Seconds until the deadline, or ``at_most``, for other network users. Raises DeadlineError after it."""
         return self._session.deadline.remaining(at_most)
 
     def get_page(
@@ -99,9 +95,8 @@ class HttpClient:
     ) -> Page:
         """The document at ``url``, at most ``largest`` bytes, unpacked; for a file URL of a folder its ``index.html``.
 
-        A stored one is used while it is fresh, or offline; else the server is asked whether it changed. Where the
-        server does not say how long, it is fresh for ``reuse`` seconds. One that has the ``stated`` hash (hex digests
-        by algorithm) does not change.
+        A stored one is used while it is fresh, or offline; else it is revalidated. Unless the server says how long, it
+        is fresh for ``reuse`` seconds. A page with the ``stated`` hash (hex digests by algorithm) does not change.
         Raises NotFoundError, AuthenticationError, OfflineError, DeadlineError, SourceError.
         """
         url = urldefrag(url).url
@@ -112,10 +107,10 @@ class HttpClient:
     def open(self, url: str, *, expected_hash: str = "", size: int | None = None) -> NamedBytes:
         """The file at ``url``; nothing is read yet from a remote one.
 
-        ``expected_hash`` ("sha256=..." or its digest alone, or else the URL's fragment) and ``size`` in bytes are what
-        an index says; with a hash, what the cache holds is used unasked.
-        Raises SourceError for a URL that cannot be read; reading raises
-        NotFoundError, AuthenticationError, OfflineError, RangesUnsupportedError, ChangedFileError, DeadlineError.
+        ``expected_hash`` ("sha256=..." or its digest alone, or else the URL's fragment) and ``size`` in bytes are the
+        index's values; with a hash, cached ranges are used without a request. Raises SourceError for a URL that cannot
+        be read; reading raises NotFoundError, AuthenticationError, OfflineError, RangesUnsupportedError,
+        ChangedFileError, DeadlineError.
         """
         url, fragment = urldefrag(url)
         if is_file_url(url):

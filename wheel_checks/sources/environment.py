@@ -1,6 +1,6 @@
-"""Finds a Python environment and lists what it holds, without running anything of it.
+"""Finds a Python environment and lists its folders, without running anything of it.
 
-What ``site`` and the path configuration of CPython would do is read off the files: pyvenv.cfg, the folders of the
+The effect of ``site`` and the path configuration of CPython is read from the files: pyvenv.cfg, the folders of the
 scheme, Debian's dist-packages, the user's site-packages, and the plain lines of .pth files.
 """
 
@@ -53,9 +53,9 @@ class PathEntry:
 class Environment:
     """A Python environment. Paths are those of ``tree``; ``entries`` are in the order in which imports search them.
 
-    ``kind`` is "venv", "base" or "target" (a flat folder). ``interpreter`` is "" if none exists; ``python`` is
-    (major, minor) and ``machine`` as platform tags name it, None and "" when nothing says. ``found`` says how it was
-    chosen; ``notes`` are sentences about what was assumed or omitted.
+    ``kind`` is "venv", "base" or "target" (a flat folder). ``interpreter`` may be ""; ``python`` is (major, minor) and
+    ``machine`` as platform tags name it, None and "" if unknown. ``found`` says how it was chosen; ``notes`` are
+    sentences about assumptions and omissions.
     """
 
     tree: FileTree
@@ -75,7 +75,7 @@ def find_environment(path: str = "", *, variables: Mapping[str, str], root: str 
     """The environment at ``path``, in the file system below ``root``.
 
     Without ``path`` the active one (VIRTUAL_ENV, CONDA_PREFIX), else that of the python3 on PATH; in another root the
-    first that holds torch, or anything. Raises NotFoundError if none exists, SourceError when it cannot be read.
+    first with torch, or with any package. Raises NotFoundError if none exists, SourceError when it cannot be read.
     """
     tree = FileTree(os.path.realpath(root))
     if not tree.is_this_machine:
@@ -97,7 +97,7 @@ def _active(tree: FileTree, variables: Mapping[str, str]) -> Environment:
             return _at(tree, variables[name], variables, f"{name} names it")
     for folder in variables.get("PATH", "").split(os.pathsep):
         candidate = posixpath.join(folder, "python3")
-        # Neither what is in the current folder, nor a script that starts another, such as a version manager's.
+        # Neither scripts in the current folder, nor scripts that start another, such as a version manager's.
         if folder.startswith("/") and _machine_of(tree, candidate):
             return _at(tree, candidate, variables, "its python3 is the first on PATH")
     raise NotFoundError("no active environment, and no python3 on PATH", expected=f"--python with {EXPECTED}")
@@ -182,17 +182,17 @@ def _of_prefix(tree: FileTree, prefix: str, interpreter: str, variables: Mapping
         raise NotFoundError(
             f"{prefix} has no site-packages", expected=f"{prefix}/lib/{library or 'python3.*'}/site-packages"
         )
-    told_python, told_free_threaded, told_machine = _from_file_names(entries)
+    python_of_names, free_threaded_by_names, machine_of_names = _from_file_names(entries)
     return Environment(
         tree,
         prefix,
         "base" if config is None else "venv",
         entries,
         interpreter,
-        python or told_python,
+        python or python_of_names,
         patch,
-        free_threaded if python else told_free_threaded,
-        _machine_of(tree, interpreter) or told_machine,
+        free_threaded if python else free_threaded_by_names,
+        _machine_of(tree, interpreter) or machine_of_names,
         found,
         tuple(notes),
     )
@@ -267,10 +267,10 @@ def _version(
 ) -> tuple[tuple[int, int] | None, int, bool]:
     """(major, minor), patch, whether free-threaded: of pyvenv.cfg, else the interpreter's name, else the folders."""
     versions = _versions(tree, prefix)
-    told = re.match(r"3\.(\d{1,2})(?:\.(\d{1,3}))?", config.get("version_info", "") or config.get("version", ""))
-    if told:
-        python = (3, int(told[1]))
-        return python, int(told[2] or 0), any(version == (*python, True) for version in versions)
+    match = re.match(r"3\.(\d{1,2})(?:\.(\d{1,3}))?", config.get("version_info", "") or config.get("version", ""))
+    if match:
+        python = (3, int(match[1]))
+        return python, int(match[2] or 0), any(version == (*python, True) for version in versions)
     name = _VERSION.fullmatch(posixpath.basename(tree.real(interpreter))) if interpreter else None
     if name:
         return (3, int(name[2])), 0, bool(name[3])

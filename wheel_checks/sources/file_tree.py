@@ -1,4 +1,4 @@
-"""A file system to be inspected: this host's, or one that is below a folder, such as a container's."""
+"""A file system to be inspected: this host's, or one below a folder, such as a container's."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MAX_LINKS = 40  # symbolic links on one path, as Linux has it
 
 @dataclass(frozen=True, slots=True)
 class FileTree:
-    """The file system below ``root``. Paths are absolute and mean what they mean in there, symbolic links included."""
+    """The file system below ``root``. Paths are absolute and have their meaning in there, symbolic links included."""
 
     root: str = "/"
 
     @property
     def is_this_machine(self) -> bool:
-        """True when nothing is between these paths and those of this host."""
+        """True when these paths are those of this host."""
         return self.root == "/"
 
     def outside(self, path: str) -> str:
@@ -68,7 +68,7 @@ class FileTree:
             raise SourceError(f"{path} cannot be read: {error.strerror}") from error
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """What a folder holds, sorted; nothing when it does not exist. Raises SourceError when it cannot be read."""
+        """The names in a folder, sorted; empty when it does not exist. Raises SourceError when it cannot be read."""
         try:
             return tuple(sorted(os.listdir(self.outside(folder))))  # names alone are wanted
         except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -94,9 +94,9 @@ class FileTree:
     def digests(
         self, files: Sequence[tuple[str, str]], advance: Callable[[int], None] = lambda _: None
     ) -> list[bytes | None]:
-        """The digest of each ``(path, algorithm)``, None for one that cannot be read. Several are read at once.
+        """The digest of each ``(path, algorithm)``, None if it cannot be read. Several are read at once.
 
-        ``advance`` is called with the bytes of each file that is done, from any thread.
+        ``advance`` is called with the bytes of each finished file, from any thread.
         """
 
         def digest(file: tuple[str, str]) -> bytes | None:

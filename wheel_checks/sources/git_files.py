@@ -18,7 +18,7 @@ from wheel_checks.sources.regular_file import real_path
 from wheel_checks.sources.repository import repository_of
 
 DEADLINE = 30.0  # seconds of one call of git
-_SHOWN = 200  # characters of what git says
+_SHOWN = 200  # characters of git's output
 _SETTINGS = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -33,10 +33,7 @@ class CommitFiles:
     """The files of a commit, by their places in the working tree."""
 
     def __init__(self, near: Path, reference: str, environ: Mapping[str, str] = os.environ) -> None:
-        """``near`` is a path within the repository, ``reference`` names the commit.
-
-        Raises UsageError where there is no repository, no git, or no such commit.
-        """
+        """``near`` is in the repository, ``reference`` names the commit. Raises UsageError without them or git."""
         folder = real_path(near.parent)
         root = repository_of(folder)
         if root is None:
@@ -48,17 +45,17 @@ class CommitFiles:
             raise UsageError("git not found", expected="git on PATH, or a file to compare with")
         self._root, self._program, self._environ = root, program, environ
         self.reference = reference
-        asked = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}", limit=4096)
-        self._commit = asked.output.decode("ascii", "replace").strip()
-        if asked.status or not self._commit.isalnum():
-            said = redact_text(asked.errors.decode("utf-8", "replace")).strip()[:_SHOWN]
+        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}", limit=4096)
+        self._commit = found.output.decode("ascii", "replace").strip()
+        if found.status or not self._commit.isalnum():
+            errors = redact_text(found.errors.decode("utf-8", "replace")).strip()[:_SHOWN]
             what = f"{reference[:_SHOWN]!r} is neither a file nor a commit of the repository {root}"
-            raise UsageError(what + (f": {said}" if said else ""), expected="a file, a branch, a tag or a commit")
+            raise UsageError(what + (f": {errors}" if errors else ""), expected="a file, a branch, a tag or a commit")
 
     def read(self, path: Path, limit: int) -> bytes:
-        """The file that is at ``path`` in the working tree, as it is in the commit.
+        """The file at ``path`` in the working tree, as it is in the commit.
 
-        Raises NotFoundError where the commit has none, and SourceError where it has more than ``limit`` bytes.
+        Raises NotFoundError if the commit has none, and SourceError if it has more than ``limit`` bytes.
         """
         place = real_path(path.parent) / path.name
         if not place.is_relative_to(self._root):
@@ -88,5 +85,5 @@ class CommitFiles:
         except StartError as error:
             raise SourceError(f"git could not be started: {error.reason}") from error
         if ended.timed_out:
-            raise SourceError(f"git did not answer within {DEADLINE:g} seconds")
+            raise SourceError(f"git did not found within {DEADLINE:g} seconds")
         return ended

@@ -1,4 +1,4 @@
-"""Counting what reading costs, from many threads at once."""
+"""Counts the cost of reading, from many threads at once."""
 
 from __future__ import annotations
 

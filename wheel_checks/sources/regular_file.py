@@ -1,7 +1,7 @@
-"""Opening and reading files by name without waiting: what is not a regular file is rejected with a message.
+"""Opening and reading files by name without waiting: anything but a regular file is rejected with a message.
 
 Opening a named pipe waits for its writer, and a device such as /dev/zero has no end. Every file that is read by a name
-is opened here, whoever chose the name: a test over the syntax tree holds this, with the exceptions that it lists.
+is opened here: a test over the syntax tree enforces this, with the exceptions that it lists.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _OPEN_ALREADY = re.compile(r"/dev/fd/(\d{1,9})|/proc/self/fd/(\d{1,9})|/dev/stdi
 def open_regular(path: str | os.PathLike[str], *, given: bool = False) -> io.FileIO:
     """The regular file ``path``, open for reading in binary and without a buffer.
 
-    ``given`` is for a path from the command line: there /dev/stdin and /dev/fd/63, as ``<(command)`` gives, stand for
-    what the caller opened already, a pipe included.
+    ``given`` is for a path from the command line: there /dev/stdin and /dev/fd/63, as ``<(command)`` gives, mean a file
+    that the caller opened already, a pipe included.
 
     Raises OSError, whose ``strerror`` says why: also for a folder, a named pipe, a socket or a device, and for a name
     with a null character.
@@ -42,11 +42,8 @@ def names_file(text: str) -> bool:
 
 
 def read_start(path: str | os.PathLike[str], limit: int, *, given: bool = False) -> bytes:
-    """The content of a regular file, its first ``limit`` bytes if it is longer; /dev/null is an empty one.
-
-    Raises OSError as ``open_regular``.
-    """
-    if os.fspath(path) == os.devnull:  # what users give for "no configuration", "no requirements"
+    """The first ``limit`` bytes of a regular file; /dev/null is an empty one. Raises OSError as ``open_regular``."""
+    if os.fspath(path) == os.devnull:  # for "no configuration", "no requirements"
         return b""
     descriptor = descriptor_of(path, given=given)
     try:
@@ -91,7 +88,7 @@ def expand_home(path: str) -> Path:
 
 
 def home_folder(environ: Mapping[str, str]) -> Path:
-    """The user's home folder; for a user without one, such as any number in a container, one that cannot exist."""
+    """The user's home folder; for a user without one, such as any number in a container, a path that cannot exist."""
     home = Path(environ.get("HOME") or expand_home("~"))
     return home if home.is_absolute() else Path(os.devnull)
 

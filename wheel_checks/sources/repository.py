@@ -1,4 +1,4 @@
-"""Which repository a folder is in: what one repository says decides nothing about what is outside of it."""
+"""The repository of a folder: settings of one repository apply to nothing outside of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 VERSION_CONTROL = (".git", ".hg", ".svn", ".jj")
-"""What the root of a repository holds; in a worktree and in a submodule ``.git`` is a file."""
+"""Names in the root of a repository; in a worktree and in a submodule ``.git`` is a file."""
 
 
 def repository_of(folder: Path) -> Path | None:

@@ -22,9 +22,7 @@ def read_requirements_file(path: Path) -> bytes:
 
 
 def is_built(requirement: str) -> bool:
-    """Whether pip builds what a requirement names, in spite of ``--only-binary``: a path or a URL that is not a
-    wheel.
-    """
+    """Whether pip builds a requirement in spite of ``--only-binary``: a path or a URL that is not a wheel."""
     try:
         place = Requirement(requirement).url
     except InvalidRequirement:

@@ -1,7 +1,7 @@
-"""Temporary folders that do not pile up: what a killed process left is removed by the next one that needs a folder.
+"""Temporary folders that do not pile up: leftovers of a killed process are removed by the next process that needs one.
 
-Who uses a folder holds a lock on it (flock), which the operating system frees however the process ends. So a folder of
-ours without a lock belongs to a process that is gone; its number, which another process may have by now, is not asked.
+The user of a folder has a lock on it (flock), which the operating system frees however the process ends. So a folder of
+ours without a lock belongs to a process that is gone; its process id, which may have been reused, is not checked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KIND = "wheelproof"
 def scratch_folder(kind: str = KIND, where: str | os.PathLike[str] = "") -> Iterator[Path]:
     """A new folder that only this user can read, below ``where`` (the temporary folder), removed when the block ends.
 
-    Removes what processes that are gone have left of the same ``kind`` there. Raises OSError when none can be made.
+    Removes leftovers of ended processes of the same ``kind`` there. Raises OSError when none can be made.
     """
     place = Path(where or tempfile.gettempdir())
     _sweep_once(kind, place)
@@ -38,7 +38,7 @@ def scratch_folder(kind: str = KIND, where: str | os.PathLike[str] = "") -> Iter
 
 
 def sweep(kind: str = KIND, where: str | os.PathLike[str] = "", seconds: float = 0) -> list[str]:
-    """Remove what is of ``kind``, has no owner left and is older than ``seconds``; return the names.
+    """Remove files and folders of ``kind`` without an owner that are older than ``seconds``; return the names.
 
     Never raises OSError. A file, unlike a folder of ``scratch_folder``, may be a moment old and not locked yet.
     """
@@ -51,7 +51,7 @@ def sweep(kind: str = KIND, where: str | os.PathLike[str] = "", seconds: float =
 
 
 def _remove_abandoned(path: Path, seconds: float) -> bool:
-    """Remove a folder or file of this user that no process holds a lock on. True when it did."""
+    """Remove a folder or file of this user that no process has locked. True when it did."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

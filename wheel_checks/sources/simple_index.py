@@ -20,11 +20,11 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installers.config import FIRST_INDEX, IndexConfig
 
-# PEP 691: JSON has sizes; HTML is what every index speaks.
+# PEP 691: JSON has sizes; HTML is supported by every index.
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 
 REUSED = 600.0
-"""Seconds that a page is used again where the index does not say how long: as long as the largest index says."""
+"""Seconds that a page is used again if the index does not say how long: as long as the largest index says."""
 
 _MOST_AT_ONCE = 8
 _PROJECT = re.compile(
@@ -34,11 +34,11 @@ _PROJECT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What one index or find-links place, without credentials, lists for a project.
+    """The files that an index or find-links place, without credentials, lists for a project.
 
     ``known`` is False for an index that does not know the project. ``counts`` is False for an index that an installer
-    passes over, since one before it knows the project. ``unread`` says why such an index could not be read. So many
-    files were ``left_out`` where these do not count any more.
+    ignores, since one before it knows the project. ``unread`` says why such an index could not be read. ``left_out`` is
+    the number of files omitted from ignored indexes.
     """
 
     index: str
@@ -53,7 +53,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What every place lists for a project: find-links places first, then the indexes in the order to ask."""
+    """The files of every place for a project: find-links places first, then the indexes in the order of queries."""
 
     places: tuple[Place, ...]
 
@@ -69,10 +69,7 @@ class Listing:
 
 
 class SimpleIndex:
-    """The indexes and find-links places of a configuration, asked at once.
-
-    ``pinned`` maps names of packages to the one index that each comes from.
-    """
+    """The indexes and find-links places of a configuration, queried at once, with one index for ``pinned`` packages."""
 
     def __init__(self, client: HttpClient, config: IndexConfig, pinned: Mapping[str, str] | None = None) -> None:
         self._client = client
@@ -82,7 +79,7 @@ class SimpleIndex:
 
     @property
     def config(self) -> IndexConfig:
-        """The indexes that are requested what is not pinned."""
+        """The indexes for packages that are not pinned."""
         return self._config
 
     @property
@@ -91,14 +88,13 @@ class SimpleIndex:
         return self._config.strategy
 
     def files(self, project: str, *, every: bool = False) -> Listing:
-        """What is listed for ``project``, whose name need not be normalised.
+        """The files for ``project``, whose name need not be normalised.
 
-        ``every`` also reads the indexes that the strategy passes over: their places do not count.
+        ``every`` also reads the indexes that the strategy ignores, as places that do not count.
 
-        Raises NotFoundError when no place knows it, SourceError or FormatError when one of those that count does not
-        answer as it should: an installer would stop too, since the file to take might be there. Raises
-        UntrustedAddressError when one that counts is named by a tree alone, UsageError for a name that no project can
-        have, and when there is no place to ask.
+        Raises NotFoundError when no place knows it, SourceError or FormatError when a place that counts fails: an
+        installer would stop too, since the file to take might be there. Raises UntrustedAddressError when only a tree
+        names such a place, UsageError for a name that no project can have, and without any place.
         """
         if not _PROJECT.fullmatch(project):
             raise UsageError(
@@ -113,8 +109,8 @@ class SimpleIndex:
             raise UsageError("no index is configured", hint="give --index-url or --find-links")
         with ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="index") as pool:
             links = [pool.submit(self._find_links, place, name) for place in config.find_links]
-            asked = [index for index in config.indexes if redact(index) not in self._silent]
-            pages = {index: pool.submit(self._index, index, name) for index in asked}
+            queried = [index for index in config.indexes if redact(index) not in self._silent]
+            pages = {index: pool.submit(self._index, index, name) for index in queried}
             try:
                 return self._combine(
                     project, links, pages, lambda index: pool.submit(self._index, index, name), every=every
@@ -142,15 +138,15 @@ class SimpleIndex:
         listing = Listing(tuple(places))
         unknown = len(listing.not_found) == len(self._config.indexes)
         if unknown and not listing.files and not any(place.refused for place in places):
-            asked = ", ".join([*listing.not_found, *map(redact, self._config.find_links)])
+            queried = ", ".join([*listing.not_found, *map(redact, self._config.find_links)])
             raise NotFoundError(
-                f"no project {project!r} is known to {asked}",
+                f"no project {project!r} is known to {queried}",
                 hint="check the spelling, or add other locations with --index-url and --find-links",
             )
         return listing
 
     def _passed_over(self, index: str, page: Future[Place] | None) -> Place:
-        """What an index offers that does not count. One that does not answer is asked once."""
+        """The files of an index that does not count. A failing one is queried once."""
         if index not in self._silent and page is not None:
             try:
                 return replace(page.result(), counts=False)
@@ -191,7 +187,7 @@ class SimpleIndex:
 
 
 def _belongs(file_name: str, project: str) -> bool:
-    """Whether a file is of the project: a wheel, a source archive, or what a release says of its variants."""
+    """Whether a file is of the project: a wheel, a source archive, or the variants of a release."""
     return is_file_of(file_name, project) or is_variants_file_of(file_name, project)
 
 

@@ -1,8 +1,8 @@
-"""Which addresses that only a tree names may be contacted: those that the user trusts, and no other.
+"""The addresses named only by a tree that may be contacted: those that the user trusts, and no other.
 
-A tree is what others wrote: a checkout with its requirements files and locks, the METADATA of a wheel. An address from
-there is compared in one canonical form, and that form is what is contacted. So two readers cannot see two hosts in one
-text (``https://good@evil/``, a backslash, a host in Unicode, dot segments).
+A tree has untrusted authors: a checkout with its requirements files and locks, the METADATA of a wheel. An address from
+there is compared in one canonical form, and that form is contacted. So two readers cannot see two hosts in one text
+(``https://good@evil/``, a backslash, a host in Unicode, dot segments).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONGEST = 2000  # characters of a URL
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address as a tree names it, and where: "requirements.txt:3". ``kind`` says what it is: "index", "file"."""
+    """An address as a tree names it, and its place: "requirements.txt:3". ``kind`` is its kind: "index", "file"."""
 
     url: str
     where: str
@@ -101,7 +101,7 @@ class _Canonical:
 
 
 def _name_of(host: str) -> str:
-    """The host in lower case, in ASCII, without the root's dot; "" for what is not a host."""
+    """The host in lower case, in ASCII, without the root's dot; "" if it is not a host."""
     try:
         name = host.encode("idna").decode("ascii") if not host.isascii() else host
     except UnicodeError:
@@ -111,9 +111,9 @@ def _name_of(host: str) -> str:
 
 
 def _canonical(url: str) -> _Canonical | None:
-    """The parts of an http or https URL without its credentials; None for what could be read in two ways.
+    """The parts of an http or https URL without its credentials; None if it is ambiguous.
 
-    ``${NAME}`` is such a form: installers would put the value of that variable there and send it.
+    ``${NAME}`` is ambiguous, too: installers would put the value of that variable there and send it.
     """
     match = _URL.fullmatch(url) if len(url) <= _LONGEST and url.isprintable() and "${" not in url else None
     scheme = match["scheme"].lower() if match else ""
@@ -125,7 +125,7 @@ def _canonical(url: str) -> _Canonical | None:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What the user trusts: a host at any path, or the beginning of a URL. ``scheme`` "" is https, or any at a port."""
+    """A host that the user trusts at any path, or the beginning of a URL. ``scheme`` "" is https, or any at a port."""
 
     scheme: str
     host: str
@@ -152,11 +152,11 @@ class Trust:
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Trust:
-        """What the values of ``--trust-index`` say. Raises UsageError for one that means nothing or has credentials."""
+        """The values of ``--trust-index``. Raises UsageError for an invalid one, or one with credentials."""
         return cls(tuple(map(_entry, texts)))
 
     def with_places(self, urls: Iterable[str]) -> Trust:
-        """Also what is at or below these URLs, which the user has configured. Their host alone is not trusted.
+        """Also addresses at or below these URLs, which the user has configured. Their host alone is not trusted.
 
         Other paths of a host may be a stranger's, and would get the login that the user has for it.
         """
@@ -164,13 +164,13 @@ class Trust:
         return Trust((*self.entries, *(_Entry(url.scheme, url.host, url.port, url.path or "/") for url in found)))
 
     def allowed(self, url: str) -> str | None:
-        """The URL to contact for one that a tree names, without its credentials; None when it is not trusted."""
+        """The URL to contact for an address in a tree, without its credentials; None when it is not trusted."""
         found = _canonical(url)
         return found.url if found and any(entry.covers(found) for entry in self.entries) else None
 
 
 NO_TRUST = Trust()
-"""Only what the user has configured is contacted."""
+"""Only addresses that the user has configured are contacted."""
 
 
 def _entry(text: str) -> _Entry:

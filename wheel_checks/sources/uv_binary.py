@@ -64,7 +64,7 @@ def run_installer(name: str, command: Sequence[str], environ: Mapping[str, str],
     if ended.status < 0:
         what = f"{name} was killed by signal {-ended.status}"
         raise SourceError(what, hint="it may have run out of memory; try again")
-    output, words = (_ANSI.sub("", said.decode(errors="replace")) for said in (ended.output, ended.errors))
+    output, words = (_ANSI.sub("", raw.decode(errors="replace")) for raw in (ended.output, ended.errors))
     return Answer(ended.status, output, redact_text(words))
 
 

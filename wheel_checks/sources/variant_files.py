@@ -13,9 +13,9 @@ from wheel_checks.sources.client import HttpClient
 
 
 class VariantFiles:
-    """Reads documents whole: they are mutable (PEP 825), so that the server is asked whether one changed.
+    """Reads documents whole: they are mutable (PEP 825), so that the server is queried whether one changed.
 
-    Wheels of one release are read at once and share a document: any thread may ask.
+    Wheels of one release are read at once and share a document: any thread may call.
     """
 
     def __init__(self, client: HttpClient) -> None:
@@ -24,9 +24,9 @@ class VariantFiles:
         self._known: dict[str, tuple[VariantMetadata, int] | WheelproofError] = {}
 
     def read(self, file: IndexFile) -> tuple[VariantMetadata, int]:
-        """What the document says, and its size in bytes.
+        """The content of the document, and its size in bytes.
 
-        Raises FormatError for what is not a variant metadata or does not match the hash of the index, and SourceError.
+        Raises FormatError if it is no variant metadata or does not match the hash of the index, and SourceError.
         """
         with self._lock:
             if file.url not in self._known:

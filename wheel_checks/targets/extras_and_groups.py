@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ExtrasAndGroups:
-    """What is chosen of a lock or of projects. ``all_extras`` is every extra."""
+    """A choice of extras and groups of a lock or of projects. ``all_extras`` is every extra."""
 
     extras: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()

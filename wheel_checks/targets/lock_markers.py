@@ -1,7 +1,7 @@
-"""Markers as locks write them, evaluated for a target and what was chosen of the lock: pure.
+"""Markers as locks write them, evaluated for a target and a choice of the lock's extras and groups: pure.
 
-Beyond PEP 508 these are uv's ``extra == 'extra-6-veomni-gpu'``, where ``extra`` stands for a set, and PEP 751's
-``'gpu' in extras`` and ``'dev' in dependency_groups``.
+Beyond PEP 508 these are uv's ``extra == 'extra-6-veomni-gpu'``, where ``extra`` is a set, and PEP 751's ``'gpu' in
+extras`` and ``'dev' in dependency_groups``.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _SHOWN = 100
 
 @dataclass(slots=True)
 class Conditions:
-    """What markers are evaluated for. ``extras`` and ``groups`` are normalised names, or uv's long forms of them.
+    """The conditions for markers. ``extras`` and ``groups`` are normalised names, or uv's long forms of them.
 
-    ``any_extra`` takes every condition on extras as fulfilled: whether a marker can hold on this target at all.
+    ``any_extra`` takes every condition on extras as fulfilled: whether a marker can be true on this target at all.
     """
 
     target: Target
@@ -43,7 +43,7 @@ class Conditions:
     _environment: Mapping[str, str] | None = None
 
     def hold(self, marker: str) -> bool:
-        """Whether the marker holds; "" always does. Raises FormatError for what is not a marker."""
+        """Whether the marker is true; "" always is. Raises FormatError if it is not a marker."""
         if not marker:
             return True
         if marker not in self._known:
@@ -51,7 +51,7 @@ class Conditions:
         return self._known[marker]
 
     def any_of(self, markers: Collection[str]) -> bool:
-        """Whether one of the markers holds, or there isn't one."""
+        """Whether one of the markers is true, or there isn't one."""
         return not markers or any(map(self.hold, markers))
 
     def _evaluated(self, marker: str) -> bool:
@@ -77,7 +77,7 @@ class Conditions:
 
 
 def python_fits(requires_python: str, target: Target) -> bool:
-    """Whether the target's Python is among those that a lock is for; a bound that does not parse allows all."""
+    """Whether a lock is for the target's Python; a bound that does not parse allows all."""
     try:
         return SpecifierSet(requires_python).contains(target.python_full_version, prereleases=True)
     except InvalidSpecifier:

@@ -1,8 +1,8 @@
-"""Which packages of a lock a target gets, without resolving: what its installer would take. Pure.
+"""The packages of a lock that a target gets, without resolving, as its installer would choose them. Pure.
 
-The lock of uv is a graph, walked from the projects of its workspace; those of poetry and pdm say of each package in
-which groups and under which marker it is installed (older ones are graphs, too); ``pylock.toml`` is a list with
-markers; ``pixi.lock`` lists packages for each environment and platform.
+The lock of uv is a graph, walked from the projects of its workspace; those of poetry and pdm state the groups and the
+marker of each package (older ones are graphs, too); ``pylock.toml`` is a list with markers; ``pixi.lock`` lists
+packages for each environment and platform.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _NAMED = 8
 class Selected:
     """The packages that a target gets of a lock, in the order of the lock.
 
-    ``outside`` says why the lock is not for this target, "" when it is: then there are no packages. ``open`` are
-    sentences about what the lock leaves undecided, ``notes`` about how it was read.
+    ``outside`` says why the lock is not for this target (then there are no packages), or is "". ``open`` are sentences
+    about undecided points, ``notes`` about how it was read.
     """
 
     target: Target
@@ -56,7 +56,7 @@ class Selected:
 
 
 def validated(lock: Lock, choice: ExtrasAndGroups, name: str) -> ExtrasAndGroups:
-    """The choice with normalised names, and every extra where all are requested.
+    """The choice with normalised names, and every extra if all are requested.
 
     Raises UsageError for an extra or a group that the lock ``name`` does not have, and for a choice that it declares to
     be in conflict.
@@ -68,8 +68,8 @@ def validated(lock: Lock, choice: ExtrasAndGroups, name: str) -> ExtrasAndGroups
     known = {canonicalize_name(extra) for extra in lock.extras}
     if lock.format == PDM:  # a group of optional dependencies is a group of the lock
         known = set(normalised)
-    for asked, of_lock, kind in ((extras, known, "extra"), (groups, set(normalised), "group")):
-        if unknown := [one for one in asked if one not in of_lock]:
+    for requested, of_lock, kind in ((extras, known, "extra"), (groups, set(normalised), "group")):
+        if unknown := [one for one in requested if one not in of_lock]:
             listed = summarised(sorted(of_lock), _NAMED) or "none"
             raise UsageError(f"{name} has no {kind} {unknown[0]!r}", expected=f"one of these: {listed}")
     if choice.all_extras and knows_extras:
@@ -99,7 +99,7 @@ def _require_no_conflict(lock: Lock, extras: Sequence[str], groups: Sequence[str
 
 
 def covered_targets(lock: Lock, targets: Iterable[Target], choice: ExtrasAndGroups) -> tuple[Target, ...]:
-    """Those of the targets that the lock is for; all of them where it is for none."""
+    """The targets that the lock is for; all of them if it is for none."""
     every = tuple(targets)
     return tuple(target for target in every if not _outside(lock, target, choice)) or every
 
@@ -118,16 +118,13 @@ def python_of(lock: Lock, choice: ExtrasAndGroups) -> str:
 
 
 def select(lock: Lock, target: Target, choice: ExtrasAndGroups) -> Selected:
-    """The packages that ``target`` gets; ``choice`` was :func:`validated`.
-
-    Raises FormatError for a marker that cannot be evaluated.
-    """
+    """The packages that ``target`` gets; ``choice`` was :func:`validated`. Raises FormatError for invalid markers."""
     if outside := _outside(lock, target, choice):
         return Selected(target, outside=outside)
     if lock.format == PIXI:
         environment = lock.chosen[choice.groups[0] if choice.groups else lock.default_groups[0]]
         places = environment[_CONDA_PLATFORMS[target.machine]]
-        return Selected(target, tuple(_told_apart([lock.packages[place] for place in places])))
+        return Selected(target, tuple(_with_distinct_names([lock.packages[place] for place in places])))
     if lock.format == UV:
         return _Walk(lock, target, choice).of_uv()
     if lock.format == PYLOCK:
@@ -139,8 +136,8 @@ def select(lock: Lock, target: Target, choice: ExtrasAndGroups) -> Selected:
     return _Walk(lock, target, choice).of_old()
 
 
-def _told_apart(packages: Sequence[LockedPackage]) -> Iterator[LockedPackage]:
-    """The packages of an environment, with another name for one of conda that Python's index gives, too."""
+def _with_distinct_names(packages: Sequence[LockedPackage]) -> Iterator[LockedPackage]:
+    """The packages of an environment, with another name for a conda package that Python's index gives, too."""
     of_index = {package.name for package in packages if package.source != CONDA}
     for package in packages:
         twice = package.source == CONDA and canonicalize_name(package.name) in of_index
@@ -174,9 +171,9 @@ def _outside_pixi(lock: Lock, target: Target, choice: ExtrasAndGroups, python: s
     if found is None:
         return f"it has no environment {name}; it has {summarised(sorted(lock.chosen), _NAMED)}"
     if platform not in found:
-        told = f"its environment {name} is for {joined(sorted(found)) or 'no platform'}, not for {platform}"
+        reason = f"its environment {name} is for {joined(sorted(found)) or 'no platform'}, not for {platform}"
         elsewhere = [other for other, platforms in lock.chosen.items() if platform in platforms]
-        return f"{told} ({target.machine})" + (f"; {summarised(elsewhere, _NAMED)} is" if elsewhere else "")
+        return f"{reason} ({target.machine})" + (f"; {summarised(elsewhere, _NAMED)} is" if elsewhere else "")
     own = [lock.packages[p] for p in found[platform] if lock.packages[p].name == _PYTHON]
     locked = [package.version for package in own if package.source == CONDA]
     if locked and ".".join(locked[0].split(".")[:2]) != python:
@@ -185,7 +182,7 @@ def _outside_pixi(lock: Lock, target: Target, choice: ExtrasAndGroups, python: s
 
 
 def _by_groups(lock: Lock, target: Target, choice: ExtrasAndGroups) -> Selected:
-    """Poetry from 2.1 on, pdm with inherited metadata: each package says where it belongs to."""
+    """Poetry from 2.1 on, pdm with inherited metadata: each package states its groups."""
     groups = frozenset(map(canonicalize_name, (*lock.default_groups, *choice.groups)))
     conditions = Conditions(target, frozenset(choice.extras), groups)
 
@@ -251,7 +248,7 @@ class _Walk:
         return replace(chosen, open=(*chosen.open, *self.open))
 
     def _from(self, roots: Sequence[LockedPackage]) -> tuple[dict[int, LockedPackage], set[str]]:
-        """What is reached under the current conditions, by identity, and the extras of packages that edges ask for."""
+        """The packages reached under the current conditions, by identity, and the extras that edges request."""
         found: dict[int, LockedPackage] = {id(root): root for root in roots}
         met: set[str] = set()
         seen: set[tuple[int, str]] = set()
@@ -270,7 +267,7 @@ class _Walk:
         return found, met
 
     def _first_edges(self, roots: Sequence[LockedPackage]) -> Iterator[LockedDependency]:
-        """What the projects ask for, with the extras and groups that were chosen."""
+        """The requirements of the projects, with the chosen extras and groups."""
         for root in roots:
             yield from root.dependencies
             for extra in self.choice.extras:
@@ -282,7 +279,7 @@ class _Walk:
         yield from self.lock.requirements
 
     def _ends(self, edge: LockedDependency) -> list[LockedPackage]:
-        """The package that an edge leads to; several only where the lock does not distinguish them."""
+        """The package that an edge leads to; several only if the lock does not distinguish them."""
         found = self.by_name.get(edge.name, [])
         if not found:
             self.open.setdefault(f"{edge.name} is required, but the lock has no entry for it")
@@ -296,9 +293,9 @@ class _Walk:
         return found
 
     def of_old(self) -> Selected:
-        """Poetry before 2.1, pdm before it inherited metadata: from what no other package depends on.
+        """Poetry before 2.1, pdm before it inherited metadata: the roots are packages that no other depends on.
 
-        Without groups in the lock, what only they ask for counts as asked for, too.
+        If the lock has no groups, packages that only groups need are considered requested.
         """
         required = {edge.name for package in self.lock.packages for edge in package.dependencies}
         required -= {p.name for p in self.lock.packages if any(e.name == p.name for e in p.dependencies)}

@@ -1,4 +1,4 @@
-"""What a wheel's own tags say of where it installs, for wheels that are judged without a target being asked for."""
+"""The target in a wheel's own tags, for wheels that are judged without a requested target."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from wheel_checks.targets.target import (
     this_machine,
 )
 
-NEWEST_MUSL = (1, 2)  # what all musllinux wheels of November 2026 are for, and what uv resolves for
+NEWEST_MUSL = (1, 2)  # the version of all musllinux wheels of November 2026, and uv's for resolutions
 
 _UNIVERSAL = re.compile(r"macosx_\d+_\d+_universal2")
 _MUSL = re.compile(r"musllinux_1_\d+_(?P<machine>x86_64|aarch64)")
 _PLATFORM = re.compile(r"(?:manylinux_2_(?P<minor>\d+)|(?P<legacy>manylinux\d+)|linux)_(?P<machine>\w+)")
 
-# Platform tags of systems that Target does not describe, with their marker variables (PEP 508) and, where it is
-# another than in the tag, platform_machine.
+# Platform tags of systems that Target does not describe, with their marker variables (PEP 508) and, if it differs from
+# the tag, platform_machine.
 _OTHER_SYSTEMS: tuple[tuple[re.Pattern[str], dict[str, str], dict[str | None, str]], ...] = (
     (
         re.compile(r"win_(?P<machine>\w+)|win32"),
@@ -72,8 +72,8 @@ def target_of_tags(tags: Iterable[Tag]) -> Target | None:
 def newest_machines(tags: Iterable[Tag], python: Target) -> tuple[Target, ...]:
     """The latest machine of each kind that a wheel with these tags installs on, with the Python of ``python``.
 
-    What the wheel requires may need a newer system than its own tag. For a wheel of any platform it is ``python``.
-    None at all where a tag names a kind that no target describes.
+    The wheel's requirements may need a newer system than its own tag. For a wheel of any platform it is ``python``.
+    Empty if a tag names a kind that no target describes.
     """
     platforms = sorted({tag.platform for tag in tags})
     machines = [_machines_of(platform, python) for platform in platforms]
@@ -100,19 +100,16 @@ def _machines_of(platform: str, python: Target) -> tuple[Target, ...]:
 
 
 def exact_pythons(tags: Iterable[Tag]) -> Sequence[tuple[int, int]]:
-    """The CPythons (major, minor) that the tags name exactly, ascending: not those of ``abi3``, ``py3`` and the like.
+    """The CPythons (major, minor) that the tags name exactly, ascending: not those of ``abi3``, ``py3`` and similar.
 
-    ``cp312-none`` counts as 3.12 although newer Pythons accept it, as no one else is meant.
+    ``cp312-none`` means 3.12 although newer Pythons accept it, as no other is meant.
     """
     names = (tag.interpreter for tag in tags if tag.abi != "abi3")
     return sorted({(3, int(match[1])) for name in names if (match := re.fullmatch(r"cp3(\d{1,3})", name))})
 
 
 def markers_of_tags(tags: Iterable[Tag]) -> dict[str, str]:
-    """The marker variables (PEP 508) of the one platform that the tags name, whatever its system.
-
-    Those of this machine when the tags name none (``any``) or several.
-    """
+    """The marker variables (PEP 508) of the one platform in the tags, else (``any``, several) of this machine."""
     tags = list(tags)
     if target := target_of_tags(tags):
         return target.markers()

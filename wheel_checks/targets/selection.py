@@ -1,8 +1,8 @@
 """The file that an installer would take for a requirement on a target. Pure: lists in, a choice with its reasons out.
 
 The rules are those that pip and uv share: the version specifiers and pre-releases of PEP 440, yanked files of PEP 592,
-Requires-Python of PEP 345, the ranking of tags of PEP 425, build tags of PEP 427. Where both leave it open (two files
-of the same version, tag and build tag), the file listed last is taken, as pip does.
+Requires-Python of PEP 345, the ranking of tags of PEP 425, build tags of PEP 427. If both leave it open (two files of
+the same version, tag and build tag), the file listed last is taken, as pip does.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class Rejection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What an installer would take.
+    """An installer's choice.
 
     ``chosen`` is the wheel, or None; ``sdist`` the source archive that an installer would build instead, when the
-    latest version that it may take has no wheel for the target. ``version`` is that of whichever it is.
-    ``newest_release`` is the latest version that the requirement allows, for whatever platform. ``applies`` is False
-    when the requirement's own marker does not hold on the target: then nothing is installed. ``notes`` are sentences
-    that a user should know although a file was chosen; ``explanation`` says why no wheel was.
+    latest version that it may take has no wheel for the target. ``version`` is that of the chosen file.
+    ``newest_release`` is the latest version that the requirement allows, for any platform. ``applies`` is False when
+    the requirement's own marker is false on the target: then nothing is installed. ``notes`` are sentences that a user
+    should know although a file was chosen; ``explanation`` says why no wheel was chosen.
     """
 
     requirement: Requirement
@@ -88,10 +88,7 @@ class Choice:
 
 
 class _Candidate(NamedTuple):
-    """A file whose name parses. ``tags`` is None for a source archive; ``build`` is () without a build tag.
-
-    ``label`` is that of a variant, "" for any other file.
-    """
+    """A file whose name parses; ``tags`` is None for an sdist, ``build`` () and ``label`` "" by default."""
 
     file: IndexFile
     version: Version
@@ -111,8 +108,8 @@ def choose(
     """The file that pip or uv would take from ``files`` (all candidates of all indexes) on ``target``.
 
     ``pre`` allows pre-releases, as ``--pre`` does. A direct reference (``name @ URL``) is its own only candidate.
-    Without ``variants`` variant wheels are no candidates, as installers of today have it; with it they come before
-    other wheels of their version, and their order before that of tags (PEP 825, "Variant ordering").
+    Without ``variants`` variant wheels are no candidates, as for today's installers; with it they come before other
+    wheels of their version, and their order before that of tags (PEP 825, "Variant ordering").
     """
     if not _applies(requirement, target):
         explanation = f"{requirement.name} is not installed on {target.label}: its marker is {requirement.marker}"
@@ -166,11 +163,11 @@ def choose(
 
 
 def release_wheels(requirement: Requirement, files: Sequence[IndexFile], *, pre: bool = False) -> tuple[IndexFile, ...]:
-    """Every wheel, for whatever target, of the releases that the requirement matches; of the latest when it names none.
+    """Every wheel, for any target, of the releases that the requirement matches; of the latest when it names none.
 
     ``torch>=2.9,<2.12`` gives the wheels of every release in that range, ``torch`` those of the latest. Pre-releases
-    and yanked files count as for :func:`choose`; variant wheels (PEP 825) are among the wheels. Ordered by version,
-    then file name.
+    and yanked files are treated as in :func:`choose`; variant wheels (PEP 825) are among the wheels. Ordered by
+    version, then file name.
     """
     candidates = [c for c in _parse_all(requirement, files, variants=True)[0] if c.tags is not None]
     matching = [c for c in candidates if requirement.specifier.contains(c.version, prereleases=True)]
@@ -251,7 +248,7 @@ def _misfit(candidate: _Candidate, target: Target) -> tuple[Reason, str] | None:
 def _python_fits(requires_python: str, version: str) -> bool:
     try:
         return SpecifierSet(requires_python).contains(version, prereleases=True)
-    except InvalidSpecifier:  # pip and uv pass over what they cannot read
+    except InvalidSpecifier:  # pip and uv ignore specifiers that they cannot read
         return True
 
 

@@ -15,9 +15,9 @@ from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
 
 from wheel_checks.errors import UsageError
 
-# What plain "x86_64" and "aarch64" mean, as of November 2026: glibc 2.39, which RHEL 10 and Ubuntu 24.04 ship (their
-# glibc packages), and DGX OS 7, which is built on Ubuntu 24.04. Debian 13 has 2.41. An older server is requested by its
-# own policy: manylinux_2_34_aarch64 for RHEL 9. uv's plain "aarch64-unknown-linux-gnu" means manylinux_2_28.
+# Plain "x86_64" and "aarch64" mean, as of November 2026, glibc 2.39, which RHEL 10 and Ubuntu 24.04 ship (their glibc
+# packages), and DGX OS 7, which is built on Ubuntu 24.04. Debian 13 has 2.41. An older server is requested by its own
+# policy: manylinux_2_34_aarch64 for RHEL 9. uv's plain "aarch64-unknown-linux-gnu" means manylinux_2_28.
 DEFAULT_GLIBC = (2, 39)
 
 # The oldest glibc whose wheels are accepted (PEP 600 and PEP 599, PEP 513 for x86_64), as packaging.tags has it.
@@ -28,14 +28,14 @@ _LEGACY_NAMES = {glibc: name for name, glibc in LEGACY_MANYLINUX.items()}
 
 OLDEST_MACOS = {"x86_64": (10, 9), "aarch64": (11, 0)}  # of the Pythons from 3.8 on (python.org)
 
-OLDEST_PYTHON = (3, 8)  # before it, CPython's ABI tags carry an "m"
+OLDEST_PYTHON = (3, 8)  # before it, CPython's ABI tags have an "m"
 OLDEST_FREE_THREADED = (3, 13)  # PEP 703
 
 LINUX, WINDOWS, MACOS = "Linux", "Windows", "macOS"
 NEWEST_MACOS = (
     26,
     0,
-)  # what plain "macosx_arm64" means: macOS 26 of September 2025 accepts the wheels of all before it
+)  # plain "macosx_arm64" means macOS 26 of September 2025, which accepts the wheels of all before it
 
 _ALIASES = {"arm64": "aarch64", "amd64": "x86_64"}
 _WINDOWS_NAMES = {"x86_64": "AMD64", "aarch64": "ARM64", "i686": "x86"}  # platform.machine() there
@@ -57,9 +57,9 @@ KNOWN_PYTHONS = "3.8 or newer, written as 3.12, 3.12.4, cp312 or 312, with t for
 @dataclass(frozen=True, slots=True)
 class Target:
     """``python`` is (major, minor), ``free_threaded`` the "t" builds; ``machine`` is "x86_64" or "aarch64", and "i686"
-    on Windows where a wheel says so;
-    ``glibc`` the latest glibc (major, minor) whose manylinux wheels the target accepts, (0, 0) on another ``system``;
-    ``macos`` is the version of macOS, ``musl`` that of musl where it is the C library of Linux, (0, 0) elsewhere.
+    on Windows if a wheel says so; ``glibc`` the latest glibc (major, minor) whose manylinux wheels the target accepts,
+    (0, 0) on another ``system``; ``macos`` is the version of macOS, ``musl`` that of musl if it is the C library of
+    Linux, (0, 0) elsewhere.
 
     ``patch`` is 0 unless it was requested: the meaning that pip and uv give to ``--python-version 3.12``.
     """
@@ -97,7 +97,7 @@ class Target:
 
     @property
     def described(self) -> str:
-        """The label with what decides about platform tags: ``cp312 aarch64 with glibc 2.39``."""
+        """The label with the deciding part of platform tags: ``cp312 aarch64 with glibc 2.39``."""
         if any(self.musl):
             return f"{self.interpreter} {self.machine} with musl {self.musl[0]}.{self.musl[1]}"
         if self.system == LINUX:
@@ -126,7 +126,7 @@ class Target:
     def markers(self) -> dict[str, str]:
         """The environment of PEP 508 markers on this target; complete, so that nothing of this host shows through.
 
-        What cannot be known remotely (``platform_release``, ``platform_version``) is empty.
+        Values that cannot be known remotely (``platform_release``, ``platform_version``) are empty.
         """
         names = {WINDOWS: _WINDOWS_NAMES, MACOS: _MACOS_NAMES}.get(self.system, {})
         return {
@@ -146,7 +146,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class ThisMachine:
-    """The target that describes this host and Python; ``note`` says what was assumed ("" when nothing was)."""
+    """The target that describes this host and Python; ``note`` lists assumptions, or is ""."""
 
     target: Target
     note: str = ""
@@ -154,7 +154,7 @@ class ThisMachine:
 
 @functools.cache
 def this_machine() -> ThisMachine:
-    """The target of this host and this Python, or the nearest one that wheelproof knows, with a note about it."""
+    """The target of this host and this Python, or the nearest one known to wheelproof, with a note about it."""
     notes = []
     machine = _ALIASES.get(platform.machine().lower(), platform.machine().lower())
     library, version = platform.libc_ver()
@@ -208,10 +208,10 @@ def parse_python(text: str) -> tuple[tuple[int, int], int, bool]:
 def parse_targets(
     platforms: Sequence[str] = (), pythons: Sequence[str] = (), *, systems: bool = False
 ) -> tuple[Target, ...]:
-    """Every combination of ``--platform`` and ``--python``, each once; this host and Python for what is not given.
+    """Every combination of ``--platform`` and ``--python``, each once; this host and Python as defaults.
 
-    ``systems`` takes platforms of Windows and macOS, too. Raises UsageError, which lists what is known, for a name that
-    is not.
+    ``systems`` takes platforms of Windows and macOS, too. Raises UsageError, which lists the known names, for an
+    unknown one.
     """
     here = this_machine().target
     machines = [target for text in platforms for target in _of_platform(text, here, systems=systems)] or [here]

@@ -1,8 +1,8 @@
-"""The wheel that an installer which knows variants takes on a described machine (PEP 825, "Variant ordering").
+"""The wheel that an installer with variant support chooses for a described machine (PEP 825, "Variant ordering").
 
 The order of a release's variants follows from the namespaces of its index-level metadata, from the order of features
 and values that the machine supports, and from the labels. A variant with a better value of the first feature wins,
-whatever it lacks of the others. The null variant comes last; wheels without a label come after it.
+regardless of the others. The null variant comes last; wheels without a label come after it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_RELEASES = 20
 
 
 class Why(StrEnum):
-    """Why a feature that a variant claims is not supported: its namespace is not asked, or has no such value."""
+    """Why a feature that a variant claims is not supported: its namespace is not queried, or has no such value."""
 
     UNORDERED = "unordered"
     UNKNOWN = "unknown"
@@ -45,7 +45,7 @@ class Why(StrEnum):
 
 
 class Lack(NamedTuple):
-    """A feature of a variant of which a machine supports none of the claimed ``values``, and why."""
+    """A feature of a variant for which a machine supports none of the claimed ``values``, and why."""
 
     namespace: str
     feature: str
@@ -58,7 +58,7 @@ class Lack(NamedTuple):
 
 
 Support = Callable[[str], Features | Why]
-"""What a machine supports of a namespace, or why that is not asked."""
+"""A machine's features in a namespace, or why that is not queried."""
 
 ReadMetadata = Callable[[Version], VariantMetadata | Unavailable]
 """Reads the index-level metadata of a release."""
@@ -68,8 +68,8 @@ ReadMetadata = Callable[[Version], VariantMetadata | Unavailable]
 class VariantOrder:
     """The labels that a machine supports, the most preferred first, and why it does not support the others.
 
-    ``unknown`` are the namespaces that the variants use and that are unknown here, in their order. ``answers`` are
-    what the machine supports of each namespace that is ordered.
+    ``unknown`` are the namespaces that the variants use and that are unknown here, in their order. ``answers`` are the
+    machine's features in each ordered namespace.
     """
 
     preferred: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class VariantOrder:
     answers: Mapping[str, Features | Why] = field(default_factory=dict)
 
     def lacks(self, variant: Variant) -> tuple[Lack, ...]:
-        """What of a variant is not supported."""
+        """The unsupported features of a variant."""
         claimed: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for each in variant.properties:
             claimed[each.namespace, each.feature].append(each.value)
@@ -94,11 +94,11 @@ class VariantOrder:
 
 @dataclass(frozen=True, slots=True)
 class MachineChoice:
-    """What a machine gets. ``choice`` is that of an installer that knows variants, ``plain`` that of one that does not.
+    """The choice for a machine. ``choice`` is that of an installer that supports variants, ``plain`` that of another.
 
-    ``label`` is that of the chosen wheel, "" when it has none. ``release`` is the one whose variants were inspected:
-    that of the choice, or else the latest; None when none has any. ``order`` and ``metadata`` are its own, Unavailable
-    when they could not be read. ``newer`` is the same seen from the latest release, when the choice is of an older one.
+    ``label`` is that of the chosen wheel, or "". ``release`` is the one whose variants were inspected: that of the
+    choice, or else the latest; or None. ``order`` and ``metadata`` are its own, Unavailable when they could not be
+    read. ``newer`` is the same seen from the latest release, when the choice is of an older one.
     """
 
     machine: Machine
@@ -159,7 +159,7 @@ def order_for(metadata: VariantMetadata, machine: Machine, target: Target | None
     def supported(namespace: str) -> Features | Why:
         provider = metadata.providers.get(namespace)
         if provider and provider.optional:
-            return Why.OPTIONAL  # installers ask an optional provider only where the user wants it (PEP 850)
+            return Why.OPTIONAL  # installers query an optional provider only if the user wants it (PEP 850)
         if provider and provider.enable_if and target and not _holds(provider.enable_if, target):
             return Why.DISABLED
         features = machine.supported(namespace, provider)
@@ -169,7 +169,7 @@ def order_for(metadata: VariantMetadata, machine: Machine, target: Target | None
 
 
 def _holds(marker: str, target: Target) -> bool:
-    """Whether an environment marker holds on a target; one that cannot be evaluated there does not."""
+    """Whether an environment marker is true on a target; false if it cannot be evaluated there."""
     try:
         return Marker(marker).evaluate(dict(target.markers()))
     except (UndefinedComparison, UndefinedEnvironmentName):
@@ -177,10 +177,10 @@ def _holds(marker: str, target: Target) -> bool:
 
 
 def order_variants(metadata: VariantMetadata, supported: Support, on: str = "this machine") -> VariantOrder:
-    """The variants in the order of a machine (called ``on``) that supports just what ``supported`` says.
+    """The variants in the order of a machine (called ``on``) with exactly the ``supported`` features.
 
-    A variant is supported when of each of its features the machine supports one value (PEP 825). Overrides of the order
-    of features and values, which older revisions have, count for values that are supported.
+    A variant is supported when the machine supports one value of each of its features (PEP 825). Overrides of the order
+    of features and values, from older revisions, apply to supported values.
     """
     answers = {namespace: supported(namespace) for namespace in metadata.priorities.namespaces}
     positions: dict[tuple[str, str], tuple[int, Mapping[str, int]]] = {}
@@ -196,7 +196,7 @@ def order_variants(metadata: VariantMetadata, supported: Support, on: str = "thi
             best[feature] = min(best.get(feature, sys.maxsize), sys.maxsize if rank is None else rank)
         lacking = next((feature for feature, rank in best.items() if rank == sys.maxsize), None)
         if lacking is None:
-            # A feature that is missing counts as worse than any value: an end behind all positions says so.
+            # A missing feature is worse than any value: its position is after all others.
             keys[label] = (*sorted((positions[feature][0], rank) for feature, rank in best.items()), (sys.maxsize, 0))
         else:
             answer = answers.get(lacking[0], Why.UNORDERED)
@@ -245,10 +245,10 @@ def choose_for_machines(
     *,
     pre: bool = False,
 ) -> tuple[MachineChoice, ...]:
-    """What each of the ``machines`` that are of the target's kind gets of ``files``. ``read`` is asked once a release.
+    """The choice of ``files`` for each of the ``machines`` of the target's kind. ``read`` is called once a release.
 
-    The version is chosen first (PEP 825, "Installing a package from an index"); a release whose metadata is missing,
-    or none of whose variants the machine supports, has only its wheels without a label to offer.
+    The version is chosen first (PEP 825, "Installing a package from an index"); a release whose metadata is missing, or
+    none of whose variants the machine supports, has only its wheels without a label to offer.
     """
     own = [machine for machine in machines if machine.machine == target.machine]
     if not own:
@@ -265,7 +265,7 @@ def choose_for_machines(
 def _choose(
     choose_by: Callable[..., Choice], machine: Machine, plain: Choice, first: Version | None, read: ReadMetadata
 ) -> MachineChoice:
-    """What one machine gets. ``first`` is the release with variants that comes first when all are supported."""
+    """The choice for one machine. ``first`` is the release with variants that comes first when all are supported."""
     known: dict[Version, tuple[VariantMetadata | Unavailable, VariantOrder]] = {}
     ranks: dict[Version, dict[str, int]] = {}
 
@@ -303,7 +303,7 @@ def _of_release(
     label: str,
     known: Mapping[Version, tuple[VariantMetadata | Unavailable, VariantOrder]],
 ) -> MachineChoice:
-    """The choice with the release that it is of. ``known`` are those that were inspected, the newest first."""
+    """The choice with its release. ``known`` are the inspected ones, the newest first."""
     if not known:
         return MachineChoice(machine, choice, plain, label, Unavailable("the release has no variants"), VariantOrder())
     newest = next(iter(known))

@@ -1,6 +1,6 @@
-"""What a described machine supports, in the words of variant properties, by our own tables instead of providers.
+"""The features of a described machine, as variant properties, by our own tables instead of providers.
 
-The tables are ``wheel_checks/data/variant_machines.toml``: what NVIDIA's provider and those of the CPUs would answer.
+The tables are ``wheel_checks/data/variant_machines.toml``, in place of NVIDIA's provider and those of the CPUs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Features = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine that is described and not asked. ``machine`` is "x86_64" or "aarch64", ``cpu`` a row of the table.
+    """A machine that is described and not queried. ``machine`` is "x86_64" or "aarch64", ``cpu`` a row of the table.
 
-    ``gpu`` is the product's name, "" for a machine without a GPU, and ``sm`` its compute capability as in sm_100, 0 for
-    none. ``cuda`` is the latest CUDA that its ``driver`` supports, "13.0"; both are "" without a driver.
+    ``gpu`` is the product's name, "" for a machine without a GPU, and ``sm`` its compute capability as in sm_100, or 0.
+    ``cuda`` is the latest CUDA that its ``driver`` supports, "13.0"; both are "" without a driver.
     """
 
     machine: str
@@ -45,7 +45,7 @@ class Machine:
         return f"{self.gpu} ({f'driver {self.driver}' if self.driver else 'no driver'}, {self.machine})"
 
     def features(self, namespace: str) -> Features | None:
-        """What it supports of a namespace, {} for nothing; None for a namespace that is unknown here."""
+        """Its features in a namespace, {} for none; None if the namespace is unknown here."""
         if namespace == NVIDIA:
             return _nvidia(self.sm, self.cuda)
         rows = {row["name"]: row["feature"] for row in load("variant_machines")["cpu_namespace"]}
@@ -54,7 +54,7 @@ class Machine:
         return _of_cpu(self.cpu, rows[namespace]) if _cpu(self.cpu)["namespace"] == namespace else {}
 
     def supported(self, namespace: str, provider: VariantProvider | None) -> Features | None:
-        """The same where the package names a ``provider``: one that only lists values is believed (PEP 850).
+        """The same for a ``provider`` of the package: a static list of values is trusted (PEP 850).
 
         ``feature_order`` of the provider comes before the order of the table.
         """
@@ -110,7 +110,7 @@ def _nvidia(sm: int, cuda: str) -> Features:
     table = load("variant_machines")[NVIDIA]
     own = tuple(map(int, cuda.split(".")))
     versions = list(_versions(table["majors"][0], table["majors"][1], table["minors"]))
-    # A major version alone stands for its first release: "13" as a bound is 13.0.
+    # A major version alone means its first release: "13" as a bound is 13.0.
     found = {
         "cuda_version_lower_bound": tuple(v for v in versions if _version(v) <= own),
         "cuda_version_upper_bound": tuple(v for v in versions if _version(v) > own),

@@ -1,4 +1,4 @@
-"""What native members show of an accelerator, by sections and needed libraries, and what proves none."""
+"""The accelerators that native members show by sections and needed libraries, and proofs of absence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BITCODE = bytes.fromhex("4243c0de3514") + bytes(60)
 
 
 def content_of(members: dict[str, bytes], **options: object) -> AcceleratorContent:
-    """What these members of a wheel show."""
+    """The accelerators that these members of a wheel show."""
     wheel = WheelBuilder("demo", "1.0", TAGS)
     for name, data in members.items():
         wheel.add(name, data)
@@ -336,7 +336,7 @@ def test_a_name_that_is_only_possible_gives_a_version_to_a_library_with_code_and
 
 
 def test_a_library_that_may_need_an_accelerator_is_read_until_that_is_known() -> None:
-    """What it needs is in the middle: its strings name the driver, which it may need, or which it once needed."""
+    """Its needs are in the middle: its strings name the driver, which it may need, or once needed."""
     chance = random.Random(11)
     built = Elf(needed=["libcuda.so.1"], contents={".data": chance.randbytes(900_000)}).build()
     behind = chance.randbytes(900_000)

@@ -1,4 +1,4 @@
-"""What Windows libraries in a wheel need, from few bytes of them."""
+"""The needs of Windows libraries in a wheel, from few bytes of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AT_THE_START = Pe(imports=("KERNEL32.dll", "a.dll"), behind=filling(3_000_000)).
 
 
 def pes_of(members: dict[str, bytes], *, method: int = 8, **options: object) -> list[MemberPe]:
-    """What is read of these members."""
+    """The facts of these members."""
     wheel = WheelBuilder("demo", "1.0", "py3-none-win_amd64")
     for name, data in members.items():
         wheel.add(name, data, method=method)

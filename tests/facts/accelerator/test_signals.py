@@ -1,4 +1,4 @@
-"""What a signal says of the versions and names that it was read from."""
+"""A signal's statement on the versions and names that it was read from."""
 
 from __future__ import annotations
 

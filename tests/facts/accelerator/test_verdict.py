@@ -24,7 +24,7 @@ def judged(wheel: WheelBuilder) -> AcceleratorFacts:
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel, and what must be said of it: one word per signal, empty where it says nothing."""
+    """A wheel, and the expected statements: one word per signal, or empty."""
 
     name: str
     label: str

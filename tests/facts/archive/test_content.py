@@ -1,4 +1,4 @@
-"""Depth full: what only reading every byte finds, in bounded memory."""
+"""Depth full: the faults that only reading every byte finds, in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is unpacked of one archive is bounded by its size, whatever its directory claims."""
+"""The unpacked data of one archive is bounded by its size, whatever its directory claims."""
 
 from __future__ import annotations
 

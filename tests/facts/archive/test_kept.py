@@ -1,4 +1,4 @@
-"""Facts that are kept: read once, by one version of the readers, and never wrong whatever the cache holds."""
+"""Cached facts: read once, by one version of the readers, and never wrong with any content of the cache."""
 
 from __future__ import annotations
 

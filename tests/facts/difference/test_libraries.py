@@ -1,4 +1,4 @@
-"""What differs in one library that two wheels both have."""
+"""The differences of one library that two wheels both have."""
 
 from __future__ import annotations
 

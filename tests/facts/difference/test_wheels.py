@@ -1,4 +1,4 @@
-"""Given two wheels, what differs."""
+"""Given two wheels, their differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What proves, with few bytes, that a library has no GPU code and needs nothing that is searched for."""
+"""Proofs, with few bytes, that a library has no GPU code and needs none of the searched names."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NOISE = random.Random(5).randbytes(400_000)
 
 
 def of_cuda(name: str) -> bool:
-    """What is searched for here."""
+    """The searched names."""
     return name.endswith("libcudart.so.13")
 
 
 def ruled_out(*libraries: bytes) -> list[Absence]:
-    """What is proven of these members of one archive."""
+    """The proofs for these members of one archive."""
     archive = write_zip([ZipEntry(f"lib{number}.so", data) for number, data in enumerate(libraries)])
     end, members, _ = read_zip(archive)
     return rule_out(MemorySource(archive, remote=True), Archive(end, members, ()), members, of_cuda)

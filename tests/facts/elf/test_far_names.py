@@ -16,7 +16,7 @@ from wheel_checks.facts.elf.reading import read_member_elfs
 from wheel_checks.formats.elf.file import Part
 from wheel_checks.formats.elf.sections import Sections
 
-_SHSTRTAB = 3  # SHT_STRTAB, of which the builder writes .dynstr and, last, .shstrtab
+_SHSTRTAB = 3  # SHT_STRTAB, with which the builder writes .dynstr and, last, .shstrtab
 
 
 def symbols(count: int) -> bytes:
@@ -57,7 +57,7 @@ def like_lld(behind: int, *, gpu_code: bool = True) -> bytes:
 
 
 def read(data: bytes) -> tuple[MemberElf, int]:
-    """What is known of the library as the only member of a remote archive, and its size there."""
+    """The facts of the library as the only member of a remote archive, and its size there."""
     archive = write_zip([ZipEntry("libexample.so", data)])
     end, members, _ = read_zip(archive)
     source = MemorySource(archive, remote=True)

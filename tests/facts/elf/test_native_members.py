@@ -1,4 +1,4 @@
-"""Which members of a wheel are taken for ELF files, and what reading them gives."""
+"""Members of a wheel that are taken for ELF files, and their facts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def member(name: str, *, size: int = 1000, mode: int = 0o100644, system: int = 3
 
 
 def read(wheel: WheelBuilder, *, programs: bool = True) -> dict[str, Any]:
-    """The facts by member name, and the source for what it was asked."""
+    """The facts by member name, and the source with its requests."""
     source = MemorySource(wheel.build())
     return {elf.member.name: elf.facts for elf in read_native_members(source, read_archive(source), programs=programs)}
 
@@ -36,7 +36,7 @@ def read(wheel: WheelBuilder, *, programs: bool = True) -> dict[str, Any]:
         ("libcupti.so.2025.1.1", True),
         ("a/libMLIR.so.24.0git", True),
         ("a/_C.cpython-312-x86_64-linux-gnu.so", True),
-        ("a/libx.so.1.2.3.txt", True),  # by its name alone; what it holds decides
+        ("a/libx.so.1.2.3.txt", True),  # by its name alone; its content decides
         ("a/x.sources", False),
         ("a/also", False),
         ("a/libx.dylib", False),

@@ -20,7 +20,7 @@ from tests.support.online import configured_index
 from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.member import MAX_INFLATED, PartialMember
-from wheel_checks.facts.elf.member_elf import MemberElf, Way
+from wheel_checks.facts.elf.member_elf import MemberElf, ReadMode
 from wheel_checks.facts.elf.reading import THOROUGH, Effort, read_member_elfs
 from wheel_checks.formats.elf.bytes import BytesNeeded, WholeFile
 from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Missing, Part, read_elf
@@ -97,24 +97,24 @@ def truth(data: bytes) -> ElfFacts:
 
 
 @pytest.mark.parametrize(
-    ("data", "method", "way", "stream"),
+    ("data", "method", "mode", "stream"),
     [
-        (SMALL, 8, Way.WHOLE, 0),
-        (AT_THE_END.data, 0, Way.RANGES, 0),
-        (AT_THE_START, 8, Way.HEAD, 0),
-        (AT_THE_END.data, 8, Way.TAIL, 0),
-        (IN_THE_MIDDLE, 8, Way.STREAMED, 10**7),
+        (SMALL, 8, ReadMode.WHOLE, 0),
+        (AT_THE_END.data, 0, ReadMode.RANGES, 0),
+        (AT_THE_START, 8, ReadMode.HEAD, 0),
+        (AT_THE_END.data, 8, ReadMode.TAIL, 0),
+        (IN_THE_MIDDLE, 8, ReadMode.STREAMED, 10**7),
     ],
     ids=["small", "stored", "head", "tail", "streamed"],
 )
 def test_each_way_tells_what_the_whole_file_tells(
-    tmp_path: Path, data: bytes, method: int, way: Way, stream: int
+    tmp_path: Path, data: bytes, method: int, mode: ReadMode, stream: int
 ) -> None:
     found = read_one(tmp_path, data, method, stream=stream)
-    assert found.way is way
+    assert found.mode is mode
     assert found.facts == truth(data)
     assert found.complete
-    if way in (Way.RANGES, Way.HEAD, Way.TAIL):
+    if mode in (ReadMode.RANGES, ReadMode.HEAD, ReadMode.TAIL):
         assert found.bytes_read < 150_000 < found.member.compressed_size
 
 
@@ -141,7 +141,7 @@ def test_the_strings_name_whatever_may_be_needed(tmp_path: Path) -> None:
 def test_many_members_take_no_more_rounds_than_one(tmp_path: Path) -> None:
     opened = Opened(tmp_path, [ZipEntry(f"{number}.so", AT_THE_END.data) for number in range(10)])
     found = opened.read()
-    assert [item.way for item in found] == [Way.TAIL] * 10
+    assert [item.mode for item in found] == [ReadMode.TAIL] * 10
     assert [item.member.name for item in found] == [f"{number}.so" for number in range(10)]
     assert opened.rounds <= 5
     assert sum(item.bytes_read for item in found) < sum(item.member.compressed_size for item in found) / 5
@@ -213,7 +213,7 @@ def test_damage_is_told_or_does_not_matter(tmp_path: Path, place: float, junk: b
 
 @pytest.mark.online
 def test_the_libraries_of_a_real_wheel_from_afar_as_in_full() -> None:
-    """Of NVIDIA's CUPTI: libraries of 0.2 to 7 MB, not patched, some of which head and tail do not say."""
+    """Of NVIDIA's CUPTI: libraries of 0.2 to 7 MB, not patched, for some of which head and tail do not suffice."""
     pattern = r'href="([^"]*/nvidia_cuda_cupti-13\.0\.85-[^"#]*aarch64\.whl)[^"]*"'
     with HttpClient() as client:
         page = client.get_page(f"{configured_index()}/nvidia-cuda-cupti/", {"Accept": "text/html"})

@@ -1,4 +1,4 @@
-"""Does a package run on a GPU? The tables are what real wheels hold, by November 2026."""
+"""Does a package run on a GPU? The tables are the content of real wheels, by November 2026."""
 
 from __future__ import annotations
 
@@ -229,4 +229,4 @@ def test_of_alternatives_the_one_for_the_gpu_decides() -> None:
     found = answer(package("demo", libraries), parse_gpu("H100"))
 
     assert found is not None
-    assert found.runs.how == "unknown"  # what is loaded on 9.0 has no code for it, another alternative has
+    assert found.runs.how == "unknown"  # the library for 9.0 has no code for it, another alternative has

@@ -147,7 +147,7 @@ def test_the_json_of_declared_and_of_unknown_code() -> None:
 
 
 def lines(found: GpuCodeFacts) -> list[str]:
-    """What the text report says under the name of a wheel, for three GPUs."""
+    """The lines of the text report under the name of a wheel, for three GPUs."""
     told = summarize(wheel(found), parse_gpus("GB300,T4,V100"))
     report = Report("verify", "1", "2026-11-20T09:00:00Z", 0.1, (Subject("demo.whl", "wheel", "CUDA", told),))
     return [line.strip() for line in rendered(report, "text").splitlines()[3:]]

@@ -34,7 +34,7 @@ def roles(project: str, *members: str) -> dict[str, str]:
         ("torchao", "torchao/_C_cutlass_90a.abi3.so", "special"),
         ("transformer-engine-cu13", "transformer_engine/wheel_lib/libnccl_ep.so", "bundled"),
         ("transformer-engine-cu13", "transformer_engine/wheel_lib/libtransformer_engine.so", "main"),
-        ("flash-attn-3", "flash_attn_3/_C.abi3.so", "main"),  # what the project's own name says is not a token
+        ("flash-attn-3", "flash_attn_3/_C.abi3.so", "main"),  # words of the project's own name are not tokens
         ("demo", "demo/flash_attn_3/_C.abi3.so", "special"),
         ("demo", "demo/cosmos120abc.so", "library"),
         ("", "demo/_C.so", "main"),

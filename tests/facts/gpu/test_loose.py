@@ -63,7 +63,7 @@ def read(wheel: WheelBuilder, *, exact: bool) -> GpuCodeFacts:
 
 
 def labels(facts: GpuCodeFacts) -> dict[str, tuple[str, dict[str, int]] | str]:
-    """What is known of each library, or why nothing is."""
+    """The facts of each library, or the reason without them."""
     return {
         item.member: item.code.reason
         if isinstance(item.code, Unavailable)

@@ -1,4 +1,4 @@
-"""The GPU code of wheels: which members have some, what they have, and what is read for it."""
+"""The GPU code of wheels: the members with some, their code, and the bytes read for it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from wheel_checks.model import Unavailable
 
 LINKED = section(fat_binary("sm_90", "sm_100"), fat_binary("sm_90"))
 RELOCATABLE = section(fat_binary("sm_80"))
-NOISE = random.Random(7).randbytes(1 << 20)  # what no compressor shortens, the same in every run
+NOISE = random.Random(7).randbytes(1 << 20)  # incompressible data, the same in every run
 LINUX = "cp312-cp312-manylinux_2_28_x86_64"
 
 
 def library(**sections: bytes) -> bytes:
-    """A shared library; ``nv_fatbin`` and ``nv_relfatbin`` are what it holds of GPU code."""
+    """A shared library; ``nv_fatbin`` and ``nv_relfatbin`` are its GPU code."""
     names = {"nv_fatbin": ".nv_fatbin", "nv_relfatbin": "__nv_relfatbin"}
     return Elf(contents={names[name]: content for name, content in sections.items()}).build().data
 
@@ -59,7 +59,7 @@ def cuda_wheel(**members: bytes) -> WheelBuilder:
 
 
 def counts(facts: GpuCodeFacts) -> dict[str, dict[str, int] | str]:
-    """What is known of each library, or why nothing is."""
+    """The facts of each library, or the reason without them."""
     return {
         item.member: item.code.reason if isinstance(item.code, Unavailable) else dict(item.code.counts)
         for item in facts.libraries
@@ -271,7 +271,7 @@ def test_what_was_enough_for_one_question_is_not_kept_for_another() -> None:
 
 
 def test_code_outside_of_its_section_is_found_in_one_pass() -> None:
-    """A sample showed sm_80, and the section has none: what is elsewhere counts, too."""
+    """A sample showed sm_80, and the section has none: code elsewhere is included, too."""
     data = RELOCATABLE + LINKED + RELOCATABLE
     spans = [(len(RELOCATABLE), len(LINKED))]
     pieces = [data[start : start + 100] for start in range(0, len(data), 100)]

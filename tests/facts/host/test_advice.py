@@ -1,4 +1,4 @@
-"""What to run: the right command for this installer, this interpreter, this driver and GPU."""
+"""Advice: the right command for this installer, this interpreter, this driver and GPU."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_without_a_torch_the_newest_that_fits_is_taken_from_the_package_index() 
 
 
 def test_an_index_of_pytorchs_that_is_configured_is_not_relied_on() -> None:
-    """What it names may be the wrong build, and may be why the right one is not present: the build is named."""
+    """It may have the wrong build, and may be why the right one is not present: the build is named."""
     facts = with_packages(replaced(healthy(), "installed", torch=None), without=("torch", "torchvision", "torchaudio"))
     setting = IndexSetting("pip", "index", "https://index.example.org/whl/cpu", "PIP_INDEX_URL")
 

@@ -1,4 +1,4 @@
-"""What of a host is compared with others: the same for equal machines, nothing that differs between any two."""
+"""The comparable facts of a host: the same for equal machines, without facts that always differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GPU code of what is compiled against torch."""
+"""The GPU code of extensions compiled against torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who replaced torch: shown by what an installer leaves, and by a real pip that replaced one."""
+"""The history of torch's replacement: by an installer's traces, and by a real pip that replaced one."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_one_that_is_required_elsewhere_is_one_all_the_same() -> None:
 
 def test_one_that_was_asked_for_or_is_of_torchs_own_cuda_is_none() -> None:
     assert orphaned(requested=True) == []
-    assert orphaned(requested=True, installer="uv") == ["nvidia-nccl-cu12"]  # uv marks everything as asked for
+    assert orphaned(requested=True, installer="uv") == ["nvidia-nccl-cu12"]  # uv marks everything as requested
     assert orphaned(name="nvidia-nvjpeg-cu13") == []
 
 
@@ -139,7 +139,7 @@ def test_a_package_that_pins_torch_is_found_and_the_right_build_brought_back(tmp
     names = ("nvidia-cublas-cu12", "nvidia-cudnn-cu12", "nvidia-nccl-cu12")
     libraries = [WheelBuilder(name.replace("-", "_"), "12.8.4") for name in names]
     builds = [torch(f"{release}+cu128", "cu128", "12.8", *names) for release in ("2.9.1", "2.10.0")]
-    own = environment.index("own", *builds, *libraries)  # stands for PyTorch's own
+    own = environment.index("own", *builds, *libraries)  # in place of PyTorch's own
     user = WheelBuilder("whisperx", "3.7.4").metadata(requires=["torch==2.9.1"])
     package_index = environment.index("packages", torch("2.9.1", "cpu", ""), user)
     environment.run(f"uv pip install -q --python {environment.python} --index-url {own} torch")

@@ -1,4 +1,4 @@
-"""What is read of an installed environment: distributions, closure on disk, and that hostile files do no harm."""
+"""Reading an installed environment: distributions, closure on disk, and that hostile files do no harm."""
 
 from __future__ import annotations
 

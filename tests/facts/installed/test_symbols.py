@@ -39,7 +39,7 @@ def looked_up(inside: InstalledEnvironment, name: str) -> PackageSymbols:
 
 
 def install(env: Installed, source: str, *needed: Path) -> Path:
-    """The module of a package "demo", compiled, and linked to what is ``needed``."""
+    """The module of a package "demo", compiled, and linked to the ``needed`` libraries."""
     env.install(WheelBuilder("demo", "1.0", "cp311-abi3-manylinux_2_28_x86_64").add(MODULE, b"\x7fELF"))
     return compile_once(env.site_packages / MODULE, ["-x", "c", "-Wl,-z,lazy"], source, needed)
 
@@ -69,7 +69,7 @@ def test_the_real_loader_agrees_about_the_interpreter_and_the_c_library(
 
 
 def test_a_library_of_the_system_brings_what_it_needs_itself(tmp_path: Path) -> None:
-    """The loader looks in all that a library leads to: zlib's names are found after one that needs it."""
+    """The loader searches the whole closure of a library: zlib's names are found after a library that needs it."""
     inner = compile_once(
         tmp_path / "sys" / "libinner.so", ["-x", "c", "-Wl,-soname,libinner.so"], "int inner(void) { return 1; }"
     )

@@ -1,4 +1,4 @@
-"""The suite's report becomes facts, and what cannot be understood is said with its place."""
+"""The suite's report becomes facts, and unreadable parts are reported with their place."""
 
 from __future__ import annotations
 

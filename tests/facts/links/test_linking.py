@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.environments import library
 from tests.support.wheel_facts import AARCH64, X86_64
 from tests.support.zips import ZipEntry, read_zip, write_zip
-from wheel_checks.facts.elf.member_elf import MemberElf, Way
+from wheel_checks.facts.elf.member_elf import MemberElf, ReadMode
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import LaidOutWheel, LinkFacts, installed_path, lay_out, link
 from wheel_checks.facts.links.possible_needs import supposed_dynamic
@@ -28,13 +28,13 @@ CUBLAS = "nvidia/cu13/lib/libcublas.so.13"
 
 
 def read(path: str, data: bytes) -> MemberElf:
-    """What is known of a member that was read completely."""
+    """The facts of a member that was read completely."""
     _, members, _ = read_zip(write_zip([ZipEntry(path, data)]))
-    return MemberElf(members[0], read_elf(WholeFile(data)), Way.WHOLE, len(data))
+    return MemberElf(members[0], read_elf(WholeFile(data)), ReadMode.WHOLE, len(data))
 
 
 def unread(path: str, names: Sequence[str] = ()) -> MemberElf:
-    """What is known of a big member whose dynamic section was not found, with the strings that were."""
+    """The facts of a big member whose dynamic section was not found, with the strings that were."""
     elf = read(path, library())
     assert isinstance(elf.facts, ElfFacts)
     facts = replace(elf.facts, dynamic=Missing((ByteRange(10**8, 100),)))
@@ -113,7 +113,7 @@ def test_files_for_another_machine_are_not_there() -> None:
     assert link(torch(), [NVIDIA], X86_64).files == {}
 
 
-# Libraries of which the dynamic section was not found.
+# Libraries whose dynamic section was not found.
 
 
 def test_the_strings_of_a_library_tell_what_it_needs_at_most() -> None:
@@ -180,7 +180,7 @@ def test_a_million_strings_are_cut_off() -> None:
     assert len(supposed_dynamic("a/libx.so", (f"lib{number}.so" for number in range(1_000_000))).needed) <= 1000
 
 
-# What an import leads to.
+# The closure of an import.
 
 
 def test_what_modules_lead_to_is_imported_and_all_else_is_opened_by_name() -> None:

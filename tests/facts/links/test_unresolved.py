@@ -1,4 +1,4 @@
-"""Which symbols nothing defines: given files, what they need, and what the others define."""
+"""Symbols that nothing defines: given files, their needs, and the definitions of others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NCCL = Need(MODULE, "libnccl.so.2", Status.RESOLVED, "nvidia/nccl/lib/libnccl.so
 
 @dataclass
 class Beside:
-    """Libraries by path with the names that they define, None for one that cannot be read; ``asked`` are those read.
+    """Libraries by path with the names that they define, None if unreadable; ``asked`` are those read.
 
     ``process_names`` are those of the interpreter and the C library, None where these are unknown.
     """

@@ -1,4 +1,4 @@
-"""The families: what their rows say, and how names and globs are matched."""
+"""The families: their rows, and how names and globs are matched."""
 
 from __future__ import annotations
 

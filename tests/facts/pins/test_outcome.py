@@ -1,4 +1,4 @@
-"""What an install does to what imports find: copies in several folders, requirements, and shared files."""
+"""The effect of an install on imports: copies in several folders, requirements, and shared files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def copy(name: str, version: str, requires: tuple[str, ...] = (), folder: int = 
 
 
 def change(before: list[Copy], new: list[Copy], name: str = "torch", gone: tuple[str, ...] = ()) -> PackageChange:
-    """What becomes of one package; what is new replaces what has its name in the same folder."""
+    """The effect on one package; a new copy replaces one of its name in the same folder."""
     folders = ("/first", "/second")
     order = ImportOrder.of(folders, before)
     names = {one.name: one for one in new}

@@ -1,4 +1,4 @@
-"""The receipt of a guard: its files are recognised by what they are, and a forged receipt explains nothing."""
+"""The receipt of a guard: its files are recognised by their content, and a forged receipt explains nothing."""
 
 from __future__ import annotations
 

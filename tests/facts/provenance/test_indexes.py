@@ -1,4 +1,4 @@
-"""What several indexes offer of a project."""
+"""The offers of several indexes for a project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What proves that two files of one name are the same."""
+"""Proofs that two files of one name are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expectation file of ``wheelproof release``: what it says, and what is said of a wrong one."""
+"""The expectation file of ``wheelproof release``: its content, and messages about wrong ones."""
 
 from __future__ import annotations
 

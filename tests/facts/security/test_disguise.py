@@ -45,7 +45,7 @@ def test_shallow_and_full_count_alike() -> None:
 
 
 def test_a_start_that_does_not_inflate_from_a_little_is_not_known() -> None:
-    """Empty blocks of deflate, five bytes each, push what the file is out of what depth quick reads of it."""
+    """Empty blocks of deflate, five bytes each, push the file's signature out of the bytes that depth quick reads."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     payload = b"\0\0\0\xff\xff" * 300 + packer.compress(LIBRARY) + packer.flush()
     wheel = WheelBuilder().add("demo/logo.png", LIBRARY, method=8, payload=payload)

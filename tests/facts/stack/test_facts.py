@@ -1,4 +1,4 @@
-"""Who demands what of whom, and the chain from what the user requested."""
+"""The demands among packages, and the chain from the user's requirement."""
 
 from __future__ import annotations
 

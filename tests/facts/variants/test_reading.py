@@ -1,4 +1,4 @@
-"""What the place of a variant wheel says of its release: the document, found and read once; the wheels by label."""
+"""The variants at the place of a variant wheel: the document, found and read once; the wheels by label."""
 
 from __future__ import annotations
 

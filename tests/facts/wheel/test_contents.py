@@ -1,4 +1,4 @@
-"""What a wheel's bytes say is read once: a second look, by any command, asks for no byte of the file."""
+"""A wheel's bytes are read once: a second reading, by any command, requests no byte of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what wheels require, from an index on loopback: which wheels, how often, and what goes wrong on the way."""
+"""Reading the dependencies of wheels from an index on loopback: which wheels, how often, and errors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Opened:
         self.client = HttpClient(retries=0)
         self._index = SimpleIndex(self.client, IndexConfig((server.url("/simple"),)))
         also = tuple(map(Requirement, beside))
-        self.dependencies = Dependencies(self.client, self._listing, self._resolve, whole=whole, beside=also)
+        self.dependencies = Dependencies(self.client, self._listing, self._resolve, whole=whole, installed_with=also)
 
     def link(self, wheel: WheelFacts) -> LinkFacts:
         found = self.dependencies.link(wheel)
@@ -294,11 +294,11 @@ def test_two_targets_take_their_own_wheels() -> None:
     assert statuses(on_grace) == statuses(on_intel) == {"libcublas.so.13": Status.RESOLVED}
 
 
-# What goes wrong.
+# Errors.
 
 
 def damaged(how: str) -> dict[str, bytes | Resource]:
-    """An index of two libraries, of which one cannot be read."""
+    """An index of two libraries, one of them unreadable."""
     good, bad = nvidia("nvidia_cublas"), nvidia("nvidia_cufft")
     files = pages(good, bad)
     path, data = f"/files/{bad.file_name}", bad.build()
@@ -387,7 +387,7 @@ def test_served_metadata_with_another_hash_than_stated_is_told_and_not_followed(
 
 # Symbols.
 
-TORCH_99 = "torch-99.0-cp312-cp312-manylinux_2_28_aarch64.whl"  # no table holds it
+TORCH_99 = "torch-99.0-cp312-cp312-manylinux_2_28_aarch64.whl"  # no table has it
 
 
 def torch_that_defines(*names: str) -> WheelBuilder:

@@ -1,4 +1,4 @@
-"""``--expect`` and ``--max-size``: what is accepted, and what is said of the rest."""
+"""``--expect`` and ``--max-size``: accepted values, and messages about others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a member's name belongs to one build alone."""
+"""The parts of a member's name that belong to one build alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a wheel: what it costs, what is not a wheel, what lies, and what depth full finds."""
+"""Reading a wheel: its cost, files that are no wheels, lying archives, and the findings of depth full."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ WHEELS = [
 
 
 def pins(*requirements: str, wheels: Sequence[WheelBuilder] = WHEELS, target: Target = AARCH64, skip: str = "") -> Pins:
-    """What the pins of these requirements lead to among these wheels; ``skip`` is a name that does not matter."""
+    """The closure of the pins of these requirements among these wheels; ``skip`` is an irrelevant name."""
     by_name: dict[str, list[WheelBuilder]] = {}
     for built in wheels:
         by_name.setdefault(built.name.replace("_", "-"), []).append(built)

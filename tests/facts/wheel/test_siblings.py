@@ -1,4 +1,4 @@
-"""What the same release offers for other machines."""
+"""The same release's wheels for other machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a source archive: what it says of itself, what it costs, and archives that want to deceive."""
+"""Reading a source archive: its facts, its cost, and malicious archives."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def outcome(data: bytes) -> ElfFacts | str:
 
 @st.composite
 def lying_fields(draw: st.DrawFn, built: BuiltElf) -> bytes:
-    """A file in which some fields hold what no one expects: huge, tiny, off by one, or the value of another field."""
+    """A file in which some fields have unexpected values: huge, tiny, off by one, or that of another field."""
     names = sorted(built.fields)
     values = st.one_of(
         st.sampled_from((0, 1, 0x7FFF, 0xFFFF, 2**31, 2**32 - 1, 2**60, 2**63, 2**64 - 1)),

@@ -1,4 +1,4 @@
-"""Corrupt ELF files: each is refused by the name of the field, its value and what was expected."""
+"""Corrupt ELF files: each is refused by the name of the field, its value and the expected one."""
 
 from __future__ import annotations
 

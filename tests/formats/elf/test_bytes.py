@@ -1,4 +1,4 @@
-"""What is known of a file: regions that grow."""
+"""The known bytes of a file: regions that grow."""
 
 from __future__ import annotations
 

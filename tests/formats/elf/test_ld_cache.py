@@ -1,4 +1,4 @@
-"""ld.so.cache: what ldconfig lists, what is broken, and that no bytes whatever do harm."""
+"""ld.so.cache: the entries of ldconfig, broken files, and that no bytes do harm."""
 
 from __future__ import annotations
 

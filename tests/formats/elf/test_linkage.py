@@ -1,4 +1,4 @@
-"""What a library needs and offers by name: against its whole symbol table, in libraries of gcc's and in built ones."""
+"""The imports and exports of a library: compared with its whole symbol table, for gcc's libraries and built ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of sections by what the headers say, when some bytes are unknown."""
+"""Names of sections by their headers, when some bytes are unknown."""
 
 from __future__ import annotations
 

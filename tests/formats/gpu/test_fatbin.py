@@ -1,4 +1,4 @@
-"""Fat binaries read as cuobjdump lists them, and refused when a size in them lies."""
+"""Fat binaries read as cuobjdump lists them, and refused for a wrong size."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_what_is_held_between_chunks_is_less_than_a_header(chunks: list[bytes]) 
 
 
 def skipping(data: bytes, size: int) -> GpuCode:
-    """The summary of a section of which payloads are omitted, read in pieces of ``size`` bytes."""
+    """The summary of a section without its payloads, read in pieces of ``size`` bytes."""
     scanner, position = FatbinScanner(), 0
     while position < len(data):
         scanner.feed(data[position : position + size])

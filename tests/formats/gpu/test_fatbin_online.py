@@ -71,7 +71,7 @@ def exact(library: bytes) -> GpuCode:
 
 
 def listed(cuobjdump: Path, library: Path) -> Counter[str]:
-    """How many of which label cuobjdump lists in all sections."""
+    """How many of each label cuobjdump lists in all sections."""
     labels: Counter[str] = Counter()
     for option, prefix in (("--list-elf", "sm"), ("--list-ptx", "compute")):
         command = [str(cuobjdump), "--all-fatbin", option, str(library)]

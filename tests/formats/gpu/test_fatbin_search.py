@@ -25,7 +25,7 @@ def found(data: bytes, chunk: int = 1 << 20) -> FatbinFinder:
 
 
 def scanned(data: bytes) -> GpuCode:
-    """What a scanner says of the section."""
+    """A scanner's result for the section."""
     scanner = FatbinScanner()
     scanner.feed(data)
     return scanner.finish()
@@ -123,7 +123,7 @@ def test_whatever_the_bytes_the_chunks_make_no_difference(
             answers.append(found(data, step).within(offset, size))
         except FormatError:
             answers.append(None)
-    # An unsound container is searched from where its fault shows, which depends on the chunks: it may hide others.
+    # The search resumes after the fault of an unsound container, which depends on the chunks: it may hide others.
     assert answers[0] == answers[1] or None in answers
 
 

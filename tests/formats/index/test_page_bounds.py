@@ -1,4 +1,4 @@
-"""A page of an index comes from a stranger: what it takes is bounded, and grows with its size and no faster."""
+"""A page of an index is not trusted: its cost is bounded, and at most linear in its size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a page of a server may lead."""
+"""Allowed links of a server's page."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_no_value_of_a_field_crashes_it(form: tuple[str, str], fields: dict[str,
     name, head = form
     try:
         text = tomlkit.dumps({"name": "a", **fields})
-    except (ValueError, TypeError):  # what TOML cannot hold
+    except (ValueError, TypeError):  # values that TOML cannot represent
         return
     try:
         read(name, head + text)

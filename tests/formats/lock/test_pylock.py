@@ -122,7 +122,7 @@ def test_no_value_of_a_field_crashes_it(field: str, value: object) -> None:
     package = {"name": "a", "version": "1", "wheels": [], field: value}
     try:
         text = tomlkit.dumps({"lock-version": "1.0", "packages": [package]})
-    except (ValueError, TypeError):  # what TOML cannot hold
+    except (ValueError, TypeError):  # values that TOML cannot represent
         return
     try:
         (found,) = parse(text)

@@ -1,4 +1,4 @@
-"""PE files: what they say of sections and imports, and that no are in them is believed or endless."""
+"""PE files: their sections and imports, and that wrong or endless tables are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a source archive says without a build: the cases in which uv takes it for static, and those in which not."""
+"""The metadata of an unbuilt source archive: the cases that uv takes for static, and the others."""
 
 from __future__ import annotations
 

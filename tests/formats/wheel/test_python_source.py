@@ -1,4 +1,4 @@
-"""What a module imports and opens, by its text: given this source, these actions."""
+"""A module's imports and opened libraries, by its text: given this source, these actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What uv 0.13.8 reads and refuses of Requires-Python and Requires-Dist, as asked in November 2026 by wheels."""
+"""Requires-Python and Requires-Dist as uv 0.13.8 reads or refuses them, tested in November 2026 with wheels."""
 
 from __future__ import annotations
 

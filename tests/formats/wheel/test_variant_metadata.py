@@ -1,4 +1,4 @@
-"""Variant metadata: what variantlib writes, and documents in which one thing is wrong."""
+"""Variant metadata: the output of variantlib, and documents with one fault each."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_what_is_against_the_draft_is_a_fault(made: dict[str, Any], kind: str, t
 
     assert fault[0] == kind
     assert told in fault[1]
-    assert {other[0] for other in others} <= {"provider", "priorities"}  # what follows from the first
+    assert {other[0] for other in others} <= {"provider", "priorities"}  # consequences of the first
 
 
 def test_a_long_label_is_against_the_first_drafts_alone() -> None:

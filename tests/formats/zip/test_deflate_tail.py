@@ -44,7 +44,7 @@ def program(seed: int, size: int) -> bytes:
 
 
 def assert_sound(tail: Tail, truth: bytes) -> None:
-    """What is certain is true, and its place is right."""
+    """Certain bytes are true, and their place is right."""
     assert tail.offset + len(tail.data) == len(truth)
     assert len(tail.unknown) == len(tail.data)
     for offset, piece in tail.certain_runs():
@@ -130,13 +130,13 @@ def test_flushes_and_stored_blocks_within_the_tail(seed: int, flush: int) -> Non
     tail = inflate_tail(packed[len(packed) // 3 :], len(data), margin=0)
     assert_sound(tail, data)
     behind = [slice(span.start - tail.offset, span.stop - tail.offset) for span in noise if span.start >= tail.offset]
-    assume(behind)  # a tail may begin behind all noise, when no block before it has its own tree
+    assume(behind)  # a tail may begin after all noise, when no block before it has its own tree
     for span in behind:
-        assert tail.unknown[span].count(0) > 2850  # noise refers to what came before it by chance alone
+        assert tail.unknown[span].count(0) > 2850  # noise refers to earlier bytes by chance alone
 
 
 def test_a_stream_inside_the_last_stored_block_is_not_taken_for_the_member() -> None:
-    inner = pack(program(6, 120_000))[-60_000:]  # ends where the outer stream ends
+    inner = pack(program(6, 120_000))[-60_000:]  # ends at the end of the outer stream
     outer = program(7, 300_000) + inner
     packer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = packer.compress(outer[: -len(inner)]) + packer.flush(zlib.Z_SYNC_FLUSH)
@@ -205,7 +205,7 @@ def header(literals: int, distances: int, lengths: list[int]) -> int:
 
 
 def could_begin_a_block(bits: int) -> bool:
-    """The same question as the module's, asked of one position."""
+    """The same check as the module's, for one position."""
     count = (bits >> 13 & 15) + 4
     lengths = [bits >> (17 + 3 * number) & 7 for number in range(count)]
     complete = sum(128 >> length for length in lengths if length) == 128

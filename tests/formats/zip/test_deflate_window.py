@@ -1,4 +1,4 @@
-"""A window into a deflate stream: what is certain of it occurs in the truth, once."""
+"""A window into a deflate stream: its certain bytes occur in the truth, once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_middle_of_a_stream(start: int) -> None:
 
 
 def test_stored_blocks_are_starts_too() -> None:
-    """What no compressor shortens is stored, and has no other header."""
+    """Incompressible data is stored, and has no other header."""
     noise = random.Random(1).randbytes(2_000_000)
     window = inflate_window(pack(noise)[700_000:900_000], limit=10**6)
     assert window.data in noise

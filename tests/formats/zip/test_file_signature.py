@@ -1,4 +1,4 @@
-"""What a file that is not an archive looks like."""
+"""The apparent kind of a file that is not an archive."""
 
 from __future__ import annotations
 

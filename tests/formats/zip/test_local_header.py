@@ -1,4 +1,4 @@
-"""Local headers, and where they lie."""
+"""Local headers, and their offsets."""
 
 from __future__ import annotations
 

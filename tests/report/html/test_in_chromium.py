@@ -159,7 +159,7 @@ def test_a_click_shows_the_rest_or_one_rule_alone(tmp_path: Path) -> None:
     }
 
 
-# Of each frame: what a reader sees before scrolling, and whether each line leads to a place that can be seen.
+# Of each frame: the part that a reader sees before scrolling, and whether each line leads to a visible place.
 RUNS = """
 const states = [...document.querySelectorAll("iframe")].map((frame) => {
   const inner = frame.contentDocument, height = frame.clientHeight;
@@ -207,5 +207,5 @@ def test_twenty_runs_count_their_failures_and_show_the_first_twenty_on_the_first
         for line in text.splitlines()
         if line.endswith("did not fit into 60,000 characters; the json format has everything.")
     ]
-    [left] = re.findall(r"(\d+) findings?\b", line)  # what else did not fit depends on the length of paths
+    [left] = re.findall(r"(\d+) findings?\b", line)  # the number of omitted others depends on the length of paths
     assert int(left) + text.count("**error PIN") == 300, "what was cut is counted"

@@ -92,7 +92,7 @@ def spark(**system: object) -> HostFacts:
 
 
 def sees(count: int) -> HostFacts:
-    """An HGX board with eight GPUs of which NVML sees fewer."""
+    """An HGX board with eight GPUs, some of which NVML does not see."""
     seen = hgx(count).nvml
     assert isinstance(seen, NvmlProbe)
     return replaced(hgx(8), "nvml", gpus=seen.gpus)

@@ -18,7 +18,7 @@ RTX_5090 = "NVIDIA GeForce RTX 5090"
 
 
 def gpu(facts: HostFacts, name: str, *capabilities: tuple[int, int], says: str = NO_IMAGE) -> HostFacts:
-    """GPUs of these capabilities, on the first of which torch does not compute."""
+    """GPUs of these capabilities; torch does not compute on the first one."""
     assert isinstance(facts.cuda, CudaProbe)
     one = facts.cuda.gpus[0]
     seen = tuple(replace(one, index=index, name=name, capability=sm) for index, sm in enumerate(capabilities))

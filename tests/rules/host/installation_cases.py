@@ -1,4 +1,4 @@
-"""DOC200 to DOC223: an installation whose files are gone, mixed or damaged, and what the loader makes of it."""
+"""DOC200 to DOC223: an installation whose files are missing, mixed or damaged, and the loader's reaction."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ STATIC_TLS = f"ImportError: {TORCH}/lib/libgomp-d22c30c5.so.1.0.0: cannot alloca
 
 
 def found(facts: HostFacts, *findings: FileFinding, missing: tuple[MissingLibrary, ...] = ()) -> HostFacts:
-    """The same with what the rules for installed wheels found, and with libraries that nothing has."""
+    """The same with findings of the rules for installed wheels, and with libraries that nothing has."""
     return replaced(facts, "installed", findings=findings, missing=missing)
 
 
@@ -104,7 +104,7 @@ def drifted(facts: HostFacts, *, version: str = "2.27.5") -> HostFacts:
 
 
 def both_nccl(facts: HostFacts, *, overwritten: bool = True) -> HostFacts:
-    """nvidia-nccl-cu12 and -cu13 with the same path, of which the former came last, or the latter."""
+    """nvidia-nccl-cu12 and -cu13 with the same path; the former was installed last, or the latter."""
     names, path = ("nvidia-nccl-cu12", "nvidia-nccl-cu13"), f"{SITE_PACKAGES}/nvidia/nccl/lib/libnccl.so.2"
     shared = FileFinding("WHL713", "/opt/env", "error", "", (), "", (path,), names, 1)
     wrong = FileFinding("WHL703", names[overwritten], "error", "", (), "", (path,), names, 1)
@@ -210,7 +210,7 @@ def nvpl(owner: str = "") -> HostFacts:
     return found(without_gpu(grace()), missing=(needed("libnvpl_lapack_lp64_gomp.so.0", owner=owner),))
 
 
-# What the loader does
+# The loader
 
 
 def refused(facts: HostFacts) -> HostFacts:
@@ -220,7 +220,7 @@ def refused(facts: HostFacts) -> HostFacts:
 
 
 def preloading(facts: HostFacts, value: str, *, after: tuple[int, int] | None = None) -> HostFacts:
-    """LD_PRELOAD, and what CUDA gave without it."""
+    """LD_PRELOAD, and CUDA's result without it."""
     tried = (Counterfactual("LD_PRELOAD", value, (CRASHED, 0), after),) if after else ()
     return replace(with_variables(facts, LD_PRELOAD=value), counterfactuals=tried)
 

@@ -1,4 +1,4 @@
-"""DOC901: logs of which nothing is known; and the causes that are known only from logs, each by its own example."""
+"""DOC901: logs without a known text; and the causes that are known only from logs, each by its own example."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OF_RULE = {"title", "why", "example", "sources"}
 
 
 def faults_of(row: Mapping[str, Any]) -> Iterator[str]:
-    """What a row of the table lacks, with what to add and where."""
+    """The missing parts of a row of the table, with advice on where to add them."""
     if not row.keys() & {"rule", "catalogue"}:
         yield f"{row}: add `rule` or `catalogue`"
         return

@@ -1,4 +1,4 @@
-"""DOC224 to DOC229: what the start of Python changes, and what the import of torch takes or lacks."""
+"""DOC224 to DOC229: changes at the start of Python, and files that the import of torch finds or lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DOC801 to DOC818: Triton, and what it needs around it."""
+"""DOC801 to DOC818: Triton, and its requirements."""
 
 from __future__ import annotations
 

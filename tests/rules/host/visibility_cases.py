@@ -43,7 +43,7 @@ def hides_nothing() -> HostFacts:
 
 
 def shows(value: str, devices: int) -> HostFacts:
-    """A board of eight GPUs, of which CUDA sees some with this value."""
+    """A board of eight GPUs; CUDA sees some with this value."""
     facts = with_variables(hgx(), CUDA_VISIBLE_DEVICES=value)
     assert isinstance(facts.cuda, CudaProbe)
     trial = Counterfactual(VISIBLE, value, (0, devices), (0, 8))

@@ -1,4 +1,4 @@
-"""WHL701 to WHL734: what is installed."""
+"""WHL701 to WHL734: installed distributions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SUFFIX = ".cpython-312-aarch64-linux-gnu.so"
 
 
 def pools(source: str) -> WheelBuilder:
-    """A wheel "demo" with two extension modules, of which one needs TBB, and this source of its package."""
+    """A wheel "demo" with two extension modules, one of which needs TBB, and this source of its package."""
     built = wheel().add("demo/__init__.py", source)
     built.add(f"demo/core{SUFFIX}", library("", ["libc.so.6"]))
     return built.add(f"demo/pool{SUFFIX}", library("", ["libtbb.so.12"]))

@@ -1,4 +1,4 @@
-"""SEC013 and SEC014: what an environment runs when Python starts, and what is in place of pip and uv."""
+"""SEC013 and SEC014: code that an environment runs when Python starts, and files in place of pip and uv."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ENCODED = "import os, base64; exec(base64.b64decode('cGFzcw=='))\n"
 
 
 def venv(*, recognised: Sequence[str] = (), **programs: str | bytes) -> Callable[[], InstalledEnvironment]:
-    """A virtual environment with these programs, of which a guard has written the ``recognised`` ones."""
+    """A virtual environment with these programs; a guard has written the ``recognised`` ones."""
 
     def build() -> InstalledEnvironment:
         with tempfile.TemporaryDirectory() as folder:

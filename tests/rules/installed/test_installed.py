@@ -1,4 +1,4 @@
-"""The rules about what is installed: the environments in which each fails, and the near misses."""
+"""The rules about installed distributions: the environments in which each fails, and the near misses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KRN001 to KRN406: what a run of the kernels says of an installation, of each kernel, of each target."""
+"""KRN001 to KRN406: a run of the kernels, judged for the installation, each kernel, each target."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def target(*records: dict[str, Any], name: str = "sm_90") -> TargetFacts:
 
 SLOW = "200.0 us instead of at most 151.3: 1.60 times the floor (125.0 us), where 1.10 is the bar"
 
-# Rule: its own probe, and what it says when it fails.
+# Rule: its own probe, and its message on failure.
 PROBES = (
     ("KRN101", "torch", "torch 2.10.0+cpu is built only for the CPU"),
     ("KRN102", "triton", "torch 2.11.0 requires triton 3.6.0, and 3.3.0 is installed"),
@@ -106,7 +106,7 @@ PROBES = (
     ("KRN199", "a_probe_of_tomorrow", "it does not work"),
 )
 
-OTHER_PROBE = {"KRN101": "triton"}  # a probe of which the rule must say nothing; torch everywhere else
+OTHER_PROBE = {"KRN101": "triton"}  # a probe that the rule must ignore; torch everywhere else
 
 CASES = [
     *(

@@ -1,4 +1,4 @@
-"""What could not be checked about the kernels is undecided; what there was nothing of is skipped with its reason."""
+"""Unchecked kernels are undecided; checks without a subject are skipped with the reason."""
 
 from __future__ import annotations
 

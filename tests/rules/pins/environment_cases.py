@@ -1,11 +1,11 @@
-"""PIN210 to PIN213: whether the guard of an environment is whole, and what it holds is as it was."""
+"""PIN210 to PIN213: whether the guard of an environment is complete, and its packages are unchanged."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from tests.rules.case import NOTE, Case
-from wheel_checks.facts.pins.environment_guard import EnvironmentGuard, OpenWay
+from wheel_checks.facts.pins.environment_guard import Bypass, EnvironmentGuard
 from wheel_checks.facts.pins.receipt import FileState, GuardFile, InstalledGuard
 from wheel_checks.model import Unavailable
 
@@ -19,13 +19,13 @@ def guard(state: FileState = FileState.INTACT) -> InstalledGuard:
 
 
 def facts(
-    found: InstalledGuard | Unavailable | None, *ways: OpenWay, damage: str = "", outside: tuple[str, ...] = ()
+    found: InstalledGuard | Unavailable | None, *ways: Bypass, damage: str = "", outside: tuple[str, ...] = ()
 ) -> EnvironmentGuard:
     damages = (("torch", damage),) if damage else ()
     return EnvironmentGuard("/venv", PYTHON, found, ways, damages, VERSIONS, outside)
 
 
-SYNC = OpenWay("uv sync", "it reads no constraint")
+SYNC = Bypass("uv sync", "it reads no constraint")
 
 CASES = [
     Case("PIN210", "variables alone", lambda: facts(None, SYNC), ("uv sync is not guarded: it reads no constraint",)),

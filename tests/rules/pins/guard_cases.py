@@ -1,4 +1,4 @@
-"""PIN201 to PIN209: whether what is set up really keeps the installed torch."""
+"""PIN201 to PIN209: whether the settings really keep the installed torch."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ CASES = [
     Case(
         "PIN201",
         "a package that the user wants to keep",
-        lambda: replace(guard(exclude(), installed={**CUDA, "six": "1.17.0"}), asked=frozenset(["six"])),
+        lambda: replace(guard(exclude(), installed={**CUDA, "six": "1.17.0"}), requested=frozenset(["six"])),
         ("uv can replace six 1.17.0: no setting prevents it",),
     ),
     Case("PIN201", "a constraint", lambda: guard(constraint("torch==2.7.0+cu128"))),

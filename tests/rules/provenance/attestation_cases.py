@@ -14,7 +14,7 @@ HOLDING = Attested("GitHub", "octo/demo", "release.yml", "https://docs.example.o
 
 
 def attested(*found: Attested, of: Unavailable | None = None, required: bool = False) -> FileProvenance:
-    """What is known of a file with these attestations."""
+    """The facts of a file with these attestations."""
     return FileProvenance("demo-1.0-py3-none-any.whl", SHA256, PLACE if found else "", of or found, required)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from tests.rules.case import NOTE, WARNING, Case
 from wheel_checks.facts.provenance.record import (
     SCHEMA,
-    AskedFor,
     Record,
     RecordComparison,
     RecordedFile,
+    Requested,
     Tool,
     compare_with,
 )
@@ -20,7 +20,7 @@ from wheel_checks.model import Verdict
 NAME, OTHER = "demo-1.0-py3-none-any.whl", "demo-2.0-py3-none-any.whl"
 INDEX, MIRROR = "https://index.example/simple", "https://mirror.example/simple"
 A, B = "a" * 64, "b" * 64
-ASKED = AskedFor(("demo",), ("all",), ("3.12",))
+ASKED = Requested(("demo",), ("all",), ("3.12",))
 
 
 def file(name: str = NAME, **fields: Any) -> RecordedFile:
@@ -28,7 +28,7 @@ def file(name: str = NAME, **fields: Any) -> RecordedFile:
 
 
 def stated(digest: str, name: str = NAME, **fields: Any) -> RecordedFile:
-    """A file of which an index states a sha256."""
+    """A file whose sha256 an index states."""
     return file(name, **{"hashes": {"sha256": digest}, "index": INDEX, "size": 7, **fields})
 
 

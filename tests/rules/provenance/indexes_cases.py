@@ -1,4 +1,4 @@
-"""WHL303, WHL304, WHL403 and WHL404: several indexes, and where they lead."""
+"""WHL303, WHL304, WHL403 and WHL404: several indexes, and their links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def place(index: str, *versions: str, tags: str = "py3-none-any", **fields: Any)
 
 
 def use(*places: Place, requirement: str = "demo", strategy: str = MERGE, pinned: bool = False) -> IndexUse:
-    """What a run of one requirement knows of these places."""
+    """The facts of a run of one requirement with these places."""
     listing, wanted = Listing(places), Requirement(requirement)
     choice = choose(wanted, listing.files, AARCH64)
     project = find_offers(listing, wanted, AARCH64, choice.chosen, choice.version, is_pinned=pinned)
@@ -39,7 +39,7 @@ def use(*places: Place, requirement: str = "demo", strategy: str = MERGE, pinned
 
 
 def several(count: int) -> IndexUse:
-    """Many projects of which the extra index has more."""
+    """Many projects for which the extra index has more."""
     (project,) = use(place(FIRST, "1.0"), place(EXTRA, "2.0")).projects
     return IndexUse(MERGE, tuple(replace(project, name=f"demo{number}") for number in range(count)))
 

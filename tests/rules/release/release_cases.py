@@ -9,7 +9,7 @@ from tests.rules.variants.coverage_cases import CPU as CPU_VARIANT
 from tests.rules.variants.coverage_cases import CU126, H100, H100_OLD, ORIN, SM_80, gets
 from tests.rules.variants.coverage_cases import PLAIN as MACHINE_WITHOUT_GPU
 from tests.support.releases import BOTH, built, first, of_size, release, wheel, with_metadata
-from wheel_checks.facts.release.facts import Cell, Installation, ReleaseFacts, ReleaseFile, Told
+from wheel_checks.facts.release.facts import Cell, Installation, ReleaseFacts, ReleaseFile, Statement
 from wheel_checks.targets.variant_choice import MachineChoice
 
 CPU, CUDA_12, CUDA_13 = built("cpu", "", "1.0+cpu"), built("cuda", "12.8"), built("cuda", "13.0")
@@ -174,14 +174,14 @@ CASES = [
     Case(
         "REL105",
         "another hash on the index",
-        lambda: first(release(wheel(digests=(Told("the file dist/demo.whl", HASH), Told("index", OTHER))))),
+        lambda: first(release(wheel(digests=(Statement("the file dist/demo.whl", HASH), Statement("index", OTHER))))),
         ("the sha256 differs between the file dist/demo.whl and index",),
         evidence=(HASH, OTHER),
     ),
     Case(
         "REL105",
         "a file that was cut off",
-        lambda: first(release(wheel(sizes=(Told("the file as served", 10), Told("index", 12))))),
+        lambda: first(release(wheel(sizes=(Statement("the file as served", 10), Statement("index", 12))))),
         ("the size differs between the file as served and index",),
         evidence=("10 bytes", "12 bytes"),
     ),
@@ -194,7 +194,7 @@ CASES = [
     Case(
         "REL105",
         "all agree",
-        lambda: first(release(wheel(digests=(Told("a", HASH), Told("b", HASH)), sizes=(Told("a", 1),)))),
+        lambda: first(release(wheel(digests=(Statement("a", HASH), Statement("b", HASH)), sizes=(Statement("a", 1),)))),
     ),
     Case(
         "REL106",

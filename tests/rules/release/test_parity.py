@@ -1,4 +1,4 @@
-"""Which pairs parity is asked of."""
+"""The pairs that parity is checked for."""
 
 from __future__ import annotations
 

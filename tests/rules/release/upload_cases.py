@@ -1,4 +1,4 @@
-"""REL301 to REL314: what the public index refuses at upload."""
+"""REL301 to REL314: refusals of the public index at upload."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def entry_points(text: str) -> WheelFacts:
 
 
 def without_lists(facts: WheelFacts, **missing: str) -> WheelFacts:
-    """The facts where a library of the extra `release` is not installed."""
+    """The facts if a library of the extra `release` is not installed."""
     assert not isinstance(facts.upload, Unavailable)
     gone = {name: Unavailable(f"{library} is not installed") for name, library in missing.items()}
     return replace(facts, upload=replace(facts.upload, **gone))  # type: ignore[arg-type]  # each is a fact that may be missing

@@ -1,4 +1,4 @@
-"""SEC001 to SEC011: what a wheel runs without being asked, and where it writes."""
+"""SEC001 to SEC011: code that a wheel runs automatically, and the paths that it writes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def points(text: str, name: str = "demo") -> WheelFacts:
 
 
 def full(path: str, data: bytes) -> WheelFacts:
-    """A wheel of which every byte is read."""
+    """A wheel whose every byte is read."""
     return demo(path, data, depth=Depth.FULL)
 
 

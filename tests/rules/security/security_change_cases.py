@@ -1,4 +1,4 @@
-"""SEC012: what a release newly runs when Python starts."""
+"""SEC012: code that a release newly runs when Python starts."""
 
 from __future__ import annotations
 

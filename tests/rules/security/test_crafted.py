@@ -1,4 +1,4 @@
-"""Crafted wheels that run or overwrite what they should not, each with the rule that finds it; and innocent ones."""
+"""Crafted wheels that run or overwrite files of others, each with the rule that finds it; and innocent ones."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ INNOCENT: list[tuple[str, Wheel]] = [
 
 
 def found(wheel: WheelBuilder, reader: Audience = Audience.BOTH) -> dict[str, Severity]:
-    """The rules that find something in a wheel of which every byte is read, with the worst severity for this reader."""
+    """The rules that find something in a wheel whose every byte is read, with the worst severity for this reader."""
     rules = [rule for rule in select_rules("wheel") if rule.id.startswith("SEC") or rule.id in ("WHL509", "WHL510")]
     results = run_rules(rules, facts_of(wheel, depth=Depth.FULL), Expectations())
     severities: dict[str, Severity] = {}

@@ -1,4 +1,4 @@
-"""WHL851 to WHL854: what described machines get of a release with variants."""
+"""WHL851 to WHL854: the choices of described machines in a release with variants."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SM_80 = {"cu13": ["nvidia :: sm_arch :: 80_real"]}
 def gets(
     machine: Machine, variants: Mapping[str, Sequence[str]], *, plain: bool = True, built_for: Sequence[str] = BOTH
 ) -> MachineChoice:
-    """What the machine gets of one release with these variants for both CPUs, and a plain wheel."""
+    """The machine's choice in one release with these variants for both CPUs, and a plain wheel."""
     names = [f"demo-1.0-cp312-cp312-manylinux_2_28_{m}-{v}.whl" for v in variants for m in built_for]
     files = [listed(name) for name in names] + [listed("demo-1.0-py3-none-any.whl")] * plain
     metadata = parse_variant_metadata(json.dumps(document(variants)).encode())

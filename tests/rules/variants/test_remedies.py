@@ -57,7 +57,7 @@ class Release:
 
 
 def gets(machine: Machine, release: Release) -> MachineChoice:
-    """What the machine gets of the release."""
+    """The machine's choice in the release."""
     files = [
         listed(f"demo-1.0-{platform}-{label}.whl", yanked="" if label in release.yanked else None)
         for label in release.variants
@@ -73,7 +73,7 @@ def gets(machine: Machine, release: Release) -> MachineChoice:
 
 @dataclass(frozen=True)
 class Way:
-    """A way to miss the GPU: the message ends with ``says``, and ``fixed`` is what there is when the fix was done."""
+    """A way to miss the GPU: the message ends with ``says``, and ``fixed`` is the state after the fix."""
 
     given: str
     machine: Machine
@@ -398,7 +398,7 @@ def test_near_misses(machine: Machine, release: Release) -> None:
 
 
 def of_two_releases(newest: dict[str, list[str]] | None) -> CheckResult:
-    """What the rule says of a driver 535, the variants of 2.0 (None for unreadable metadata), and a 1.0 for the CPU."""
+    """The rule's result for a driver 535, the variants of 2.0 (None for unreadable metadata), and a 1.0 for the CPU."""
     releases = {Version("2.0"): newest or CU130, Version("1.0"): CPU}
     files = [listed(f"demo-{version}-{X86}-{label}.whl") for version, made in releases.items() for label in made]
 

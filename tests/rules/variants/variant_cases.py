@@ -1,4 +1,4 @@
-"""WHL801 to WHL824: variant wheels, what their index says of them, and whether they hold what they claim."""
+"""WHL801 to WHL824: variant wheels, their index's statements, and whether they fulfil their claims."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def named(file_name: str) -> WheelFacts:
 
 
 def described(label: str, content: Mapping[str, Any] | bytes) -> WheelFacts:
-    """A wheel of this label whose variant.json holds just this."""
+    """A wheel of this label with exactly this variant.json."""
     return facts_of(variant(label, described=content))
 
 
@@ -67,7 +67,7 @@ def library(*labels: str, needed: Sequence[str] = (), machine: int = X86_64) -> 
 def holding(
     properties: Sequence[str], *labels: str, needed: Sequence[str] = (), machine: int = X86_64, depth: Depth = Depth.GPU
 ) -> WheelFacts:
-    """A variant that claims these properties and holds one library."""
+    """A variant that claims these properties and has one library."""
     wheel = variant("claimed", properties)
     wheel.add("demo/_C.so", library(*labels, needed=needed, machine=machine))
     return facts_of(wheel, depth=depth)

@@ -38,7 +38,7 @@ def beside(wheel: WheelBuilder, *others: WheelBuilder, read: bool = False) -> Wh
 
 
 def sampled(wheel: WheelBuilder) -> WheelFacts:
-    """A wheel of which not every library was read."""
+    """A wheel with libraries that were not read."""
     facts = facts_of(wheel)
     assert not isinstance(facts.accelerator, Unavailable)
     return replace(facts, accelerator=replace(facts.accelerator, certainty="sampled", unread="3 of 4 are not known"))

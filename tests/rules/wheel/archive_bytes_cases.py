@@ -1,4 +1,4 @@
-"""WHL009, WHL014 to WHL019 and WHL125: every byte of the archive, and what installers can write."""
+"""WHL009, WHL014 to WHL019 and WHL125: every byte of the archive, and members that installers cannot write."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def many_eggs(count: int) -> WheelBuilder:
 
 
 def listed_as(digest: str) -> WheelFacts:
-    """A wheel read whole, of which the index lists this digest; "" for the right one, in capitals."""
+    """A wheel read whole, with this digest in the index; "" for the right one, in capitals."""
     data = WheelBuilder().build()
     hashes = {"sha256": digest or hashlib.sha256(data).hexdigest().upper()}
     return facts_of(data, listing=listed(hashes=hashes), depth=Depth.FULL)

@@ -38,7 +38,7 @@ def plain(name: str = "demo", version: str = "1.0") -> WheelBuilder:
 
 
 def linked(*needed: str, soname: str = "") -> WheelBuilder:
-    """A wheel with a library for each that is needed, and one that has this name."""
+    """A wheel with a library for each needed one, and one with this name."""
     wheel = plain()
     for number, name in enumerate(needed):
         wheel.add(f"demo/_C{number}.so", Elf(machine=X86_64, needed=(name,)).build().data)

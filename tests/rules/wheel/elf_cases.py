@@ -1,4 +1,4 @@
-"""WHL501 to WHL511: what the ELF files of a wheel promise, one by one."""
+"""WHL501 to WHL511: the promises of a wheel's ELF files, one by one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def for_any(members: Mapping[str, Elf], depth: Depth = Depth.LINKS) -> WheelFact
 
 
 def beside_source(members: Mapping[str, Elf], source: str) -> WheelFacts:
-    """A wheel for aarch64 whose package has this source, with what its import loads."""
+    """A wheel for aarch64 whose package has this source, with the files that its import loads."""
     wheel = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64").add("demo/__init__.py", source)
     for name, item in members.items():
         wheel.add(name, item.build().data)

@@ -1,4 +1,4 @@
-"""WHL530 and WHL531: names of Python and of glibc that a library uses, against what its tags promise."""
+"""WHL530 and WHL531: names of Python and of glibc that a library uses, against the promises of its tags."""
 
 from __future__ import annotations
 

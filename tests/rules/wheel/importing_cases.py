@@ -1,4 +1,4 @@
-"""WHL532: packages whose import always fails by what they say themselves."""
+"""WHL532: packages whose source shows that their import always fails."""
 
 from __future__ import annotations
 

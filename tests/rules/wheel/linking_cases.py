@@ -1,4 +1,4 @@
-"""WHL521 to WHL529: what wheels need of one another, laid out as if they were installed together."""
+"""WHL521 to WHL529: the needs among wheels, laid out as if they were installed together."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def extension(soname: str, *, opens: str = "") -> WheelFacts:
 
 
 def unread(wheel: WheelFacts, path: str) -> WheelFacts:
-    """The same wheel, when it is unknown what the file at ``path`` needs."""
+    """The same wheel, when the needs of the file at ``path`` are unknown."""
     links = need(wheel.links)
     return replace(wheel, links=replace(links, closure=replace(links.closure, unread=(path,))))
 
@@ -75,13 +75,13 @@ COMPUTED = "import ctypes, json\nfor path in json.load(open('paths')):\n  ctypes
 
 
 def variants() -> WheelBuilder:
-    """Libraries of which the package opens one by name, as bitsandbytes does."""
+    """Alternative libraries that the package opens by name, as bitsandbytes does."""
     built = WheelBuilder("demo", "1.0", f"py3-none-{LINUX}").add("demo/libdemo_cpu.so", library("", ["libm.so.6"]))
     return built.add("demo/libdemo_cuda118.so", library("", ["libcublas.so.11", "libcudart.so.11.0"]))
 
 
 def decoders() -> WheelBuilder:
-    """Libraries of which the package opens the one for the host's FFmpeg, as torchcodec does."""
+    """Alternative libraries for the host's FFmpeg, as torchcodec has them."""
     source = "import ctypes\nfor n in (5, 6):\n  ctypes.CDLL(f'{__file__[:-11]}libdemo_core{n}.so')"
     built = WheelBuilder("demo", "1.0", f"py3-none-{LINUX}").add("demo/__init__.py", source)
     for name, avcodec, avutil in (("5", "59", "57"), ("6", "60", "58")):
@@ -101,7 +101,7 @@ def versioned(*defined: str) -> WheelFacts:
 
 
 def with_extras(*required: str) -> WheelFacts:
-    """A wheel without libraries that was asked for with extras, which require these."""
+    """A wheel without libraries that was requested with extras, which require these."""
     facts = linked(WheelBuilder("demo", "1.0").add("demo/__init__.py"))
     return replace(facts, links=replace(need(facts.links), not_judged=required))
 

@@ -1,4 +1,4 @@
-"""WHL120 to WHL124: RECORD, and what the wheel holds."""
+"""WHL120 to WHL124: RECORD, and the wheel's files."""
 
 from __future__ import annotations
 

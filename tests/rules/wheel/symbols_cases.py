@@ -31,7 +31,7 @@ def with_symbols(*files: UnresolvedFile, unread: str = "", fitting: tuple[str, .
 
 
 def for_gpus(*names: str) -> WheelFacts:
-    """A wheel that has its module once for Hopper and once for Blackwell, of which the first lacks these names."""
+    """A wheel that has its module once for Hopper and once for Blackwell; the first lacks these names."""
     built = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64")
     built.add("demo/__init__.py", "import ctypes\nfor n in (90, 100):\n  ctypes.CDLL(f'{__file__[:-11]}sm{n}/ops.so')")
     for sm in ("sm90", "sm100"):

@@ -16,7 +16,7 @@ BOTH = universal(mach_o("x86_64", (10, 9), old=True), mach_o("arm64", (11, 0)))
 
 
 def holding(tags: str, *, remote: bool = False, **members: bytes) -> WheelFacts:
-    """A wheel with these members; ``__`` stands for a dot, so that they can be keywords."""
+    """A wheel with these members; ``__`` replaces a dot, so that they can be keywords."""
     wheel = WheelBuilder(tags=tags)
     for name, data in members.items():
         wheel.add(f"demo/{name.replace('__', '.')}", data)

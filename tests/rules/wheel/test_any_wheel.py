@@ -22,7 +22,7 @@ patches = st.lists(st.tuples(st.integers(0, len(SOUND) - 1), st.binary(min_size=
 
 
 def assert_judged(data: bytes, file_name: str, depth: Depth) -> None:
-    """The wheel is read, and every rule passes, fails, is skipped, or is undecided for lack of what it reads."""
+    """The wheel is read, and every rule passes, fails, is skipped, or is undecided for lack of its facts."""
     facts = facts_of(data, file_name, depth=depth, listing=listed(file_name, hashes={"sha256": "00"}))
     results = run_rules(select_rules("wheel"), facts, EXPECTATIONS)
     undecided = [result.message for result in results if result.outcome is Outcome.ERROR]

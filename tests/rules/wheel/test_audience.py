@@ -1,4 +1,4 @@
-"""What only a publisher can fix, since the wheel loads where it is installed anyway."""
+"""Findings that only a publisher can fix, since the wheel loads on its targets anyway."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.runner import run_rules
 
 SIZE = 150
-MOST_TOLD = 400_000  # characters of all results together, of which some quote names of 100 characters
+MOST_TOLD = 400_000  # characters of all results together; some quote names of 100 characters
 
 
 def with_members(name: Callable[[int], str], **options: Any) -> Callable[[int], WheelBuilder]:

@@ -1,4 +1,4 @@
-"""Wheels in the shape of real ones that must pass every rule, and the oddities of theirs that are worth a word."""
+"""Wheels in the shape of real ones that must pass every rule, and their oddities that are worth a note."""
 
 from __future__ import annotations
 

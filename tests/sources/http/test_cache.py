@@ -1,4 +1,4 @@
-"""The byte cache: what it holds, what it forgets, and that nothing makes it raise."""
+"""The byte cache: its entries, its removals, and that nothing makes it raise."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ import sys
 from pathlib import Path
 from wheel_checks.sources.http import cache_database
 from wheel_checks.sources.http.cache import ByteCache, FileIdentity
-cache_database._PATIENCE = 600.0  # a busy machine may keep a lock for long
+cache_database._LOCK_TIMEOUT = 600.0  # a busy machine may keep a lock for long
 number = int(sys.argv[2])
 cache = ByteCache(Path(sys.argv[1]))
 for step in range(20):
@@ -259,7 +259,7 @@ def test_processes_share_a_cache_and_its_making(path: Path, spoilt: bool) -> Non
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that waits for other processes a tenth of a second."""
-    monkeypatch.setattr(cache_database, "_PATIENCE", 0.1)
+    monkeypatch.setattr(cache_database, "_LOCK_TIMEOUT", 0.1)
 
 
 def use(cache: ByteCache) -> None:
@@ -320,7 +320,7 @@ def test_a_cache_that_is_locked_while_it_is_made_is_waited_for_once(
 
 
 def test_a_lock_that_is_given_back_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_database, "_PATIENCE", 600.0)
+    monkeypatch.setattr(cache_database, "_LOCK_TIMEOUT", 600.0)
     cache = ByteCache(path)
     cache.store(URL, "", STATE, 0, b"abc")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
@@ -347,7 +347,7 @@ def test_a_cache_of_another_user_is_not_used(
     poisoned.close()
     held = path.read_bytes()
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    if path.parent.stat().st_uid == 0:  # root may do everything anyway, so what is root's is no other user's
+    if path.parent.stat().st_uid == 0:  # root may do everything anyway, so root's files are no other user's
         os.chown(path.parent, 54321, -1)
     cache = ByteCache(path)
     use(cache)

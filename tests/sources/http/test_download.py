@@ -1,4 +1,4 @@
-"""Downloads have bounds, and leave nothing behind, not even when the process is killed."""
+"""Downloads have bounds, and leave no file, not even when the process is killed."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def test_a_failure_may_limit_its_retries() -> None:
 def test_a_client_that_opens_no_network_url_imports_no_network() -> None:
     program = (
         "import sys\n"
-        "before = set(sys.modules)\n"  # what counts coverage may be there
+        "before = set(sys.modules)\n"  # modules of coverage may be there
         "from wheel_checks.sources.http.cache import ByteCache\n"
         "from wheel_checks.sources.client import HttpClient\n"
         "HttpClient(ByteCache()).open('https://example.org/x')\n"

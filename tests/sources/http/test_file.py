@@ -312,7 +312,7 @@ def test_a_stream_resumes_where_the_connection_broke(make_client: MakeClient, tm
         again = make_client(cache).open(server.url("/demo.whl"))
         again.read_tail(10)
         again.read(1000, 10)
-        assert again.cost.bytes_cached == 10  # the tail; what is streamed is not kept
+        assert again.cost.bytes_cached == 10  # the tail; streamed bytes are not cached
     cache.close()
     assert requests[1:] == [
         "bytes=1000-400999",

@@ -23,13 +23,13 @@ from wheel_checks.sources.uv.resolver import Resolution
 from wheel_checks.targets.target import this_machine
 from wheelproof.wheels import dependencies
 
-PAUSE = 0.01  # seconds before each byte of what drips
+PAUSE = 0.01  # seconds before each dripped byte
 DRIPS = 400  # bytes that drip; then the answer continues as it should, so that a reader without a limit succeeds
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
-# what comes at once, what drips, what follows at once
+# the bytes at once, dripped ones, the following ones at once
 ANSWERS = {
     "status line": (b"HTTP/1.1 200 ", b"k" * DRIPS, b"\r\nContent-Length: 1\r\n\r\nx"),
     "header": (OK + b"X: ", b"y" * DRIPS, b"\r\nContent-Length: 1\r\n\r\nx"),
@@ -45,7 +45,7 @@ ANSWERS = {
 
 
 class DripServer:
-    """Answers each connection with the same pieces of bytes and a pause before each, whatever is asked."""
+    """Answers each connection with the same pieces of bytes and a pause before each, for any request."""
 
     def __init__(self, pieces: Iterable[bytes], *, pause: float = PAUSE) -> None:
         self._pieces = list(pieces)

@@ -1,4 +1,4 @@
-"""What uv says when it finds no solution: given these words, these sentences. The words are uv's own."""
+"""uv's explanation when it finds no solution: given these words, these sentences. The words are uv's own."""
 
 from __future__ import annotations
 

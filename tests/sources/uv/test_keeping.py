@@ -33,7 +33,7 @@ def cache(tmp_path: Path) -> Iterator[ByteCache]:
 
 
 class Resolver:
-    """Counts how often it is asked."""
+    """Counts its calls."""
 
     def __init__(self, answer: Resolution = RESOLUTION) -> None:
         self.answer, self.times = answer, 0

@@ -38,7 +38,7 @@ X86_ONLY = "cp312-cp312-manylinux_2_28_x86_64"
 
 
 def sdist(name: str, setup: str = "raise SystemExit('built')") -> bytes:
-    """A source archive whose metadata must be built, and whose setup.py does what is given."""
+    """A source archive whose metadata must be built, and whose setup.py does the given actions."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         for path, text in {
@@ -68,7 +68,7 @@ def package(resolution: Resolution, name: str) -> LockedPackage:
     return found
 
 
-# What is resolved.
+# Resolutions.
 
 
 def test_markers_are_evaluated_for_the_target() -> None:
@@ -148,7 +148,7 @@ def test_the_environment_and_files_of_uv_do_not_interfere(tmp_path: Path, monkey
         assert names(resolve(["demo"], AARCH64, IndexConfig((server.url("/simple"),)))) == [("demo", "1.0")]
 
 
-# What cannot be resolved.
+# Failures.
 
 
 def test_two_pins_that_contradict_each_other_are_explained() -> None:

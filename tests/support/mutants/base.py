@@ -27,7 +27,7 @@ CODE, STORED_MEMBER = "demo/core.py", "demo/data.bin"
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One wheel: what kind of change it has, what exactly was changed, and its bytes."""
+    """One wheel: the kind of its change, a description of the change, and its bytes."""
 
     kind: str
     what: str
@@ -36,7 +36,7 @@ class Mutant:
 
 
 def with_record(files: Mapping[str, bytes], rows: Callable[[list[str]], Iterable[str]] = list) -> dict[str, bytes]:
-    """The files and their RECORD, of which ``rows`` may change the lines."""
+    """The files and their RECORD, whose lines ``rows`` may change."""
     own = f"{INFO}/RECORD"
     if own in files:
         return dict(files)
@@ -53,7 +53,7 @@ def entries(files: Mapping[str, bytes] = FILES, **options: Any) -> list[ZipEntry
 
 
 def changed(member: str, **options: Any) -> list[ZipEntry]:
-    """The members, of which one has other ``options``."""
+    """The members, one of them with other ``options``."""
     return [replace(entry, **options) if entry.name == member else entry for entry in entries()]
 
 

@@ -49,7 +49,7 @@ BASES = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A header of an archive: where it begins and how long it is, in bytes."""
+    """A header of an archive: its offset and length, in bytes."""
 
     kind: str
     start: int

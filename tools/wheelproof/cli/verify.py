@@ -166,7 +166,7 @@ def _recording(arguments: argparse.Namespace) -> Recording | None:
     """What is to be compared and written. Raises UsageError when a record cannot be read, or written to its place."""
     if not arguments.record and not arguments.same_as:
         return None
-    from wheel_checks.facts.provenance.record import AskedFor
+    from wheel_checks.facts.provenance.record import Requested
     from wheel_checks.formats.secrets import redact_text
     from wheelproof.verifying.recording import Recording, read_record
 
@@ -181,7 +181,7 @@ def _recording(arguments: argparse.Namespace) -> Recording | None:
             what = "--record would replace the record that --same-as compares with"
             raise UsageError(what, expected="two files", hint="move the new record if its changes are intended")
     targets = tuple(map(redact_text, arguments.targets))
-    asked = AskedFor(targets, tuple(arguments.platform), tuple(arguments.python), arguments.depth)
+    asked = Requested(targets, tuple(arguments.platform), tuple(arguments.python), arguments.depth)
     before = read_record(Path(arguments.same_as)) if arguments.same_as else None
     return Recording(asked, before, arguments.same_as or "")
 

@@ -69,7 +69,7 @@ def cell_json(cell: CellFacts) -> dict[str, Any]:
         "platform": cell.platform,
         "python": cell.python,
         "torch": cell.torch,
-        "asked": cell.asked or cell.torch,
+        "asked": cell.requirement or cell.torch,
         "wanted": str(cell.wanted),
         "known": {"accelerator": str(cell.known), "reason": cell.reason} if cell.known else None,
         "targets": cell.targets,

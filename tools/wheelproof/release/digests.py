@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from wheel_checks.facts.release.facts import Told
+from wheel_checks.facts.release.facts import Statement
 from wheel_checks.sources.local import LocalFile
 from wheelproof.release.plan import Candidate
 from wheelproof.wheels.judging import AT_ONCE
@@ -47,22 +47,22 @@ def sha256_of(path: Path) -> str:
 
 def known_digests(
     candidate: Candidate, local: Mapping[Path, str], expected: Mapping[str, str], content: str = ""
-) -> tuple[Told, ...]:
+) -> tuple[Statement, ...]:
     """The sha256 that each place states. ``content`` is that of a remote file which was read whole, else ""."""
     listed = expected.get(candidate.file_name, "")
     return (
-        *(Told(f"the file {path}", local[path]) for path in candidate.paths if path in local),
-        *([Told("the file as downloaded", content)] if content and not candidate.paths else []),
-        *(Told(item.index, item.hashes["sha256"]) for item in candidate.listings if "sha256" in item.hashes),
-        *([Told(LIST, listed)] if listed else []),
+        *(Statement(f"the file {path}", local[path]) for path in candidate.paths if path in local),
+        *([Statement("the file as downloaded", content)] if content and not candidate.paths else []),
+        *(Statement(item.index, item.hashes["sha256"]) for item in candidate.listings if "sha256" in item.hashes),
+        *([Statement(LIST, listed)] if listed else []),
     )
 
 
-def known_sizes(candidate: Candidate, read: int | None) -> tuple[Told, ...]:
+def known_sizes(candidate: Candidate, read: int | None) -> tuple[Statement, ...]:
     """The size in bytes that each place states. ``read`` is that of the wheel if it was read, else None."""
-    on_disk = [Told(f"the file {path}", path.stat().st_size) for path in candidate.paths if path.is_file()]
+    on_disk = [Statement(f"the file {path}", path.stat().st_size) for path in candidate.paths if path.is_file()]
     return (
         *on_disk,
-        *([Told("the file as served", read)] if read is not None and not on_disk else []),
-        *(Told(item.index, item.size) for item in candidate.listings if item.size is not None),
+        *([Statement("the file as served", read)] if read is not None and not on_disk else []),
+        *(Statement(item.index, item.size) for item in candidate.listings if item.size is not None),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from wheel_checks.answers.stack import StackQuestion, answer_stack, is_asked_for
+from wheel_checks.answers.stack import StackQuestion, answer_stack, is_requested
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.stack.facts import DECLARED, StackFacts, StackPackage
 from wheel_checks.formats.index.digests import WrongMetadataError
@@ -54,7 +54,7 @@ class StackJudge:
         wheels = {name: with_offers(wheel, offers.get(name)) for name, wheel in wheels.items()}
         packages = [self._package(package, wheels.get(package.name)) for package in facts.packages]
         packages += [_not_looked_at(name, stack.target, error) for name, error in sorted(stack.left_out.items())]
-        packages.sort(key=lambda subject: not is_asked_for(subject))
+        packages.sort(key=lambda subject: not is_requested(subject))
         others = machine_subjects(stack.choices, judgement)
         if stack.lock is None:
             others = stack.indexes.judge(offers.values(), judgement, f" for {stack.target.label}") + others

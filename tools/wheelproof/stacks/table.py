@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wheel_checks.answers.stack import is_asked_for
+from wheel_checks.answers.stack import is_requested
 from wheel_checks.facts.accelerator.signals import CUDA
 from wheel_checks.facts.accelerator.verdict import DECLARED as ONLY_DECLARED
 from wheel_checks.facts.stack.facts import CONDA, DECLARED, SDIST, WHEEL, StackFacts, StackPackage
@@ -94,7 +94,7 @@ def _table(shown: JudgedStack, fail_on: FailOn) -> Table:
     report = Report("stack", "", "", 0.0, tuple(shown.packages), fail_on)
     verdicts = {id(subject): report.verdict_of(subject) for subject in shown.packages}
     notable = [s for s in shown.packages if verdicts[id(s)] is not Verdict.PASS or _has_accelerator(s)]
-    notable.sort(key=lambda s: (_ORDER.index(verdicts[id(s)]), not gpu_label(s), not is_asked_for(s)))
+    notable.sort(key=lambda s: (_ORDER.index(verdicts[id(s)]), not gpu_label(s), not is_requested(s)))
     rows = tuple(
         (
             str(subject.facts.get("package", subject.id)),

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from wheel_checks.decode import Policy, decode
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.provenance.record import SCHEMA, AskedFor, Record, RecordedFile, Sameness, Tool, compare_with
+from wheel_checks.facts.provenance.record import SCHEMA, Record, RecordedFile, Requested, Sameness, Tool, compare_with
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.formats.documents import parse_json
 from wheel_checks.formats.secrets import redact
@@ -43,7 +43,7 @@ def read_record(path: Path) -> Record:
 class Recording:
     """The files of a run as they are judged; ``before`` is the record to compare them with, and its name."""
 
-    asked: AskedFor
+    asked: Requested
     before: Record | None = None
     name: str = ""
     _files: list[tuple[RecordedFile, Subject]] = field(default_factory=list)

@@ -71,4 +71,4 @@ def dependency_reader(
         pins = tuple(Requirement(f"{package.name}=={package.version}") for package in taken)
         return Resolved(pins, (*(package.name for package in settled.resolution.unusable), *built))
 
-    return Dependencies(client, listing, resolver, whole=whole, beside=beside)
+    return Dependencies(client, listing, resolver, whole=whole, installed_with=beside)

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.accelerator.meaning import is_known_by_name
-from wheel_checks.facts.accelerator.shown import ALL, ANY, ASKED, QUICK, AcceleratorContent
+from wheel_checks.facts.accelerator.shown import ALL, ANY, QUICK, REQUESTED, AcceleratorContent
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import MAX_READ
@@ -230,7 +230,7 @@ def read_siblings(
             location = path_of(file.url) if is_file_url(file.url) else file.url
             source = _open(PlannedWheel(file.file_name, location, file), client)
             try:
-                return _presence(source, client, most=ASKED if asked else QUICK)
+                return _presence(source, client, most=REQUESTED if asked else QUICK)
             finally:
                 source.close()
         except WheelproofError as error:
@@ -250,7 +250,7 @@ def _presence(source: NamedBytes, client: HttpClient, most: int) -> AcceleratorC
 
         return read_accelerator_content(source, archive, most=most, wanted=ANY, at_hand=0)
 
-    deeper = [f"accelerator presence {size}" for size in (ASKED, QUICK) if size > most]
+    deeper = [f"accelerator presence {size}" for size in (REQUESTED, QUICK) if size > most]
     if most <= QUICK:
         deeper.append("accelerator")
     return kept.remember(f"accelerator presence {most}", AsJson(AcceleratorContent), read, deeper=deeper)

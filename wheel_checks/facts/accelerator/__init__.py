@@ -1,1 +1,1 @@
-"""Which accelerator a wheel is built for, and the signals that say so."""
+"""The accelerator that a wheel is built for, and the signals that show it."""

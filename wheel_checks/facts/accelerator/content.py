@@ -1,9 +1,8 @@
-"""What the bytes of a wheel's native code show of its accelerator: GPU code, and the libraries that it needs.
+"""The accelerator of a wheel's native code: its GPU code, and the libraries that it needs.
 
 These facts follow only from the file. The names of ELF sections (``.nv_fatbin``) and DT_NEEDED (``libcudart.so.13``)
-decide, on Windows those of PE sections and imported DLLs; what each means is data,
-``wheel_checks/data/accelerators.toml``. Presence is shown by one library. Absence needs the section names and the needs
-of every native member.
+decide, on Windows PE sections and imported DLLs; their meaning is data, ``wheel_checks/data/accelerators.toml``.
+Presence is shown by one library. Absence requires the section names and needed libraries of every native member.
 """
 
 from __future__ import annotations
@@ -58,16 +57,16 @@ from wheel_checks.sources.byte_source import ByteSource
 
 PARTS = frozenset({Part.SECTIONS, Part.DYNAMIC, Part.SEGMENTS})
 AT_HAND = 512 * 1024  # bytes of native members that are read in any case: small wheels are known for certain
-FOR_A_VERSION = 4 * 1024 * 1024  # bytes within which CUDA versions are searched for behind other signs of it
+FOR_A_VERSION = 4 * 1024 * 1024  # bytes within which CUDA versions are searched for after other evidence of CUDA
 
-_SMALL = 1024 * 1024  # compressed bytes of a member of which all may be read
+_SMALL = 1024 * 1024  # compressed bytes of a member that may be read whole
 _LOOKED_INTO = 3  # members
-_FIRST, _AT_ONCE = 4, 12  # members read together: those that are likely to show it, then the others
-_HEAD = 1024  # compressed bytes that hold the beginning of a member
+_FIRST, _AT_ONCE = 4, 12  # members read together: the most likely ones, then the others
+_HEAD = 1024  # compressed bytes that include the beginning of a member
 _NOT_READ = "its compression ratio is extreme, or it shares bytes with another member"
 
 Look = Callable[[Member], tuple[GpuCode, int]]
-"""What a sample of a member shows of GPU code, and how many bytes that took."""
+"""The GPU code found in a sample of a member, and how many bytes that took."""
 
 
 def read_accelerator_content(
@@ -80,14 +79,13 @@ def read_accelerator_content(
     look: Look | None = None,
     effort: Effort = THOROUGH,
 ) -> AcceleratorContent:
-    """What the native members show. Members that are likely to decide come first: by their names, then by size.
+    """The accelerators that the native members show. The likeliest members come first: by name, then by size.
 
-    The search ends when ``wanted`` is shown (``ANY`` for any accelerator, ``ALL`` after all members; "" for one
-    with its versions, at least when ``FOR_A_VERSION`` bytes were read), not before ``at_hand`` bytes, and after
-    ``most`` bytes at the latest. While none is shown, ``look`` seeks GPU code in members whose names of sections lie
-    far from head and tail, the largest first; then, and for ``ALL``, those whose needs do are streamed up to their
-    dynamic strings. With a lesser ``effort`` nothing is streamed.
-    Raises SourceError when bytes cannot be had.
+    The search ends when ``wanted`` is shown (``ANY`` for any accelerator, ``ALL`` after all members; "" for one with
+    its versions, at least when ``FOR_A_VERSION`` bytes were read), not before ``at_hand`` bytes, and after ``most``
+    bytes at the latest. Until then, ``look`` searches for GPU code in members whose section names are far from head and
+    tail, the largest first; then, and for ``ALL``, members with distant needs are streamed up to their dynamic strings.
+    With a lesser ``effort`` nothing is streamed. Raises SourceError.
     """
     native = [m for m in archive.members if may_be_elf(m) or may_be_pe(m)]
     readable = {id(m) for m in unpackable(archive.members)}
@@ -128,16 +126,15 @@ def read_accelerator_content(
 
 
 def glance_at_accelerator(source: ByteSource, archive: Archive) -> AcceleratorContent:
-    """What heads and tails of the native members show until one of them shows anything, within ``GLANCE`` bytes.
+    """The accelerator that heads and tails of the native members show, stopping at the first, within ``GLANCE`` bytes.
 
-    For a wheel of which nothing is asked: what is named is there, and what is not was perhaps not looked at.
-    Raises SourceError when bytes cannot be had.
+    For a wheel that is not itself under examination: absence proves nothing. Raises SourceError.
     """
     return read_accelerator_content(source, archive, most=GLANCE, wanted=ANY, at_hand=0, effort=PASSING)
 
 
 def _glance(source: ByteSource, archive: Archive, queue: Sequence[Sequence[Member]], found: _Found) -> _Found:
-    """What is ``found``, with the likeliest members of a large wheel: small ones, heads and short tails of others."""
+    """``found`` plus the likeliest members of a large wheel: small ones whole, heads and short tails of others."""
     found = copy.deepcopy(found)
     likely = [copies for copies in queue[:_FIRST] if _likelihood(copies[0])[0]] or queue[:_FIRST]
     for effort in (THOROUGH, THRIFTY):
@@ -147,7 +144,7 @@ def _glance(source: ByteSource, archive: Archive, queue: Sequence[Sequence[Membe
 
 
 def _is_firm(found: _Found, queue: Sequence[Sequence[Member]]) -> bool:
-    """Whether a version is shown by what a library needs or is, and no other member may well show another."""
+    """Whether a library's needs or identity show a version, and no other member is likely to show another."""
     more = queue[_FIRST : _FIRST + 1]
     return any(s.version and s.how in (NEEDS, IS) for s in found.shown) and not (more and _likelihood(more[0][0])[0])
 
@@ -155,7 +152,7 @@ def _is_firm(found: _Found, queue: Sequence[Sequence[Member]]) -> bool:
 def _read_batch(
     source: ByteSource, archive: Archive, batch: Sequence[Sequence[Member]], found: _Found, effort: Effort
 ) -> list[Sequence[Member]]:
-    """Note what these members show; the first of each with its copies. Returns those that are unknown completely."""
+    """Record the accelerators of these members; the first of each group with its copies. Returns those not read."""
     hinted = [copies for copies in batch if _likelihood(copies[0])[0]]
     plain = [copies for copies in batch if not _likelihood(copies[0])[0]]
     for copies, absence in zip(plain, rule_out(source, archive, [c[0] for c in plain], may_show), strict=True):
@@ -215,9 +212,7 @@ def _read_windows(
 
 
 def content_of_files(files: Mapping[str, ElfFacts | str]) -> AcceleratorContent:
-    """What the libraries of a tree show, by their path; why one could not be read, "" for one that is not an ELF
-    file.
-    """
+    """The accelerators that the libraries of a tree show, by path; a string is a reason, "" if the file is not ELF."""
     found = _Found({path.rpartition("/")[2] for path in files})
     native = {path: facts for path, facts in files.items() if facts != ""}
     for path, facts in native.items():
@@ -226,20 +221,20 @@ def content_of_files(files: Mapping[str, ElfFacts | str]) -> AcceleratorContent:
 
 
 class _Found:
-    """What is found, member by member; ``own`` are the base names of all native members."""
+    """The results so far, member by member; ``own`` are the base names of all native members."""
 
     def __init__(self, own: set[str]) -> None:
         self.own = {file_name(name) for name in own}
         self.shown: list[Shown] = []
         self.of_windows: set[str] = set()
-        self.may_need: set[str] = set()  # members that may need what shows an accelerator, by their dynamic strings
+        self.may_need: set[str] = set()  # members that may need an accelerator's library, by their dynamic strings
         self.unread: dict[str, str] = {}
         self.read = 0
         self.not_code = 0
         self.bytes_read = 0
 
     def is_enough(self, wanted: str) -> bool:
-        """True when what is wanted is shown."""
+        """True when the wanted accelerator is shown."""
         if wanted == ALL:
             return False
         if wanted:
@@ -251,12 +246,12 @@ class _Found:
         return named or bool(firm and self.bytes_read >= FOR_A_VERSION)
 
     def ends_before(self, member: Member, wanted: str, at_hand: int) -> bool:
-        """True when what is wanted is shown, and ``member`` is not worth a look."""
+        """True when the wanted accelerator is shown, and ``member`` is not worth reading."""
         is_hinted = not wanted and _likelihood(member)[0]  # it may be for another version
         return self.bytes_read >= (FOR_A_VERSION if is_hinted else at_hand) and self.is_enough(wanted)
 
     def take(self, elf: MemberElf, copies: int, begins: Callable[[Member], bytes]) -> None:
-        """Note what one member shows; ``copies`` members have the same content."""
+        """Record the accelerators of one member; ``copies`` members have the same content."""
         self.bytes_read += elf.bytes_read
         if isinstance(elf.facts, Unavailable) and (head := begins(elf.member)) and not head.startswith(MAGIC):
             if head.startswith(PE_MAGIC):
@@ -268,7 +263,7 @@ class _Found:
         self.note(elf.member.name, elf.facts, names, copies)
 
     def take_pe(self, pe: MemberPe, copies: int) -> None:
-        """Note what one library of Windows shows; the loader knows it by the name of its file."""
+        """Record the accelerators of one Windows library; the loader knows it by its file name."""
         self.bytes_read += pe.bytes_read
         member = pe.member.name
         if pe.header is None:
@@ -299,7 +294,7 @@ class _Found:
                 break
 
     def note(self, member: str, facts: ElfFacts | Unavailable, possible: Sequence[str] | None, copies: int) -> None:
-        """Note what an ELF file shows; ``possible`` are strings that hold its needs, where these are unknown."""
+        """Record the accelerators of an ELF file; ``possible`` strings include its needs, if these are unknown."""
         if isinstance(facts, Unavailable):
             self.unread[member] = facts.reason
             return
@@ -355,7 +350,7 @@ def _code_files(source: ByteSource, archive: Archive, members: Sequence[Member])
 
 
 def _begins(source: ByteSource, archive: Archive, member: Member) -> bytes:
-    """The first bytes of a member; none of one that cannot be read."""
+    """The first bytes of a member, or none if it cannot be read."""
     room = LOCAL_HEADER_SIZE + len(member.raw_name) + _HEAD
     length = max(0, min(room, archive.end.directory_offset - member.header_offset))
     data = source.read(member.header_offset, length) if length else b""

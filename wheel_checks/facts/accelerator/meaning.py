@@ -1,7 +1,4 @@
-"""What names mean: of sections, of libraries, and which libraries show which accelerator and which version of it.
-
-The names are data: ``wheel_checks/data/accelerators.toml``.
-"""
+"""The accelerator and version indicated by names of sections and libraries: ``data/accelerators.toml``."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ from typing import Any
 from wheel_checks.data import load
 
 LONGEST_NAME = 1_000  # characters of a soname or section that are inspected
-_HASH = re.compile(r"[-.][0-9a-f]{8,64}(?=\.(?:so|dll))")  # what auditwheel and delvewheel put into names
+_HASH = re.compile(r"[-.][0-9a-f]{8,64}(?=\.(?:so|dll))")  # hash that auditwheel and delvewheel add to names
 _BEGINS = re.compile("lib")
 
 
 def section_meaning(name: str) -> list[str]:
-    """The accelerators whose code a section of this name holds."""
+    """The accelerators whose code is in sections of this name."""
     if len(name) > LONGEST_NAME:
         return []
     return [row["accelerator"] for pattern, row in rows("section") if pattern.search(name)]
@@ -37,29 +34,26 @@ def library_meaning(soname: str) -> Iterator[tuple[str, str]]:
 
 
 def runtime_match(project: str) -> re.Match[str] | None:
-    """The match of the name of a package that brings libraries of CUDA itself; its group ``major`` may be None."""
+    """The match of the name of a package that provides CUDA libraries; its group ``major`` may be None."""
     return re.fullmatch(load("accelerators")["runtime"]["pattern"], project)
 
 
 def is_known_by_name(project: str) -> bool:
-    """True for a package whose name says what it has to do with CUDA."""
+    """True for a package whose name indicates CUDA."""
     return runtime_match(project) is not None or bool(
         re.fullmatch(load("accelerators")["any_cuda"]["pattern"], project)
     )
 
 
 def may_show(name: str) -> bool:
-    """True when a string of .dynstr is, or ends in, a library that shows an accelerator.
-
-    Linkers let a string be the end of a longer one.
-    """
+    """True when a string of .dynstr is, or ends in (linkers merge strings), a library that shows an accelerator."""
     if len(name) > LONGEST_NAME:
         return True
     return any(True for begin in _BEGINS.finditer(name) for _ in library_meaning(name[begin.start() :]))
 
 
 def file_name(library: str) -> str:
-    """The name of a library as its loader compares it: that of Windows takes upper and lower case for the same."""
+    """The name of a library as its loader compares it: Windows ignores case."""
     return library.lower() if library.lower().endswith(".dll") else library
 
 

@@ -1,4 +1,4 @@
-"""Reads what the libraries of Windows in a wheel need: the headers in front, the import tables by head or tail.
+"""Reads the needs of a wheel's Windows libraries: the headers in front, the import tables by head or tail.
 
 Linkers put the import tables at the end of .rdata or .idata: near the front of a library that is mostly GPU code, near
 the end of all others. torch_cpu.dll (torch 2.11.0) has its imports in 2.4 of its 77 MB, tokenizers in 0.3 of 2.8.
@@ -22,7 +22,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 
 EFFORT = 4 * 1024 * 1024  # compressed bytes of the head and tail of one member
-EFFORT_WITH_CODE = 512 * 1024  # of one whose sections show GPU code: only the versions of what it needs are of use
+EFFORT_WITH_CODE = 512 * 1024  # for one with sections of GPU code: only the versions of its needs are of use
 AT_ONCE = 12  # members read together
 
 _WHOLE = 96 * 1024  # compressed bytes up to which a member is read whole
@@ -32,16 +32,16 @@ _EXTRA_ROOM = 128  # bytes for the extra fields of a local header
 _MOST_HELD = 24 * 1024 * 1024  # bytes of an inflated head or tail; the tail of torch_cpu.dll has 12 million
 _MAX_ROUNDS = 24
 _MAX_STREAMS = 3  # of one member: names may be before the tables that lead to them
-_MARGIN = 64 * 1024  # bytes kept around what is needed while a member is streamed: the names lie near the tables
+_MARGIN = 64 * 1024  # bytes kept around the needed range while a member is streamed: the names are near the tables
 _LIBRARY = (".dll", ".pyd", ".exe")
 
 
 @dataclass(frozen=True, slots=True)
 class MemberPe:
-    """What is known of one member; ``bytes_read`` are compressed bytes of the archive.
+    """The facts of one member; ``bytes_read`` are compressed bytes of the archive.
 
-    ``header`` is None for what is not a PE file at all, Unavailable for a corrupt one. ``imports`` are the names of
-    DLLs that it needs at its start, and of those that it loads when it first calls them.
+    ``header`` is None if it is not a PE file at all, Unavailable if it is corrupt. ``imports`` are the names of DLLs
+    that it needs at its start, and of those that it loads when it first calls them.
     """
 
     member: Member
@@ -63,11 +63,11 @@ def read_member_pes(
     has_code: Callable[[PeHeader], bool] = lambda _: False,
     stream: int = 0,
 ) -> list[MemberPe]:
-    """The headers and imports of each of ``members``, in order; what up to twelve need next is requested together.
+    """The headers and imports of each of ``members``, in order; the next ranges of up to twelve are requested together.
 
-    When ``EFFORT`` bytes of head and tail (``EFFORT_WITH_CODE`` for a member that ``has_code``) do not say the
-    imports, a member is streamed up to these if that takes about ``stream`` compressed bytes at most.
-    Raises SourceError when bytes cannot be had.
+    When ``EFFORT`` bytes of head and tail (``EFFORT_WITH_CODE`` for a member that ``has_code``) do not include the
+    imports, a member is streamed up to these if that takes about ``stream`` compressed bytes at most. Raises
+    SourceError.
     """
     results: list[MemberPe] = []
     for first in range(0, len(members), AT_ONCE):
@@ -106,7 +106,7 @@ class _Reading:
 
     @property
     def packed_until_needed(self) -> int:
-        """About how many compressed bytes of the member there are up to what is needed; 0 when nothing is."""
+        """About how many compressed bytes of the member precede the end of the needed ones, or 0."""
         end = max((span.end for span in self._needed), default=0)
         return -(-end * self.member.compressed_size // max(1, self.member.size))
 
@@ -118,7 +118,7 @@ class _Reading:
         return member.header_offset, max(1, min(length, limit - member.header_offset))
 
     def begin(self, data: bytes, limit: int) -> None:
-        """Take what was read of :meth:`first_span`."""
+        """Take the bytes read for :meth:`first_span`."""
         member = self.member
         self._bytes_read = len(data)
         try:
@@ -161,7 +161,7 @@ class _Reading:
         return [span for span in spans if span[1]]
 
     def _wish(self, view: PartialMember) -> tuple[int, int]:
-        """How much of head and tail to know next: within the effort, what is known when that is of no use."""
+        """How much of head and tail to read next: within the effort, the known sizes when more is of no use."""
         has_code = isinstance(self._header, PeHeader) and self._has_code(self._header)
         effort = EFFORT_WITH_CODE if has_code else EFFORT
         head, tail = view.wish_for(self._needed)
@@ -170,7 +170,7 @@ class _Reading:
         return head, max(min(tail, effort - head), len(view.tail_packed))
 
     def take(self, pieces: Sequence[bytes]) -> None:
-        """Take what was read of :meth:`next_ranges`."""
+        """Take the bytes read for :meth:`next_ranges`."""
         if not pieces:
             return
         self._bytes_read += sum(map(len, pieces))
@@ -189,7 +189,7 @@ class _Reading:
             self._fail(error)
 
     def stream(self, source: ByteSource) -> None:
-        """Stream the member until what is needed has passed, in bounded memory."""
+        """Stream the member until the needed ranges have passed, in bounded memory."""
         if not isinstance(self._view, PartialMember):
             return
         size = self.member.size
@@ -219,7 +219,7 @@ class _Reading:
                 chunks.close()  # now, not at some later time: a connection hangs on it
 
     def result(self) -> MemberPe:
-        """What is known by now."""
+        """The facts known by now."""
         if self._needed:
             size = f"{self.packed_until_needed / 1e6:.1f} MB"
             self._imports = Unavailable(
@@ -228,7 +228,7 @@ class _Reading:
         return MemberPe(self.member, self._header, self._imports, self._bytes_read)
 
     def _look(self) -> None:
-        """Read what the bytes available show, and note what they lack."""
+        """Read the facts that the bytes available show, and record the missing ranges."""
         view = self._view
         if view is None:
             return

@@ -1,4 +1,4 @@
-"""What native code shows of an accelerator, as it is kept: the facts, without what reads them."""
+"""The serialised evidence for an accelerator in native code, apart from its readers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from wheel_checks.facts.accelerator.signals import GPU
 
 QUICK = 64 * 1024 * 1024  # bytes after which the search for an accelerator ends at depth quick
-GLANCE = 256 * 1024  # bytes after which it ends where the accelerator is not in question
-ASKED = 160 * 1024 * 1024  # bytes after which it ends where someone asked
+GLANCE = 256 * 1024  # bytes after which the search ends if the accelerator is not in question
+REQUESTED = 160 * 1024 * 1024  # bytes after which the search ends if the accelerator was requested
 ANY = "any"  # any accelerator
 ALL = "all"  # all that is shown, of all members
 CODE, NEEDS, NAMES, IS, FILES = "code", "needs", "names", "is", "files"
@@ -16,12 +16,11 @@ CODE, NEEDS, NAMES, IS, FILES = "code", "needs", "names", "is", "files"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One thing that shows an accelerator: ``how`` is "code", "needs", "is", or "files" for loose files of GPU code.
+    """Evidence for an accelerator: ``how`` is "code", "needs", "is", or "files" for loose files of GPU code.
 
-    "names" is for a library with GPU code which has the soname among its dynamic strings, and what it needs is out of
-    reach. ``what`` is a section, a soname, or what files.
-    ``version`` is the accelerator's version as far as a soname gives it ("13"), else "". ``own`` is True for a needed
-    library that the wheel itself carries.
+    "names" is for a library with GPU code which has the soname among its dynamic strings, while its needs are out of
+    reach. ``what`` is a section, a soname, or the kind of files. ``version`` is the accelerator's version as far as a
+    soname gives it ("13"), else "". ``own`` is True for a needed library that the wheel itself provides.
     """
 
     accelerator: str
@@ -38,11 +37,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class AcceleratorContent:
-    """What was found in the native code of a wheel.
+    """The accelerators found in the native code of a wheel.
 
-    ``native`` counts the native members, copies included, ``read`` those of them that are known completely: the names
-    of their sections, and what they need. ``unread`` are the others that were tried, with the reason. ``bytes_read``
-    are compressed bytes of the archive.
+    ``native`` counts the native members, copies included, ``read`` those whose section names and needs are all known.
+    ``unread`` are the others that were tried, with the reason. ``bytes_read`` are compressed bytes of the archive.
     """
 
     shown: tuple[Shown, ...] = ()
@@ -53,7 +51,7 @@ class AcceleratorContent:
 
     @property
     def complete(self) -> bool:
-        """True when all native members are known: what is not shown is not there."""
+        """True when all native members are known, so that absence is proven."""
         return self.read == self.native
 
     @property
@@ -63,7 +61,7 @@ class AcceleratorContent:
 
     @property
     def has_files_alone(self) -> bool:
-        """True when nothing but files of GPU code shows anything: no library needs what loads them."""
+        """True when files of GPU code are the only evidence: no library needs a runtime that loads them."""
         return bool(self.shown) and all(item.how == FILES for item in self.shown)
 
     def versions(self, accelerator: str, *hows: str) -> tuple[str, ...]:
@@ -72,21 +70,18 @@ class AcceleratorContent:
         return tuple(sorted(found - {""}, key=int))
 
     def needs_from_outside(self, accelerator: str) -> tuple[Shown, ...]:
-        """The needed libraries of known versions that the wheel does not carry."""
+        """The needed libraries of known versions that the wheel does not provide."""
         return tuple(
             s for s in self.shown if s.accelerator == accelerator and s.how == NEEDS and s.version and not s.own
         )
 
     def is_bound_to(self, accelerator: str) -> bool:
-        """True when the wheel has code for it, needs a library of it, or is one whose name gives a version.
-
-        A copy of CUPTI binds to nothing, the CUDA runtime does.
-        """
+        """True if it has code for it, needs its library, or is a library with a version in its name (not CUPTI)."""
         return any(s.accelerator == accelerator and (s.how != IS or s.version) for s in self.shown)
 
     @property
     def missing(self) -> str:
-        """For people: what was not read, "" when everything was."""
+        """The members that were not read, as text; "" if all were."""
         if self.complete:
             return ""
         named = f", such as {self.unread[0][0]}: {self.unread[0][1]}" if self.unread else ""

@@ -1,8 +1,7 @@
-"""Hints at a wheel's accelerator: names of members, version.py, requirements. What its code shows is in ``content``.
+"""Hints at a wheel's accelerator: names of members, version.py, requirements. ``content`` has the evidence of its code.
 
-Each is read on its own, so that they can contradict each other and the content.
-
-What shows an accelerator is data: ``wheel_checks/data/accelerators.toml``.
+Each is read on its own, so that they can contradict each other and the content. The names are data:
+``wheel_checks/data/accelerators.toml``.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from wheel_checks.phrases import plural, summarised
 
 CUDA, ROCM, XPU, CPU = "cuda", "rocm", "xpu", "cpu"
 CONTENT, MEMBERS, VERSION = "content", "members", "version.py"
-GPU = (CUDA, ROCM, XPU)  # in the order in which they are named when a wheel serves several
+GPU = (CUDA, ROCM, XPU)  # in the order in which they are named when a wheel supports several
 _LONGEST_NAME = 1_000  # characters; patterns take quadratic time, and no file system takes longer names
 _NATIVE = (".so", ".dll", ".pyd", ".bc", ".fatbin", ".cubin", ".hsaco", ".dylib", "ptxas")
 _LOOSE = (".cubin", ".hsaco")
@@ -31,11 +30,11 @@ _LOOSE = (".cubin", ".hsaco")
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What one source says. ``name`` is "content", "members", "version.py" or "requirements".
+    """The statement of one source. ``name`` is "content", "members", "version.py" or "requirements".
 
-    ``accelerators`` holds cuda, rocm, xpu (several for a wheel that serves several), or cpu alone; it is empty when
-    this source says nothing. ``version`` is the version of the first one as far as this source shows ("12.8", "13",
-    ""). ``detail`` is the observed value for people, ``source`` where it was read.
+    ``accelerators`` are cuda, rocm, xpu (several if the wheel supports several), or cpu alone; empty without a hint.
+    ``version`` is the version of the first one as far as this source shows ("12.8", "13", ""). ``detail`` is the
+    observed value for people, ``source`` the file it was read from.
     """
 
     name: str
@@ -53,9 +52,9 @@ class Signal:
 def active_requirements(
     requirements: Iterable[Requirement], environment: Mapping[str, str], extra: str = ""
 ) -> list[Requirement]:
-    """The requirements whose marker (PEP 508) holds in ``environment`` with an extra, by default without any.
+    """The requirements whose marker (PEP 508) is true in ``environment`` with an extra, by default without any.
 
-    One whose marker cannot be evaluated is omitted; :func:`marker_fault` says why.
+    Markers that cannot be evaluated are omitted; :func:`marker_fault` gives the reason.
     """
     return [r for r in requirements if not marker_fault(r, environment) and _holds(r, environment, extra)]
 
@@ -100,7 +99,7 @@ class _Shown:
 
 
 def bundles_cuda_runtime(members: Iterable[str]) -> bool:
-    """True when the CUDA runtime itself is among the members, so that no requirement need bring it."""
+    """True when the CUDA runtime itself is among the members, so that no requirement must provide it."""
     return any(shown.is_runtime for shown in _shown_by_members(members))
 
 
@@ -121,7 +120,7 @@ def member_signal(members: Sequence[str]) -> Signal:
 
 
 def _in_common(versions: Sequence[str]) -> str:
-    """What all versions agree on: 13.0 of 13 and 13.0, 12 of 12.6 and 12.8, nothing of 12 and 13."""
+    """The common prefix of all versions: 13.0 of 13 and 13.0, 12 of 12.6 and 12.8, nothing of 12 and 13."""
     exact = {version for version in versions if "." in version}
     majors = {version.partition(".")[0] for version in versions}
     if len(majors) != 1:
@@ -131,7 +130,7 @@ def _in_common(versions: Sequence[str]) -> str:
 
 def _shown_by_members(members: Iterable[str]) -> list[_Shown]:
     named = (m for m in members if (m.endswith(_NATIVE) or ".so." in m) and len(m) <= _LONGEST_NAME)
-    # Of thousands of cubins in one folder one says what all say.
+    # One example represents thousands of cubins in one folder.
     native = {m.rpartition("/")[0] + m[m.rindex(".") :] if m.endswith(_LOOSE) else m: m for m in named}.values()
     return [
         _Shown(row["accelerator"], member, _version_in(match), row.get("bundles_runtime", False))
@@ -157,37 +156,34 @@ def version_signal(files: Sequence[VersionFile]) -> tuple[Signal, str]:
         stated = str(file.values.get("__version__") or "")
         local = stated.partition("+")[2]
         named = {name: file.values[name] for name in ("cuda", "hip", "rocm", "xpu") if name in file.values}
-        said = _said(stated, named)
+        text = _assignments(stated, named)
         for name, accelerator in (("cuda", CUDA), ("hip", ROCM), ("rocm", ROCM), ("xpu", XPU)):
             if value := named.get(name):
-                return Signal("version.py", (accelerator,), leading_version(str(value)), said, file.member), stated
+                return Signal("version.py", (accelerator,), leading_version(str(value)), text, file.member), stated
         if match := re.match(r"cu(\d{2,3})(?:\W|$)", local):
-            return Signal("version.py", (CUDA,), _cuda_version(match.group(1)), said, file.member), stated
+            return Signal("version.py", (CUDA,), _cuda_version(match.group(1)), text, file.member), stated
         if match := re.match(r"(rocm|xpu|cpu)(.*)", local):
-            return Signal("version.py", (match.group(1),), leading_version(match.group(2)), said, file.member), stated
+            return Signal("version.py", (match.group(1),), leading_version(match.group(2)), text, file.member), stated
         if "cuda" in named:
-            return Signal("version.py", (CPU,), "", said, file.member), stated
+            return Signal("version.py", (CPU,), "", text, file.member), stated
     stated = str(files[0].values.get("__version__") or "") if files else ""
     detail = f"__version__ = {stated!r}" if stated else "no */version.py shows an accelerator"
     return Signal("version.py", (), "", detail, files[0].member if files else ""), stated if "+" in stated else ""
 
 
-def _said(version: str, named: Mapping[str, object]) -> str:
+def _assignments(version: str, named: Mapping[str, object]) -> str:
     """The assignments worth showing: the version, and the accelerators that are set, or that none is."""
     shown = {"__version__": version} if version else {}
     shown |= {name: str(value) for name, value in named.items() if value}
     unset = [name for name, value in named.items() if not value]
-    told = [f"{name} = {value!r}" for name, value in shown.items()]
+    parts = [f"{name} = {value!r}" for name, value in shown.items()]
     if unset and not any(named.values()):
-        told.append(f"{' = '.join(unset)} = None")
-    return ", ".join(told)
+        parts.append(f"{' = '.join(unset)} = None")
+    return ", ".join(parts)
 
 
 def leading_version(text: str) -> str:
-    """The numbers at the beginning: 7.1.25424 of "7.1.25424-4179531dcd", "" when there aren't any.
-
-    A number of more than nine digits does not count: what reads it as a version may refuse it.
-    """
+    """The numbers at the beginning, of at most nine digits each: 7.1.25424 of "7.1.25424-4179531dcd", or ""."""
     match = re.match(r"\d{1,9}(?:\.\d{1,9})*(?!\d)", text, re.ASCII)
     return match.group() if match else ""
 
@@ -195,7 +191,7 @@ def leading_version(text: str) -> str:
 def requirement_signal(
     requirements: Sequence[Requirement], environment: Mapping[str, str], elsewhere: Sequence[Mapping[str, str]]
 ) -> Signal:
-    """The signal of the requirements that bring an accelerator's libraries on the target."""
+    """The signal of the requirements that provide an accelerator's libraries on the target."""
     here = _accelerator_requirements(active_requirements(requirements, environment))
     target = f"{environment.get('sys_platform', '')} {environment.get('platform_machine', '')}"
     if here:
@@ -217,7 +213,7 @@ def requirement_signal(
 
 
 def _accelerator_requirements(requirements: Iterable[Requirement]) -> list[tuple[Requirement, str, str]]:
-    """Each requirement that brings an accelerator, with the accelerator and the version that it shows."""
+    """Each requirement that provides an accelerator, with the accelerator and the version that it shows."""
     found = []
     for requirement in requirements:
         for pattern, row in _patterns("requirement"):

@@ -1,8 +1,8 @@
-"""Which accelerator a wheel is built for: its content decides, and hints must agree with it.
+"""The accelerator that a wheel is built for: its content decides, and hints must agree with it.
 
 The content is GPU code and needed libraries (:mod:`wheel_checks.facts.accelerator.content`). Names of members,
-version.py and the requirements that are active on the target are hints: they give a version, name what a wheel without
-its own GPU code is for, and stand alone where the content could not be read.
+version.py and the requirements that are active on the target are hints: they give a version, name the purpose of a
+wheel without its own GPU code, and are the only evidence if the content could not be read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from wheel_checks.formats.wheel.version_file import VersionFile
 from wheel_checks.model import Unavailable
 from wheel_checks.phrases import joined
 
-if TYPE_CHECKING:  # what reads ELF files is loaded by who reads some
+if TYPE_CHECKING:  # the ELF readers are imported by their callers
     from wheel_checks.facts.accelerator.shown import AcceleratorContent
 
 NONE = "none"
@@ -43,14 +43,14 @@ NOT_READ = Unavailable("the libraries were not read")
 
 @dataclass(frozen=True, slots=True)
 class AcceleratorFacts:
-    """The verdict (cuda, rocm, xpu, cpu, none), its version ("" when unknown or several), and what is after it.
+    """The verdict (cuda, rocm, xpu, cpu, none), its version ("" when unknown or several), and its evidence.
 
-    ``certainty`` is "exact" when every native member was read, "sampled" when some were: what is named is certainly
-    there, more may be; "declared" when only hints say so: code could not be read, or shows nothing.
-    ``others`` are further accelerators that the wheel serves, ``declared`` those of all that only hints name.
-    ``majors`` are the major versions of the accelerator that the content shows. ``local_version`` is the full version
-    as the wheel's own code states it ("2.10.0+cpu"), "" when it does not. ``conflicts`` are sentences about signals
-    that contradict each other; ``unread`` says what of the content is unknown ("" when nothing is).
+    ``certainty`` is "exact" when every native member was read, "sampled" when some were: there may be further
+    accelerators; "declared" when only hints say so: code could not be read, or shows nothing. ``others`` are further
+    accelerators that the wheel supports, ``declared`` the accelerators that only hints name. ``majors`` are the
+    accelerator's major versions in the content. ``local_version`` is the full version as the wheel's own code states it
+    ("2.10.0+cpu"), "" when it does not. ``conflicts`` are sentences about signals that contradict each other;
+    ``unread`` names the unknown part of the content, or is "".
     """
 
     accelerator: str
@@ -74,11 +74,11 @@ class AcceleratorFacts:
 
     @property
     def described(self) -> str:
-        """The label, with the version that the code states and what was not read: "CPU only (2.10.0+cpu)"."""
-        told = [self.local_version] if self.local_version else []
+        """The label, with the version that the code states and the unread part: "CPU only (2.10.0+cpu)"."""
+        parts = [self.local_version] if self.local_version else []
         if self.certainty == DECLARED and (self.accelerator in GPU or self.content):
-            told.append(f"declared: {self.declared_by}")
-        return f"{self.label} ({'; '.join(told)})" if told else self.label
+            parts.append(f"declared: {self.declared_by}")
+        return f"{self.label} ({'; '.join(parts)})" if parts else self.label
 
     @property
     def declared_by(self) -> str:
@@ -87,19 +87,16 @@ class AcceleratorFacts:
         return joined(names) if names else "not all libraries were read"
 
     def serves(self, accelerator: str) -> bool | None:
-        """Whether the wheel is for ``accelerator``; None when that is only declared, or not everything was read.
-
-        A wheel without an accelerator serves "cpu" and "none".
-        """
+        """Whether the wheel is for ``accelerator`` (none: "cpu" and "none"); None if only declared, or partly read."""
         if accelerator not in GPU:
             if self.accelerator in GPU:
                 return None if self.certainty == DECLARED else False
             return True if self.certainty == EXACT else None
         if accelerator in (self.accelerator, *self.others):
             return None if accelerator in self.declared else True
-        if self.certainty == SAMPLED:  # what was read and what the wheel says of itself agree on another
-            said = next((s.accelerators for s in self.signals if s.name == VERSION), ())
-            return False if said and set(said) <= {self.accelerator, *self.others} else None
+        if self.certainty == SAMPLED:  # the content read and the hints agree on another
+            stated = next((s.accelerators for s in self.signals if s.name == VERSION), ())
+            return False if stated and set(stated) <= {self.accelerator, *self.others} else None
         return False if self.certainty == EXACT else None
 
     @property
@@ -121,9 +118,9 @@ def judge(
     elsewhere: Sequence[Mapping[str, str]],
     content: AcceleratorContent | Unavailable = NOT_READ,
 ) -> AcceleratorFacts:
-    """Weigh what one wheel shows and what it says of itself.
+    """Weigh the content of one wheel against its hints.
 
-    ``environment`` holds the marker variables (PEP 508) of the target; ``elsewhere`` those of other platforms: a
+    ``environment`` has the marker variables (PEP 508) of the target; ``elsewhere`` those of other platforms: a
     requirement that is active there but not on the target is itself a hint at a CPU build.
     """
     from_content = _content_signal(content)
@@ -131,7 +128,7 @@ def judge(
     from_version, local_version = version_signal(version_files)
     from_requirements = requirement_signal(requirements, environment, elsewhere)
     if from_requirements.accelerators == (CPU,) and _brings_its_own(members, content):
-        from_requirements = replace(from_requirements, accelerators=())  # nothing needs to bring what the wheel carries
+        from_requirements = replace(from_requirements, accelerators=())  # the wheel has the libraries itself
     hints = [from_members, from_version, from_requirements]
     speaking = [signal for signal in hints if signal.accelerators]
     shown = from_content.accelerators
@@ -165,7 +162,7 @@ def _content_signal(content: AcceleratorContent | Unavailable) -> Signal:
     if content.shown:
         found = content.accelerators
         majors = content.versions(found[0])
-        # One thing of each kind, those of the first accelerator with a version first.
+        # One hint of each kind, those of the first accelerator with a version first.
         best = sorted(content.shown, key=lambda s: (s.accelerator != found[0], not s.version))
         kinds = {(s.accelerator, s.how, s.version): s for s in reversed(best)}
         detail = "; ".join(map(str, list(kinds.values())[::-1][:4]))
@@ -185,7 +182,7 @@ def _certainty(accelerator: str, content: AcceleratorContent | Unavailable) -> s
 
 
 def _brings_its_own(members: Sequence[str], content: AcceleratorContent | Unavailable) -> bool:
-    """True when no requirement need bring CUDA's libraries: the wheel has them, or what it shows needs none."""
+    """True if the wheel contains CUDA's libraries, or does not need them: no requirement must provide them."""
     if isinstance(content, Unavailable) or not content.shown:
         return bundles_cuda_runtime(members)
     return not content.needs_from_outside(CUDA)
@@ -208,19 +205,19 @@ def _conflicts(
     if not shown.accelerators and not isinstance(content, Unavailable) and content.complete and content.native:
         for signal in speaking:
             if signal.name == VERSION and signal.accelerators[0] in GPU:
-                yield f"{shown.says} {LABELS[NONE]} ({shown.detail}), {_said(signal)}"
+                yield f"{shown.says} {LABELS[NONE]} ({shown.detail}), {_described(signal)}"
                 return
     for signal in speaking:
         if signal is not first and accelerator not in signal.accelerators:
-            yield f"{first.says} {LABELS[accelerator]} ({first.detail}), {_said(signal)}"
-    told = [s for s in (shown, *speaking) if s.version and accelerator in s.accelerators]
+            yield f"{first.says} {LABELS[accelerator]} ({first.detail}), {_described(signal)}"
+    versioned = [s for s in (shown, *speaking) if s.version and accelerator in s.accelerators]
     if len(() if isinstance(content, Unavailable) else content.versions(accelerator)) > 1:
-        told = [s for s in told if s.name != MEMBERS]
-    for a, b in ((a, b) for i, a in enumerate(told) for b in told[i + 1 :]):
+        versioned = [s for s in versioned if s.name != MEMBERS]
+    for a, b in ((a, b) for i, a in enumerate(versioned) for b in versioned[i + 1 :]):
         shorter, longer = sorted((a.version.split("."), b.version.split(".")), key=len)
         if longer[: len(shorter)] != shorter:
             yield f"{a.says} {LABELS[accelerator]} {a.version}, {b.says} {b.version}"
 
 
-def _said(signal: Signal) -> str:
+def _described(signal: Signal) -> str:
     return f"{signal.says} {LABELS[signal.accelerators[0]]} ({signal.detail})"

@@ -1,1 +1,1 @@
-"""The archive that a wheel is: its members and what reading every byte finds."""
+"""The archive of a wheel: its members, and the faults found by reading every byte."""

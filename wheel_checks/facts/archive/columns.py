@@ -1,6 +1,6 @@
-"""An archive as it is kept: the numbers of its members in columns, since a wheel has 13,000 of them.
+"""Serialises an archive with the numbers of its members in columns, since a wheel has 13,000 of them.
 
-Decoding takes 15 ms for these, where reading the central directory takes 40, and rows of JSON would take 70.
+Decoding takes 15 ms; reading the central directory takes 40, and rows of JSON would take 70.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wheel_checks.formats.zip.directory import EndRecord, Member
 
 _LARGEST = 1 << 26  # bytes
 _POLICY = Policy(longest=_LARGEST)
-_NUMBERS = Member._fields[2:]  # behind name and raw_name
+_NUMBERS = Member._fields[2:]  # after name and raw_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class SizedArchive:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What is not in columns. ``other_names`` are the raw names, by number, that are not their name in UTF-8."""
+    """The fields that are not columns. ``other_names`` are raw names, by number, that differ from the name in UTF-8."""
 
     size: int
     end: EndRecord

@@ -1,4 +1,4 @@
-"""Reads a whole wheel once, front to back, and compares every byte with what is claimed for it: depth full."""
+"""Reads a whole wheel once, front to back, and compares every byte with the archive's records: depth full."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from wheel_checks.sources.byte_source import ByteSource
 @dataclass(frozen=True, slots=True)
 class Content:
     """The sha256 of the whole file (hex), ``(member, sentence)`` for each content that differs from its RECORD row or
-    checksum, and what is wrong with local headers and between members. ``disguised`` are ``(member, kind)`` of programs
-    and libraries ("ELF", "PE", "Mach-O") whose names are those of something else.
+    checksum, and the faults of local headers and between members. ``disguised`` are ``(member, kind)`` of programs and
+    libraries ("ELF", "PE", "Mach-O") with names of other kinds of files.
     """
 
     sha256: str
@@ -36,7 +36,7 @@ class Content:
 
 
 class _Stream:
-    """Reads forward through chunks, hashing all that passes. Holds one chunk at a time."""
+    """Reads forward through chunks, hashing every byte. Keeps one chunk at a time."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -85,14 +85,14 @@ class _Faults:
 
     @property
     def found(self) -> tuple[tuple[str, str], ...]:
-        """The faults, the last of them with the number of those that are not named."""
+        """The faults, the last of them with the number of omitted ones."""
         more = [("", f"and {self._more:,} more members")] if self._more else []
         return (*self._named, *more)
 
 
 def verify_content(source: ByteSource, size: int, archive: Archive, record: Record | Unavailable) -> Content:
-    """Stream the file once in bounded memory. Members that begin within an earlier one are reported, not compared, nor
-    are those that inflate absurdly unpacked: the work is bounded by the size of the file.
+    """Stream the file once in bounded memory. Members that begin within an earlier one, or inflate absurdly, are
+    reported but not unpacked or compared: the work is bounded by the size of the file.
     """
     rows = {} if isinstance(record, Unavailable) else {row.path: row for row in record.rows}
     stream = _Stream(source.stream(0, size))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from wheel_checks.formats.zip.directory import EndRecord, Member
 
 MAX_READ = 1_000_000_000
-"""Bytes of one wheel that may be streamed for what it holds, unless ``--max-read`` says otherwise: GPU code."""
+"""Bytes of one wheel that may be streamed for its GPU code, unless ``--max-read`` gives another limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +15,8 @@ class ArchiveFault:
     """One thing wrong with the zip archive.
 
     ``kind`` is "directory", "overlap", "header", "content", "gap", "descriptor", "extra", "comment", "version", or
-    "index" for what the index alone refuses. ``member`` is "" when the fault is the archive's. ``case`` is a row of
-    ``data/installers.toml``, "" if none.
+    "index" for a fault that only the index refuses. ``member`` is "" when the fault is the archive's. ``case`` is a row
+    of ``data/installers.toml``, "" if none.
     """
 
     kind: str

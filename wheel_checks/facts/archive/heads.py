@@ -12,16 +12,13 @@ from wheel_checks.formats.zip.member_data import inflate_stream
 from wheel_checks.sources.byte_source import ByteSource
 
 _BATCH = 4096  # members that are held at once
-_EXTRA = 64  # bytes of extra fields: those of real wheels are shorter
+_EXTRA = 64  # bytes of extra fields; those of real wheels are shorter
 
 
 def read_heads(
     source: ByteSource, archive: Archive, members: Sequence[Member], packed: int, unpacked: int
 ) -> Iterator[tuple[Member, bytes]]:
-    """Of each member up to ``unpacked`` bytes of what its first ``packed`` bytes inflate to, b"" where that fails.
-
-    Raises SourceError when bytes cannot be had.
-    """
+    """Up to ``unpacked`` bytes of each member, inflated from its first ``packed``, or b"". Raises SourceError."""
     limit = archive.end.directory_offset
     for start in range(0, len(members), _BATCH):
         batch = members[start : start + _BATCH]

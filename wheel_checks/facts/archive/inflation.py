@@ -1,4 +1,4 @@
-"""What the members of an archive become when they are unpacked, and which of them are not unpacked here."""
+"""The unpacked sizes of members, and the members that are too large to unpack here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wheel_checks.formats.zip.directory import Member, apart
 # inflate by 1.1 to 17. Single shared objects reach 600 (8 MB, nvidia-cudnn-cu12 9.28), but all members of one wheel
 # that inflate by more than a hundred have less than 9 MB together.
 ALONE_RATIO = 400
-ALONE_SIZE = 64 << 20  # bytes; below this a single member is harmless whatever its ratio
+ALONE_SIZE = 64 << 20  # bytes; below this a single member of any ratio is harmless
 TOGETHER_RATIO = 100
 TOGETHER_SIZE = 256 << 20  # bytes
 
@@ -23,7 +23,7 @@ def absurd(members: Sequence[Member]) -> tuple[Member, ...]:
 def absurd_together(members: Sequence[Member]) -> tuple[Member, ...]:
     """Members that inflate by more than a hundred, when they have more than 256 MiB together; else none.
 
-    What is not among these and :func:`absurd` inflates to a hundred times the size of its data and 256 MiB at most.
+    Members outside of these and :func:`absurd` inflate to at most a hundred times the size of their data and 256 MiB.
     """
     many = tuple(m for m in members if _inflates(m, TOGETHER_RATIO))
     return many if sum(m.size for m in many) > TOGETHER_SIZE else ()

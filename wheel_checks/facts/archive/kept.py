@@ -1,10 +1,10 @@
-"""Facts that follow from the bytes of a file alone, kept in the cache: a second look costs no byte of the file.
+"""Caches facts that follow from the bytes of a file alone, so that reading them again costs no byte of the file.
 
     content = kept.remember("content", AsJson(Content), lambda: verify_content(source, size, archive, record))
 
-A fact is kept under the name of the bytes (:meth:`NamedBytes.fingerprint`), the name of the part, and a digest of the
-source code that reads facts, so that no other version of a reader believes it. What raises an error is not kept: the
-network and limits are no facts of a file. What does not decode is read again.
+The cache key is the name of the bytes (:meth:`NamedBytes.fingerprint`), the name of the part, and a digest of the
+source code of the readers, so that no other version of a reader uses the entry. Errors are not cached: the network and
+limits are not facts of a file. An entry that does not decode is read again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LARGEST = 64 << 20
 
 _ROOMS = ("accelerator", "archive", "elf", "gpu", "security", "wheel")
 READERS = ("decode", "formats", "model.py", "data", *(f"facts/{room}" for room in _ROOMS))
-"""What kept facts are read by, below ``wheel_checks``: with a change of any of it they are read again."""
+"""The source code of the readers, below ``wheel_checks``: after a change, facts are read again."""
 
 _log = logging.getLogger(__name__)
 _POLICY = Policy(longest=LARGEST)
@@ -54,8 +54,8 @@ class Encoding(Protocol[T]):
 class AsJson(Generic[T]):
     """The :class:`Encoding` of dataclasses, and of tuples of them; see :mod:`wheel_checks.decode`.
 
-    Not for what refers to members of the archive, which are distinguished by identity:
-    see :mod:`wheel_checks.facts.elf.kept`.
+    Not for references to members of the archive, which are distinguished by identity: see
+    :mod:`wheel_checks.facts.elf.kept`.
     """
 
     def __init__(self, kind: Callable[..., T]) -> None:
@@ -71,7 +71,7 @@ class AsJson(Generic[T]):
 
 
 class FileFacts:
-    """What is kept of one file. ``key`` names its bytes and the readers; without a key or a cache nothing is kept."""
+    """The cached facts of one file. ``key`` names its bytes and the readers; nothing is cached without it."""
 
     def __init__(self, cache: ByteCache | None = None, key: str = "", fingerprint: str = "") -> None:
         self._cache = cache if key else None
@@ -79,7 +79,7 @@ class FileFacts:
         self._fingerprint = fingerprint
 
     def are_bytes_of(self, sha256: str) -> bool:
-        """False when the name of the bytes holds another hash than they have (hex): a server sent other bytes."""
+        """False when the name of the bytes includes another hash (hex): the server sent other bytes."""
         stated = re.search("sha256=([0-9a-f]{64})", self._fingerprint)
         return stated is None or stated[1] == sha256
 
@@ -92,10 +92,10 @@ class FileFacts:
         deeper: Sequence[str] = (),
         is_sound: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """What is kept as ``part``, else what ``read`` returns, which is then kept if it ``is_sound``.
+        """The cached ``part``, else the result of ``read``, which is then cached if it ``is_sound``.
 
-        ``deeper`` names parts of the same encoding that know at least as much: these come first. Raises what ``read``
-        raises.
+        ``deeper`` names parts of the same encoding that include at least as many facts: these come first. Raises the
+        errors of ``read``.
         """
         for name in (*deeper, part):
             kept = self._find(name, encoding)
@@ -127,7 +127,7 @@ NOTHING_KEPT = FileFacts()
 
 
 def kept_facts(source: NamedBytes, cache: ByteCache | None) -> FileFacts:
-    """What ``cache`` keeps of the bytes of ``source``; nothing where neither names them. Raises SourceError."""
+    """The facts that ``cache`` has for the bytes of ``source``; empty if the bytes have no name. Raises SourceError."""
     version = readers_version() if cache is not None else ""
     fingerprint = source.fingerprint() if version else ""
     if not fingerprint:
@@ -138,7 +138,7 @@ def kept_facts(source: NamedBytes, cache: ByteCache | None) -> FileFacts:
 
 @functools.cache
 def readers_version() -> str:
-    """A digest of the source code that reads facts, "" where it cannot be read. Takes 2 ms."""
+    """A digest of the source code that reads facts, "" if it cannot be read. Takes 2 ms."""
     digest = hashlib.blake2b(digest_size=16)
     root = Path(__file__).parents[2]
     try:

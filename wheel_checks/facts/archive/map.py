@@ -1,7 +1,7 @@
 """Accounts for every byte in front of the central directory: headers, data, descriptors, and nothing else.
 
-Two unpackers agree about an archive when its members lie one after the other from its first byte on, and each header
-says what the directory says. Whoever reads from the front sees a hidden member, whoever reads from the end does not.
+Two unpackers agree about an archive when its members follow one another from its first byte on, and each header agrees
+with the directory. An unpacker that reads from the front sees a hidden member, another from the end does not.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from wheel_checks.formats.zip.local_header import LocalHeader, disagreements, re
 from wheel_checks.sources.byte_source import ByteSource
 
 SHOWN = 32
-"""Bytes after a member that are inspected: a descriptor, and what begins after it."""
+"""Bytes after a member that are inspected: a descriptor, and the start of the bytes after it."""
 
 _BATCH = 4096  # headers that are held at once
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMap:
-    """What was found between the members, and how many local headers were read."""
+    """The faults found between the members, and how many local headers were read."""
 
     faults: tuple[ArchiveFault, ...]
     headers_read: int
@@ -58,7 +58,7 @@ def map_archive(source: ByteSource, archive: Archive) -> ArchiveMap:
 
 
 def boundaries(archive: Archive) -> list[tuple[Member, int]]:
-    """The members that share no byte with another, in the order of the file, and where the next of them begins."""
+    """The members that share no byte with another, in file order, and the offset of the next one."""
     limit = archive.end.directory_offset
     ordered = sorted(apart(archive.members), key=lambda member: member.header_offset)
     ordered = [member for member in ordered if member.header_offset + LOCAL_HEADER_SIZE <= limit]
@@ -66,7 +66,7 @@ def boundaries(archive: Archive) -> list[tuple[Member, int]]:
 
 
 def front_faults(archive: Archive) -> list[ArchiveFault]:
-    """What is in front of the first member."""
+    """Faults before the first member."""
     first = min((member.header_offset for member in archive.members), default=archive.end.directory_offset)
     if first == 0:
         return []
@@ -74,7 +74,7 @@ def front_faults(archive: Archive) -> list[ArchiveFault]:
 
 
 def wide_gaps(archive: Archive) -> list[ArchiveFault]:
-    """What the directory alone proves: more bytes lie between two members than headers can have."""
+    """Faults that the directory alone proves: more bytes are between two members than headers can have."""
     found = [
         ArchiveFault("gap", f"{length:,} bytes follow {member.name}, more than headers have", member.name, "gap")
         for length, member in slack(archive.members, archive.end.directory_offset)
@@ -84,7 +84,7 @@ def wide_gaps(archive: Archive) -> list[ArchiveFault]:
 
 
 def member_faults(member: Member, header: LocalHeader, after: bytes, length: int) -> list[ArchiveFault]:
-    """What is wrong with a local header, and with the ``length`` bytes after the data, which start with ``after``."""
+    """The faults of a local header, and of the ``length`` bytes after the data, which start with ``after``."""
     faults = header_faults(member, header)
     if length < 0:
         return [*faults, ArchiveFault("overlap", f"the data of {member.name} overlap the following bytes", member.name)]
@@ -104,7 +104,7 @@ def member_faults(member: Member, header: LocalHeader, after: bytes, length: int
 
 
 def header_faults(member: Member, header: LocalHeader) -> list[ArchiveFault]:
-    """How a member's local header contradicts the central directory, and what readers refuse of it."""
+    """How a member's local header contradicts the central directory, and features of it that readers refuse."""
     faults = []
     if differences := disagreements(header, member):
         message = f"the local header of {member.name} contradicts the central directory: {'; '.join(differences)}"
@@ -137,7 +137,7 @@ def limited(faults: Sequence[ArchiveFault]) -> tuple[ArchiveFault, ...]:
 def _descriptor_faults(
     member: Member, header: LocalHeader, after: bytes, length: int
 ) -> tuple[list[ArchiveFault], int]:
-    """What is wrong with the descriptor of a member, and how many of the bytes after its data it has."""
+    """The faults of a member's descriptor, and how many of the bytes after its data it has."""
     here = after[: min(length, LONGEST)]
     try:
         zip64 = has_zip64(header.extra)
@@ -165,7 +165,7 @@ def _descriptor_faults(
 
 
 def _header_span(member: Member, end: int) -> tuple[int, int]:
-    """Where a local header must lie when its name is the directory's: as far as the data cannot begin before."""
+    """The range of a local header whose name is the directory's, up to the first possible offset of the data."""
     room = end - member.header_offset - member.compressed_size
     return member.header_offset, max(LOCAL_HEADER_SIZE, min(room, LOCAL_HEADER_SIZE + len(member.raw_name) + 0xFFFF))
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class MemberContents:
-    """What was read: inflated bytes by member name, why others could not be read, and what was wrong on the way."""
+    """Inflated bytes by member name, or why they could not be read; the faults found meanwhile."""
 
     contents: dict[str, bytes | Unavailable]
     faults: tuple[ArchiveFault, ...]
@@ -42,7 +42,7 @@ class MemberContents:
 
 
 def ranges_of(members: Sequence[Member], chosen: Iterable[Member], directory_offset: int) -> list[tuple[int, int]]:
-    """The ``(offset, length)`` in bytes that holds each chosen member with its local header.
+    """The ``(offset, length)`` in bytes of each chosen member with its local header.
 
     The length of a local header is known only once it is read, so the range reaches to the next member, or to the
     directory; a lying directory cannot make it longer than the longest header and the compressed size.
@@ -58,10 +58,7 @@ def ranges_of(members: Sequence[Member], chosen: Iterable[Member], directory_off
 
 
 def read_members(source: ByteSource, archive: Archive, limits: Mapping[str, int]) -> MemberContents:
-    """Read those members that exist of which ``limits`` gives the name, and the most bytes that it may have.
-
-    The last entry counts when a name occurs twice, as for installers.
-    """
+    """Read the members in ``limits`` (names and maximum sizes); of two with one name the last, as installers do."""
     by_name = {member.name: member for member in archive.members}
     chosen = [by_name[name] for name in limits if name in by_name]
     contents: dict[str, bytes | Unavailable] = {}
@@ -74,7 +71,7 @@ def read_members(source: ByteSource, archive: Archive, limits: Mapping[str, int]
         contents[member.name] = Unavailable(sentence)
         chosen.remove(member)
     ranges = ranges_of(archive.members, chosen, archive.end.directory_offset)
-    # A directory that lies may place a member behind itself, even after the end of the file: nothing to read there.
+    # A lying directory may place a member after itself, even after the end of the file: nothing to read there.
     held = iter(source.read_many([span for span in ranges if span[1]]))
     for member, (_, length) in zip(chosen, ranges, strict=True):
         data = next(held) if length else b""

@@ -21,7 +21,7 @@ from wheel_checks.formats.zip.directory import (
 from wheel_checks.formats.zip.end_record import EndRecordTruncatedError, find_end_record
 from wheel_checks.sources.byte_source import ByteSource
 
-TAIL = 64 * 1024  # bytes; holds the end record, and the whole directory of most wheels
+TAIL = 64 * 1024  # bytes; includes the end record, and the whole directory of most wheels
 
 
 def read_archive(source: ByteSource, kept: FileFacts = NOTHING_KEPT) -> Archive:
@@ -53,8 +53,8 @@ def _read_archive(source: ByteSource, size: int, tail: bytes) -> SizedArchive:
     if len(shared) > MOST_FAULTS:
         found.append(ArchiveFault("overlap", f"and {len(shared) - MOST_FAULTS:,} more pairs of members"))
     comment = tail[len(tail) - end.comment_size :] if end.comment_size else b""
-    if said := suspicious_comment(comment):
-        found.append(ArchiveFault("comment", f"the comment of the archive {said}", case="comment-archive"))
+    if suspicion := suspicious_comment(comment):
+        found.append(ArchiveFault("comment", f"the comment of the archive {suspicion}", case="comment-archive"))
     archive = Archive(end, tuple(members), tuple(found))
     return SizedArchive(size, replace(archive, faults=(*found, *limited(wide_gaps(archive)))))
 

@@ -1,1 +1,1 @@
-"""What differs between two wheels, and which wheel of one set is compared with which of another."""
+"""The differences between two wheels, and the pairing of the wheels of two sets."""

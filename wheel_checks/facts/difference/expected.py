@@ -30,8 +30,8 @@ def _rows() -> list[tuple[str, re.Pattern[str], str]]:
 
 
 def expected_library(path: str, side: Side, other: Side) -> str:
-    """Why ``side`` may have this library and ``other`` not: what it is that is made for one architecture alone
-    ("Intel oneMKL"); "" when it should be on both. ``path`` may be that of a member, or a soname.
+    """Why ``side`` may have this library and ``other`` not: a project for one architecture alone ("Intel oneMKL"); ""
+    when both should have it. ``path`` may be that of a member, or a soname.
     """
     if side.machine == other.machine:
         return ""
@@ -40,10 +40,10 @@ def expected_library(path: str, side: Side, other: Side) -> str:
 
 
 def expected_need(soname: str, side: Side, other: Side) -> str:
-    """Why a library may be needed on ``side`` alone: what it is; "" when both should need it.
+    """Why a library may be needed on ``side`` alone: its project; "" when both should need it.
 
-    Libraries of the system say nothing: which of libc, libdl and libpthread has a function depends on the glibc that
-    a wheel was built with, and the loader bears the architecture in its name.
+    Libraries of the system are ignored: whether libc, libdl or libpthread has a function depends on the glibc that a
+    wheel was built with, and the loader's name includes the architecture.
     """
     return "system library" if provider_of(soname) == SYSTEM else expected_library(soname, side, other)
 

@@ -1,4 +1,4 @@
-"""What differs in one native file that two wheels both have: what it needs, where it looks, which GPUs it has code for.
+"""The differences of one native file between two wheels: needs, search paths, GPU targets.
 
 Pure. Sonames are compared by their role, so that auditwheel's hash makes no difference.
 """
@@ -27,7 +27,7 @@ _NO_CODE = GpuCode({}, "exact", {})
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A value that differs; "" where that side has none."""
+    """A value that differs; "" for a side without one."""
 
     name: str
     a: str
@@ -36,8 +36,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class LinkDifference:
-    """How linking one native file differs. ``only_a`` and ``only_b`` are sonames that one side needs for certain and
-    the other certainly not; ``maybe_a`` and ``maybe_b`` are those of which the parts that were read do not say it.
+    """How linking one native file differs. ``only_a`` and ``only_b`` are sonames certainly needed by one side and
+    certainly not by the other; ``maybe_a`` and ``maybe_b`` are undecided by the parts that were read.
 
     ``changes`` are of soname, RPATH, RUNPATH, interpreter, and of the latest version needed of each kind of symbol.
     """
@@ -57,10 +57,7 @@ class LinkDifference:
 
 @dataclass(frozen=True, slots=True)
 class GpuCodeDifference:
-    """The targets of one library's GPU code, in order of architecture; none for a library without GPU code.
-
-    ``certainty`` is that of the less sure side.
-    """
+    """The targets of one library's GPU code by architecture, possibly none; ``certainty`` of the less certain side."""
 
     name: str
     a: tuple[str, ...]
@@ -79,7 +76,7 @@ class GpuCodeDifference:
 
 
 def compare_links(name: str, a: MemberElf, b: MemberElf) -> LinkDifference | Unavailable:
-    """How linking differs; Unavailable when not even what one of them may need is known."""
+    """How linking differs; Unavailable when not even the possible needs of one side are known."""
     needs_a, needs_b = _needs_of(a), _needs_of(b)
     if isinstance(needs_a, Unavailable):
         return needs_a
@@ -97,15 +94,13 @@ def compare_links(name: str, a: MemberElf, b: MemberElf) -> LinkDifference | Una
 
 
 class _Needs(NamedTuple):
-    """What an ELF file needs for certain, and all that it might need (these included)."""
+    """The certain needs of an ELF file, and all possible ones (these included)."""
 
     certain: frozenset[str]
     possible: frozenset[str]
 
     def certain_without(self, other: _Needs) -> tuple[str, ...]:
-        """What is needed here for certain, and there for certain not. Linkers merge strings: libc.so.6 may be at
-        the end of another name that is possible there.
-        """
+        """The sonames certainly needed here, and certainly not there, not even as the end of a merged string."""
         backwards = sorted(name[::-1] for name in other.possible - other.certain)
         return tuple(s for s in sorted(self.certain - other.possible) if not _has_prefix(backwards, s[::-1]))
 
@@ -133,7 +128,7 @@ def _needs_of(elf: MemberElf) -> _Needs | Unavailable:
 
 
 def _loader_values(elf: MemberElf) -> dict[str, str]:
-    """The values that say how the loader treats the file, by name; those that are unknown are omitted."""
+    """The values that control how the loader treats the file, by name; unknown ones are omitted."""
     values: dict[str, str] = {}
     if isinstance(elf.facts, Unavailable):
         return values
@@ -161,9 +156,7 @@ def newest_versions(versions: SymbolVersions) -> dict[str, str]:
 
 
 def _changes(a: Mapping[str, str], b: Mapping[str, str]) -> Iterable[Change]:
-    """The values that both sides know and that differ. A kind of symbol that one side needs none of is not a
-    difference: the linker notes only what is used.
-    """
+    """The values that both sides know and that differ. Linkers record only used kinds of symbols: others are equal."""
     for name, value in a.items():
         if name in b and value != b[name]:
             yield Change(name, value, b[name])
@@ -172,8 +165,8 @@ def _changes(a: Mapping[str, str], b: Mapping[str, str]) -> Iterable[Change]:
 def compare_gpu_code(
     a: GpuCodeFacts, b: GpuCodeFacts, names_a: Mapping[str, str], names_b: Mapping[str, str]
 ) -> tuple[list[GpuCodeDifference], list[str]]:
-    """The GPU code of every library that both wheels have and that has some on one side at least; and the roles of
-    those that could not be read on one side.
+    """The GPU code of every library that both wheels have, if at least one side has some; and the roles of libraries
+    that could not be read on one side.
 
     ``names_a`` and ``names_b`` map the roles of native files to the names of their members.
     """

@@ -1,8 +1,8 @@
-"""Which wheel of one set is held against which of another. Pure.
+"""Pairs the wheels of two sets for comparison. Pure.
 
-Wheels are paired by project, version, Python, platform and variant. What the sets have no value of in common is what
-they are compared across, and does not take part: of a set for aarch64 and one for x86_64 each Python is paired with its
-own.
+Wheels are paired by project, version, Python, platform and variant. A property without a common value in both sets is
+ignored, since it is the subject of the comparison: of a set for aarch64 and one for x86_64 each Python is paired with
+its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wheel_checks.targets.of_wheel import target_of_tags
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """File names: the pairs, and those that have no counterpart. Lower builds of the same wheel are omitted."""
+    """File names: the pairs, and the wheels without a counterpart. Lower builds of the same wheel are omitted."""
 
     pairs: tuple[tuple[str, str], ...]
     only_a: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ def pair_files(a: Iterable[str], b: Iterable[str]) -> Pairing:
 
 
 def _parsed(files: Iterable[str]) -> dict[str, WheelName | None]:
-    """The names, best first: by version and build; None for those that are no names of wheels."""
+    """The names, best first: by version and build; None for names that are not wheel names."""
     names: dict[str, WheelName | None] = {}
     for file in files:
         try:

@@ -1,7 +1,7 @@
-"""What differs between two wheels. Pure: two :class:`WheelFacts` in, a :class:`Difference` out.
+"""The differences between two wheels. Pure: two :class:`WheelFacts` in, a :class:`Difference` out.
 
 Members are compared by their role (see ``member_roles``), and native code never by its bytes: two builds of the same
-source differ in every library. Requirements are those that are active on each side's own target.
+source differ in every library. Requirements are those active on each side's own target.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ByRole = Mapping[Kind, Mapping[str, Member]]
 
 @dataclass(frozen=True, slots=True)
 class Compared(Generic[T]):
-    """What differs of one kind of thing, and how many of it are the same on both sides."""
+    """The differences of one kind, and how many items are the same on both sides."""
 
     differences: tuple[T, ...]
     same: int
@@ -79,7 +79,7 @@ class Side:
 
     @property
     def python(self) -> str:
-        """The interpreter tags with their ABI, where that is another: ``cp312``, ``cp38-abi3``, ``cp313-cp313t``."""
+        """The interpreter tags, with the ABI tag if it differs: ``cp312``, ``cp38-abi3``, ``cp313-cp313t``."""
         tags = set() if isinstance(self.name, Unavailable) else self.name.tags
         names = {
             tag.interpreter if tag.abi in (tag.interpreter, "none") else f"{tag.interpreter}-{tag.abi}" for tag in tags
@@ -91,7 +91,7 @@ class Side:
 class RequirementDifference:
     """A requirement that differs between the sides: its extras and versions, "" where it is not active.
 
-    ``by_marker`` is True when the two METADATA say the same, and only markers make the difference.
+    ``by_marker`` is True when both METADATA files have the same requirement, and only markers make the difference.
     """
 
     name: str
@@ -130,11 +130,11 @@ class SizeDifference:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs between wheel ``a`` and wheel ``b``. What could not be compared is Unavailable, with the reason.
+    """The differences between wheel ``a`` and wheel ``b``. Parts that could not be compared are Unavailable.
 
-    ``fields`` are of METADATA, ``values`` of version.py, ``properties`` of variants (the values of each feature; none
-    for other wheels). ``sizes``, ``links`` and ``gpu_code`` are of the native files that both have, by their
-    role; ``links_unread`` are those of which one side could not be read. ``startup`` is what runs when Python starts.
+    ``fields`` are of METADATA, ``values`` of version.py, ``properties`` of variants (the values of each feature; empty
+    for other wheels). ``sizes``, ``links`` and ``gpu_code`` are of the native files that both have, by their role;
+    ``links_unread`` could not be read on one side. ``startup`` is code that runs when Python starts.
     """
 
     a: Side
@@ -153,7 +153,7 @@ class Difference:
 
 
 def compare_wheels(a: WheelFacts, b: WheelFacts) -> Difference:
-    """What differs between two wheels, each as its own target sees it."""
+    """The differences between two wheels, each as seen by its own target."""
     members = _by_roles(a, b)
     links, links_unread = _links(a, b, members)
     gpu_code, gpu_code_unread = _gpu_code(a, b, members)
@@ -284,7 +284,7 @@ def _gpu_code(
 
 
 def _startup(a: WheelFacts, b: WheelFacts) -> Compared[Change] | Unavailable:
-    """What runs when Python starts, line by line."""
+    """The differences of code that runs when Python starts, line by line."""
     if isinstance(a.startup, Unavailable):
         return a.startup
     if isinstance(b.startup, Unavailable):
@@ -350,7 +350,7 @@ def _requirements(a: WheelFacts, b: WheelFacts) -> Compared[RequirementDifferenc
     for name in names:
         here, there = active_a.get(name, frozenset()), active_b.get(name, frozenset())
         if here != there:
-            # What is active on one side alone is in the other METADATA too, under a marker that does not hold.
+            # A requirement that is active on one side alone is in the other METADATA too, under a marker that is false.
             by_marker = here <= known_b.get(name, frozenset()) and there <= known_a.get(name, frozenset())
             found.append(RequirementDifference(name, _joined(here), _joined(there), by_marker))
     return _compared(found, len(names))
@@ -363,18 +363,18 @@ def _active(wheel: WheelFacts, metadata: CoreMetadata) -> dict[str, frozenset[st
 
 
 def _by_name(requirements: Iterable[Requirement]) -> dict[str, frozenset[str]]:
-    """What is asked of each project, by its normalised name, without the markers."""
+    """The requirements for each project, by its normalised name, without the markers."""
     found: dict[str, set[str]] = {}
     for requirement in requirements:
-        found.setdefault(canonicalize_name(requirement.name), set()).add(_asked(requirement))
-    return {name: frozenset(asked) for name, asked in found.items()}
+        found.setdefault(canonicalize_name(requirement.name), set()).add(_specifier(requirement))
+    return {name: frozenset(specifiers) for name, specifiers in found.items()}
 
 
-def _asked(requirement: Requirement) -> str:
+def _specifier(requirement: Requirement) -> str:
     """Extras and versions: ``[cublas,cudart]==13.0.2``, ``any version``."""
     extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
     return extras + (f"@ {requirement.url}" if requirement.url else str(requirement.specifier)) or "any version"
 
 
-def _joined(asked: Iterable[str]) -> str:
-    return " and ".join(sorted(asked))
+def _joined(specifiers: Iterable[str]) -> str:
+    return " and ".join(sorted(specifiers))

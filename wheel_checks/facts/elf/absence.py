@@ -1,9 +1,9 @@
-"""Proves of many members of a wheel, for some 40 KB each, that something is in no section name and no needed name.
+"""Proves for many members of a wheel, at about 40 KB each, that a text is in no section name and no needed name.
 
-The names of all sections are strings of .shstrtab, in the last few KB of most libraries; whatever a library needs is a
-string of .dynstr, in the first few KB of most, or the end of such a string. Of the section headers only the fields are
-read that say where these two are. So nothing has to be certain of the dynamic section, which is in between, nor of
-the many bytes of the section headers that are copies of earlier bytes.
+The names of all sections are strings of .shstrtab, in the last few KB of most libraries; every needed name is a string
+of .dynstr, in the first few KB of most, or the end of such a string. Only the section header fields that locate these
+two are read. So the dynamic section, which is in between, may be uncertain, and so may the many bytes of the section
+headers that are copies of earlier bytes.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _WHOLE = 48 * 1024  # compressed bytes up to which a member is read at once
 Matters = Callable[[str], bool]
 """True for a string of .dynstr that may be, or end in, the name of a library that is searched for."""
 Search = Generator[list[tuple[int, int]], list[bytes], bool]
-"""Yields ``(offset in the archive, length)`` of what to read next, takes the bytes, and returns what is proven."""
+"""Yields ``(offset in the archive, length)`` of the next range to read, takes the bytes, and returns the proof."""
 
 
 class Absence(NamedTuple):
-    """Whether it is proven that a member has nothing of what is searched for, and how many bytes that took."""
+    """Whether a member provably has none of the searched names, and how many bytes that took."""
 
     proven: bool
     bytes_read: int
 
 
 def rule_out(source: ByteSource, archive: Archive, members: Sequence[Member], matters: Matters) -> list[Absence]:
-    """Of each member whether it is proven to have no section of GPU code and to need nothing that ``matters``.
+    """For each member, whether it provably has no section of GPU code and needs nothing that ``matters``.
 
-    Of each at most some 128 KB are read. What is not proven says nothing: the member may be no ELF file, or be out of
-    reach. What all need next is requested together. Raises SourceError when bytes cannot be had.
+    At most about 128 KB of each are read. An unproven result means nothing: the member may be no ELF file, or out of
+    reach. The next ranges of all are requested together. Raises SourceError.
     """
     found, read = [False] * len(members), [0] * len(members)
     going: list[tuple[int, Search, list[tuple[int, int]]]] = []
@@ -57,7 +57,7 @@ def rule_out(source: ByteSource, archive: Archive, members: Sequence[Member], ma
         except StopIteration as end:
             found[number] = end.value
         except FormatError:
-            pass  # whoever reads the member completely says what is wrong with it
+            pass  # the reader of the whole member reports the fault
 
     for number, member in enumerate(members):
         go_on(number, _search(member, archive.end.directory_offset, matters), None)
@@ -106,7 +106,7 @@ def _search(member: Member, directory_offset: int, matters: Matters) -> Search:
 
 
 def _is_ruled_out(partial: PartialMember, matters: Matters) -> bool:
-    """Raises BytesNeeded while that is open, and FormatError for what makes no sense."""
+    """Raises BytesNeeded while undecided, and FormatError for inconsistent bytes."""
     header, reader = read_header(partial)
     sizes = table_sizes(reader, header)
     if not 0 < sizes.section_names < sizes.sections:

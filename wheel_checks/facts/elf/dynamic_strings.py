@@ -9,7 +9,7 @@ from wheel_checks.formats.elf.header import read_header, table_sizes
 from wheel_checks.formats.elf.sections import SHT_DYNAMIC, SHT_DYNSYM, read_kind_and_link, read_place
 from wheel_checks.model import Unavailable
 
-_FIRST_SECTIONS = 48  # among which the dynamic symbols are sought; they stand near the front, and files have about 35
+_FIRST_SECTIONS = 48  # include the dynamic symbols, near the front; files have about 35
 
 
 def names_at(view: PartialMember, place: tuple[int, int] | None) -> tuple[str, ...] | Unavailable:

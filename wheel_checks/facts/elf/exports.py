@@ -28,7 +28,7 @@ EFFORT = Effort(384 * 1024, 0, 0)
 
 
 def read_member_exports(source: ByteSource, archive: Archive, member: Member) -> Exports | Unavailable:
-    """The hashes of what ``member`` defines; why they could not be had. Raises SourceError."""
+    """The hashes of the exports of ``member``, or why they are missing. Raises SourceError."""
     found = _by_head(source, archive, member) if member.method == DEFLATED and not member.is_encrypted else None
     if found is not None:
         return found
@@ -56,7 +56,7 @@ def read_member_front(source: ByteSource, archive: Archive, member: Member) -> F
 def _of_head(
     source: ByteSource, archive: Archive, member: Member, read: Callable[[bytes], tuple[T | None, int]]
 ) -> T | None:
-    """What ``read`` makes of the first bytes of the member, None where these do not say."""
+    """The result of ``read`` for the first bytes of the member, None if these do not suffice."""
     wanted = min(FIRST_HEAD, member.compressed_size)
     for _ in range(_ROUNDS):
         head = _head(source, archive, member, wanted)
@@ -69,7 +69,7 @@ def _of_head(
 
 
 def _head(source: ByteSource, archive: Archive, member: Member, packed: int) -> bytes:
-    """The first bytes of the member, inflated from so many; none of what is no 64-bit little-endian ELF file."""
+    """The first bytes of the member, inflated from ``packed`` bytes; empty unless it is 64-bit little-endian ELF."""
     length = LOCAL_HEADER_SIZE + len(member.raw_name) + EXTRA_ROOM + packed
     data = source.read(member.header_offset, min(length, archive.end.directory_offset - member.header_offset))
     try:
@@ -79,5 +79,5 @@ def _head(source: ByteSource, archive: Archive, member: Member, packed: int) -> 
         partial.begin(data[start:])
         header, reader = read_header(partial)
     except FormatError:
-        return b""  # whoever reads the whole member says what is wrong with it
+        return b""  # the reader of the whole member reports the fault
     return partial.head(_MOST_INFLATED) if header.bits == 64 and reader.byte_order == "little" else b""

@@ -1,9 +1,9 @@
-"""Finds the names of sections that lie far from their headers, in windows into the middle of a deflated member.
+"""Finds section names far from their headers, in windows into the middle of a deflated member.
 
-lld writes .symtab, .shstrtab and .strtab in this order, so that the names of symbols, megabytes of text, stand between
+lld writes .symtab, .shstrtab and .strtab in this order, so that the names of symbols, megabytes of text, are between
 the names of the sections and their headers, which are in the tail. Going back from there, a window that inflates to
-text is after what is sought, and any other is before it. The names are recognised by what the headers say of them:
-how long they are all together, and where .shstrtab, .dynsym, .dynamic and others begin.
+text is after the section names, and any other is before them. The names are recognised by the headers: their total
+length, and the offsets of .shstrtab, .dynsym, .dynamic and others.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from wheel_checks.sources.byte_source import ByteSource
 
 _MOST_WINDOWS = 18
 _PROBE = 48 * 1024  # compressed bytes of a window that mostly shows on which side the names are
-_AROUND = 96 * 1024  # compressed bytes before and after the place where they must be
-_PROBE_MARGIN = 8 * 1024  # bytes that must be sound after the start of a window; that it lies is shown by what is found
+_AROUND = 96 * 1024  # compressed bytes before and after the expected place
+_PROBE_MARGIN = 8 * 1024  # bytes that must be sound after the start of a window; the names found prove the rest
 _DENSER = 0.6  # names before the tail are packed more densely than it; a guess, from which the search begins
 _OUTPUT = 4 * 1024 * 1024  # bytes inflated of one window
 _NO_TEXT = 0.03  # the share of other bytes than printable ones and zeros up to which a window is text
@@ -32,14 +32,14 @@ _ONE_UNLESS_TEXT = bytes(byte != 0 and not 0x20 <= byte < 0x7F for byte in range
 _ONE_IF_ZERO = bytes(byte == 0 for byte in range(256))
 
 Search = Generator[tuple[int, int], bytes, None]
-"""Yields ``(offset in the compressed data, length)`` of what to read next, and takes the bytes."""
+"""Yields ``(offset in the compressed data, length)`` of the next range to read, and takes the bytes."""
 
 
 def read_far_names(source: ByteSource, members: Sequence[PartialMember]) -> list[int]:
-    """Find the names of each member's sections, if its headers are known and they lie before its tail.
+    """Find the names of each member's sections, if its headers are known and the names are before its tail.
 
-    What is found is among ``learned`` then. Returns the bytes that were read of each; of one member at most 18 windows
-    of some 100 KB. Those of all members are requested together. Raises SourceError when bytes cannot be had.
+    The result is added to ``learned``. Returns the number of bytes read of each; of one member at most 18 windows of
+    about 100 KB. Those of all members are requested together. Raises SourceError.
     """
     searches: list[tuple[int, PartialMember, Search, tuple[int, int]]] = []
     for number, member in enumerate(members):

@@ -1,4 +1,4 @@
-"""A source that holds what was read of it, so that a second reader of the same members asks for no byte again."""
+"""A source that keeps the bytes read, so that a second reader of the same members requests none again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class HeldBytes:
         return self.read_many([(offset, length)])[0]
 
     def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The bytes of each ``(offset, length)``, of which those that are not held are read. Raises SourceError."""
+        """The bytes of each ``(offset, length)``; only missing ones are read. Raises SourceError."""
         wanted = merge(gap for span in ranges for gap in self._known.gaps(*span))
         for gap, data in zip(wanted, self._source.read_many(wanted), strict=True):
             self._known.add(gap.offset, data)

@@ -1,6 +1,6 @@
-"""ELF facts of the members of an archive as they are kept: with the number of each member in place of the member.
+"""Caches ELF facts of archive members, with the number of each member in place of the member.
 
-So what is decoded refers to the very members of the archive, which other code distinguishes by identity.
+So decoded facts refer to the members of the archive object, which other code distinguishes by identity.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.kept import AsJson
-from wheel_checks.facts.elf.member_elf import MemberElf, Way
+from wheel_checks.facts.elf.member_elf import MemberElf, ReadMode
 from wheel_checks.formats.elf.file import ElfFacts
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
@@ -22,7 +22,7 @@ class _Numbered:
 
     number: int
     facts: ElfFacts | Unavailable
-    way: Way
+    mode: ReadMode
     bytes_read: int
     possible_names: tuple[str, ...] | Unavailable
 
@@ -41,7 +41,7 @@ class MemberElfs:
         numbers = {id(member): number for number, member in enumerate(self._members)}
         return _ENCODING.encode(
             tuple(
-                _Numbered(numbers[id(elf.member)], elf.facts, elf.way, elf.bytes_read, elf.possible_names)
+                _Numbered(numbers[id(elf.member)], elf.facts, elf.mode, elf.bytes_read, elf.possible_names)
                 for elf in value
             )
         )
@@ -52,6 +52,6 @@ class MemberElfs:
         if any(not 0 <= item.number < len(self._members) for item in found):
             raise FormatError("a kept fact is of a member that the archive does not have")
         return tuple(
-            MemberElf(self._members[item.number], item.facts, item.way, item.bytes_read, item.possible_names)
+            MemberElf(self._members[item.number], item.facts, item.mode, item.bytes_read, item.possible_names)
             for item in found
         )

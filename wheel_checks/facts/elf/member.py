@@ -1,4 +1,4 @@
-"""One deflated member whose head and tail alone are read, as far as needed: what they show, what to read next."""
+"""One deflated member read only by its head and tail, as far as needed: the known bytes, the next ranges to read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MAX_INFLATED = 12 * 1024 * 1024  # bytes held of a head, and of a tail
 
 _SHORTEST_TAIL, _FIRST_TAIL = 32 * 1024, 64 * 1024  # compressed bytes; a block of zlib's takes some 10 to 30 KB
 _GROWTH = 1.4  # of a tail that does not say enough; 2 takes a few rounds less and a tenth more bytes
-_SLACK = 16 * 1024  # compressed bytes before what is wanted, so that a block begins there
+_SLACK = 16 * 1024  # compressed bytes before the wanted ones, so that a block begins there
 # The margin of inflate_tail guards against a deflate stream within the last stored block. An ELF file ends with its
-# section headers, which no compressor stores; and garbage shows where PT_DYNAMIC says that the dynamic section is.
+# section headers, which no compressor stores; and garbage contradicts the address of the dynamic section in PT_DYNAMIC.
 _MARGIN = 1024
 
 
@@ -31,11 +31,11 @@ class Wish(NamedTuple):
 
 
 class PartialMember:
-    """The bytes of a member (an ``ElfBytes``) that its head and its tail say for certain; all else is BytesNeeded.
+    """The bytes of a member (an ``ElfBytes``) that its head and its tail prove; any others raise BytesNeeded.
 
-    ``data_offset`` is where the compressed data begins in the archive. ``learned`` takes bytes known otherwise.
-    ``tail_served`` says whether the tail gave any; ``trust_tail`` can be set to False when these made no sense.
-    ``zeros`` are the ``(offset, length)`` of bytes that are known to be zero: copies of the same bytes are, too.
+    ``data_offset`` is the offset of the compressed data in the archive. ``learned`` takes bytes known otherwise.
+    ``tail_served`` is True if the tail gave any; ``trust_tail`` can be set to False when these made no sense. ``zeros``
+    are the ``(offset, length)`` of bytes known to be zero: copies of the same bytes are zero, too.
     """
 
     def __init__(self, member: Member, data_offset: int) -> None:
@@ -76,20 +76,20 @@ class PartialMember:
         return bytes(self._head[:most])
 
     def partly_known(self, offset: int, length: int) -> list[int | None]:
-        """These bytes of the tail, None for those that are not certain; none when the tail does not reach to them."""
+        """These bytes of the tail, None for uncertain ones; empty when the tail does not reach them."""
         if self._tail is None or offset < self._tail.offset or offset + length > self.size or not self.trust_tail:
             return []
         start = offset - self._tail.offset
         return self._tail.inflated.partly_known(start, start + length)
 
     def is_certain(self, offset: int, length: int) -> bool:  # noqa: ARG002  # the names are the protocol's
-        """True: what is uncertain is not given."""
+        """True: uncertain bytes are never returned."""
         return True
 
     def begin(self, packed: bytes) -> None:
-        """Learn the first compressed bytes, and by the header in them what must be zero in the section headers.
+        """Learn the first compressed bytes, and by the ELF header the zero bytes of the section headers.
 
-        Raises FormatError for a broken stream, also for one that ends before the header does, and for what is not ELF.
+        Raises FormatError for a broken or too short stream, and for anything but ELF.
         """
         self.extend_head(packed)
         try:
@@ -102,7 +102,7 @@ class PartialMember:
         self.zeros = zeros_of_headers(header, self.member.size)
 
     def extend_head(self, packed: bytes) -> None:
-        """Learn the compressed bytes that follow those of the head. Raises FormatError for a broken stream."""
+        """Learn the compressed bytes after those of the head. Raises FormatError for a broken stream."""
         self.head_packed += len(packed)
         room = min(self._most_inflated, self.size) - len(self._head)
         if self._head_ended or room <= 0:
@@ -114,11 +114,11 @@ class PartialMember:
         self._head_ended = bool(self._inflater.unconsumed_tail) or self._inflater.eof
 
     def extend_tail(self, packed: bytes) -> None:
-        """Learn the compressed bytes that precede those of the tail."""
+        """Learn the compressed bytes before those of the tail."""
         self.tail_packed = packed + self.tail_packed
         try:
             self._tail = inflate_tail(self.tail_packed, self.size, limit=self._most_inflated, margin=_MARGIN)
-        except FormatError:  # no block begins in it, or it grew too long; a longer one or the head may serve
+        except FormatError:  # no block begins in it, or it grew too long; a longer one or the head may suffice
             self._tail_ended = self._tail is not None
             return
         for offset, length in self.zeros:
@@ -127,14 +127,14 @@ class PartialMember:
 
     @property
     def tail_start(self) -> tuple[int, int] | None:
-        """Where the inflated tail begins: the byte of the compressed data, and that of the member."""
+        """The start of the inflated tail: the byte of the compressed data, and that of the member."""
         if self._tail is None:
             return None
         behind = len(self._tail.inflated.compressed) - self._tail.inflated.start // 8
         return self.member.compressed_size - behind, self._tail.offset
 
     def wish_for(self, ranges: Iterable[ByteRange]) -> Wish:
-        """What is likely to hold ``ranges``, each by whichever of head and tail needs fewer further bytes."""
+        """The bytes that probably include ``ranges``, each by head or tail, whichever needs fewer further bytes."""
         head, tail = self.head_packed, len(self.tail_packed)
         for wanted in ranges:
             by_head, by_tail = self._head_until(wanted.end), self._tail_from(wanted.offset)

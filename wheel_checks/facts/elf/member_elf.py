@@ -1,4 +1,4 @@
-"""What is known of one ELF file of an archive, without what reads it."""
+"""The facts of one ELF file of an archive, apart from their readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wheel_checks.model import Unavailable
 NOT_SOUGHT = Unavailable("the names that are possible are sought only where the dynamic section is missing")
 
 
-class Way(StrEnum):
+class ReadMode(StrEnum):
     """How a member was read: by its ranges (stored), whole, by its head, also by its tail, or also streamed."""
 
     RANGES = "ranges"
@@ -24,18 +24,18 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemberElf:
-    """What is known of one member, and what that took.
+    """The facts of one member, and the bytes read for them.
 
-    ``facts`` is Unavailable for what is not an ELF file or a corrupt one. Parts that would have taken more than was
-    allowed are ``Missing`` in it, with the ranges that they need; all others are certain. When the dynamic section is
-    missing, ``possible_names`` are the strings of .dynstr that could be libraries or search paths: whatever the file
-    needs is one of these (or, as linkers merge strings, the end of one); it may need fewer. ``bytes_read`` are the
-    bytes of the archive that were requested, whether or not the cache held them.
+    ``facts`` is Unavailable for a file that is not ELF or is corrupt. Parts beyond the allowed effort are ``Missing``
+    in it, with the ranges that they need; all others are certain. When the dynamic section is missing,
+    ``possible_names`` are the strings of .dynstr that could be libraries or search paths: every need of the file is one
+    of these (or, as linkers merge strings, the end of one); it may need fewer. ``bytes_read`` are the bytes of the
+    archive that were requested, whether or not they were cached.
     """
 
     member: Member
     facts: ElfFacts | Unavailable
-    way: Way
+    mode: ReadMode
     bytes_read: int
     possible_names: tuple[str, ...] | Unavailable = NOT_SOUGHT
 

@@ -1,4 +1,4 @@
-"""What the libraries of a wheel need of the C library's former parts and of Python, by the names of symbols."""
+"""The symbols that a wheel's libraries need from the C library's former parts and from Python, by name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _GLIBC = re.compile(r"GLIBC_(\d+)\.(\d+)(?:\.\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class NamedImports:
-    """The strong undefined symbols of one member that rules ask for.
+    """The strong undefined symbols of one member that rules check.
 
     ``moved`` are names that glibc moved into libc.so.6, without a version or with one older than the move; ``python``
     those of Python, of a member that claims the stable ABI.
@@ -57,9 +57,9 @@ def kept_named_imports(source: ByteSource, archive: Archive, kept: FileFacts, *,
 
 
 def read_named_imports(source: ByteSource, archive: Archive, *, stable: bool) -> NamedImportFacts:
-    """The symbols of the libraries, of large wheels those of the smallest. Raises SourceError.
+    """The symbols of the libraries, of large wheels only the smallest libraries. Raises SourceError.
 
-    ``stable`` says that the wheel's tag claims the stable ABI for all of its libraries.
+    ``stable``: the wheel's tag claims the stable ABI for all of its libraries.
     """
     libraries = sorted((m for m in unpackable(archive.members) if is_library(m.name)), key=lambda m: m.compressed_size)
     claims = {m.name: stable or bool(_STABLE_FILE.search(m.name)) for m in libraries}
@@ -109,7 +109,7 @@ def moved_symbols() -> dict[str, tuple[str, tuple[int, int]]]:
 
 
 def brings_nothing(soname: str) -> bool:
-    """Whether this library of the system is known to bring none of the libraries that are former parts of glibc."""
+    """Whether this library of the system is known to load none of the libraries that are former parts of glibc."""
     return any(re.fullmatch(row["pattern"], soname) for row in load("glibc_moves")["needs_none"])
 
 

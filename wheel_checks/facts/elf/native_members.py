@@ -1,4 +1,4 @@
-"""Which members of a wheel may be ELF files, and what these say of themselves."""
+"""The members of a wheel that may be ELF files, and their facts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.inflation import unpackable
-from wheel_checks.facts.elf.member_elf import MemberElf, Way
+from wheel_checks.facts.elf.member_elf import MemberElf, ReadMode
 from wheel_checks.facts.elf.reading import THOROUGH, Effort, read_member_elfs
 from wheel_checks.formats.elf.file import LOADER_PARTS, Part
 from wheel_checks.formats.zip.directory import Member
@@ -45,13 +45,12 @@ def read_native_members(
     programs: bool = True,
     parts: Collection[Part] = LOADER_PARTS,
 ) -> tuple[MemberElf, ...]:
-    """The loader's facts of every ELF file of the wheel; ``whole`` streams what head and tail do not say.
+    """The loader's facts of every ELF file of the wheel; ``whole`` streams parts that are outside of head and tail.
 
-    ``parts`` may be other facts than the loader's.
-    A member that is only named like a library comes along as Unavailable; other members that are no ELF files
-    do not, nor do programs unless these are wanted. Copies, which wheels have instead of symbolic links, are read once
-    (but for ``whole``), by the word of the directory's checksums. Members that inflate absurdly, or share bytes with
-    others, are not read. Raises SourceError when bytes cannot be had.
+    ``parts`` may be other facts than the loader's. A member that is only named like a library is included as
+    Unavailable; other members that are no ELF files are not, nor are programs unless wanted. Copies, which wheels have
+    instead of symbolic links, are read once (but for ``whole``), by the directory's checksums. Members that inflate
+    absurdly, or share bytes with others, are not read. Raises SourceError.
     """
     wanted = [m for m in archive.members if may_be_elf(m) and (programs or is_library(m.name))]
     readable = {id(m) for m in unpackable(archive.members)}
@@ -73,7 +72,7 @@ def _content(member: Member, *, whole: bool) -> tuple[int, ...]:
 
 
 def _as(member: Member, elf: MemberElf | None) -> MemberElf:
-    """What is known of ``member``, of which ``elf`` is a copy, or is it itself; None when it was not read."""
+    """The facts of ``elf``, which is ``member`` or a copy of it, as those of ``member``; None when it was not read."""
     if elf is None:
-        return MemberElf(member, _NOT_READ, Way.HEAD, 0)
+        return MemberElf(member, _NOT_READ, ReadMode.HEAD, 0)
     return elf if elf.member is member else replace(elf, member=member, bytes_read=0)

@@ -1,10 +1,9 @@
-"""Reads the ELF files of one wheel in the cheapest way: small ones whole, big ones by their heads and tails.
+"""Reads the ELF files of one wheel at the lowest cost: small ones whole, big ones by their heads and tails.
 
-Where the parts of an ELF file lie decides what they cost. The program headers are in its first bytes; they say where
-the dynamic section is, which says the rest. Linkers put the names and the version needs in front, patchelf moves the
-names to the end; the dynamic section is before the data, near the end of most libraries and in the middle of some.
-A deflated member is read from its start as far as that is cheap, its tail by
-:mod:`wheel_checks.formats.zip.deflate_tail`.
+The cost depends on the offsets of an ELF file's parts. The program headers are in its first bytes; they locate the
+dynamic section, which locates the rest. Linkers put the names and the version needs in front, patchelf moves the names
+to the end; the dynamic section is before the data, near the end of most libraries and in the middle of some. A deflated
+member is read from its start as far as that is cheap, its tail by :mod:`wheel_checks.formats.zip.deflate_tail`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.dynamic_strings import names_at, place_of_strings
 from wheel_checks.facts.elf.far_names import learn_near_names, read_far_names
 from wheel_checks.facts.elf.member import PartialMember
-from wheel_checks.facts.elf.member_elf import NOT_SOUGHT, MemberElf, Way
+from wheel_checks.facts.elf.member_elf import NOT_SOUGHT, MemberElf, ReadMode
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, StreamKeeper, WholeFile, merge
 from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Missing, Part, read_elf, read_elf_by_ranges
 from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
@@ -32,9 +31,9 @@ FIRST_HEAD = 8 * 1024  # compressed bytes: the program headers, and all names of
 EXTRA_ROOM = 128  # bytes for the extra fields of a local header; when they take more, the first read is a bit shorter
 _AT_ONCE = 12  # members read together
 _MAX_ROUNDS = 24
-_MAX_STREAMS = 6  # of one member: what one shows may lead back to earlier bytes
-_DEEP = 6 * 1024 * 1024  # compressed bytes of a tail that is read where a stream would be much longer
-_MUCH_SHORTER = 2  # times, by an estimate that is too long where names, which inflate most, follow denser data
+_MAX_STREAMS = 6  # of one member: bytes found may refer to earlier ones
+_DEEP = 6 * 1024 * 1024  # compressed bytes of a tail that is read if a stream would be much longer
+_MUCH_SHORTER = 2  # times, by an estimate that is too long if names, which inflate most, follow denser data
 _DEEP_INFLATED = 32 * 1024 * 1024  # bytes of it, held four times; of one member at a time
 
 
@@ -42,9 +41,9 @@ _DEEP_INFLATED = 32 * 1024 * 1024  # bytes of it, held four times; of one member
 class Effort:
     """How many compressed bytes of the head and tail of one member may be read.
 
-    ``parts`` for the facts themselves; ``names``, when these stay out of reach, for the names that are possible; and
-    ``place`` while it is unknown where those are: section headers that a tail of some size leaves uncertain are
-    copied from far before, and a longer one seldom helps.
+    ``parts`` for the facts themselves; ``names``, when these are out of reach, for the possible names; and ``place``
+    while the offset of these is unknown: section headers that a tail of some size leaves uncertain are copied from far
+    before, and a longer one seldom helps.
     """
 
     parts: int
@@ -54,7 +53,7 @@ class Effort:
 
 THOROUGH = Effort(384 * 1024, 1280 * 1024, 1280 * 1024)  # for the wheel that is judged; .dynstr takes up to 1 MiB
 FAR = Effort(4 * 1024 * 1024, 1280 * 1024, 1280 * 1024)  # for a member that decides, before it is streamed
-PASSING = Effort(64 * 1024, 64 * 1024, 64 * 1024)  # for what is known without it
+PASSING = Effort(64 * 1024, 64 * 1024, 64 * 1024)  # for facts that other members may give
 THRIFTY = Effort(192 * 1024, 512 * 1024, 160 * 1024)  # for the thirty wheels that it requires
 
 
@@ -68,13 +67,13 @@ def read_member_elfs(
     stream: int = 0,
     stream_names: int = 0,
 ) -> list[MemberElf]:
-    """The ``parts`` of the ELF facts of each of ``members``, in order; what all need next is requested together.
+    """The ``parts`` of the ELF facts of each of ``members``, in order; the next ranges of all are requested together.
 
-    Of a big deflated member only head and tail are read, as far as ``effort`` allows. When these do not say all parts,
-    a member of at most ``stream`` compressed bytes is streamed until they are known; of others the rest stays missing,
-    and the names that are possible are sought, streaming at most about ``stream_names`` compressed bytes, or reading a
-    much shorter tail. Memory is bounded: 12 members at a time, of each at most 12 MiB of head and as much of tail.
-    Raises SourceError when bytes cannot be had.
+    Of a big deflated member only head and tail are read, as far as ``effort`` allows. When these do not suffice, a
+    member of at most ``stream`` compressed bytes is streamed until all parts are known; of others the rest stays
+    missing, and possible names are searched for, streaming at most about ``stream_names`` compressed bytes, or reading
+    a much shorter tail. Memory is bounded: 12 members at a time, at most 12 MiB of head and of tail each. Raises
+    SourceError.
     """
     results: list[MemberElf] = []
     for first in range(0, len(members), _AT_ONCE):
@@ -123,7 +122,7 @@ def _read_on(source: ByteSource, batch: Sequence[_Reading]) -> None:
 
 
 def _read_far(source: ByteSource, reading: _Reading, most: int) -> None:
-    """Read what is needed of one member by a long tail, or by a stream of about ``most`` compressed bytes."""
+    """Read the needed bytes of one member by a long tail, or by a stream of about ``most`` compressed bytes."""
     for _ in range(_MAX_STREAMS):
         if not reading.wants_more:
             return
@@ -151,7 +150,7 @@ class _Reading:
         self._deep = 0
         self._allowed = effort.parts
         self._facts: ElfFacts | Unavailable = Unavailable(f"{member.name} was not read")
-        self._way = Way.WHOLE
+        self._mode = ReadMode.WHOLE
         self._bytes_read = 0
         self.partial: PartialMember | None = None  # only while more may be read
         self._needed: tuple[ByteRange, ...] = ()
@@ -175,13 +174,13 @@ class _Reading:
 
     @property
     def packed_until_needed(self) -> int:
-        """About how many compressed bytes of the member there are up to the end of what is needed."""
+        """About how many compressed bytes of the member precede the end of the needed ones."""
         end = max((span.end for span in self._wanted), default=0)
         return end * self.member.compressed_size // max(1, self.member.size)
 
     @property
     def _wanted(self) -> tuple[ByteRange, ...]:
-        """What is needed now, and of the sections: these pass by when the member is streamed."""
+        """The ranges needed now, and those of the sections, which pass by when the member is streamed."""
         sections = None if isinstance(self._facts, Unavailable) else self._facts.sections
         return merge([*self._needed, *(sections.ranges if isinstance(sections, Missing) else ())])
 
@@ -198,16 +197,16 @@ class _Reading:
             self._fail(error)
 
     def result(self) -> MemberElf:
-        """What is known by now."""
+        """The facts known by now."""
         if self._seeks_names and self.partial and not isinstance(self._facts, Unavailable):
             self._seeks_names = False
             self.note(0)  # looking for the names, more was read
         if self._doubt and self._needed:
             self._facts = Unavailable(f"{self._doubt} as its tail reads", "streaming the member would settle it")
-        return MemberElf(self.member, self._facts, self._way, self._bytes_read, self._names)
+        return MemberElf(self.member, self._facts, self._mode, self._bytes_read, self._names)
 
     def begin(self, source: ByteSource, data: bytes, directory_offset: int) -> None:
-        """Take the local header and what follows it."""
+        """Take the local header and the data after it."""
         member = self.member
         self._bytes_read = len(data)
         try:
@@ -222,7 +221,7 @@ class _Reading:
                 self._facts = read_elf(WholeFile(inflate(member, body, _WHOLE_INFLATED)), self._parts)
             else:
                 self.partial = PartialMember(member, start)
-                self._way = Way.HEAD
+                self._mode = ReadMode.HEAD
                 self.partial.begin(body)
                 self._look()
         except FormatError as error:
@@ -235,7 +234,7 @@ class _Reading:
             return []
         allowed = max(self._allowed, self._deep, self._effort.place if self.lacks(Part.SECTIONS) else 0)
         wish = partial.wish_for(self._needed)
-        if wish.head + wish.tail > allowed:  # then what is out of reach shall not keep us from the others
+        if wish.head + wish.tail > allowed:  # so that unreachable ranges do not keep us from the others
             in_reach = [span for span in self._needed if sum(partial.wish_for([span])) <= allowed]
             wish = partial.wish_for(in_reach)
             if not in_reach or wish.head + wish.tail > allowed:
@@ -247,7 +246,7 @@ class _Reading:
         ]
 
     def take(self, head: bytes, tail: bytes) -> None:
-        """Take what was read of :meth:`next_ranges`."""
+        """Take the bytes read for :meth:`next_ranges`."""
         if self.partial is None:
             return
         self._bytes_read += len(head) + len(tail)
@@ -265,7 +264,7 @@ class _Reading:
         partial = self.partial
         if partial is None:
             return
-        self._way = Way.STREAMED
+        self._mode = ReadMode.STREAMED
         wanted = self._wanted
         keeper = StreamKeeper(self.member.size, wanted)
 
@@ -301,7 +300,7 @@ class _Reading:
             self._fail(error)
 
     def goes_deep(self) -> bool:
-        """True when a long tail is to be read: once, where it is much shorter than what would be streamed."""
+        """True when a long tail is to be read: once, if it is much shorter than the stream would be."""
         if self.partial is None or self._deep or not self._needed:
             return False
         start = min(span.offset for span in self._needed)
@@ -312,7 +311,7 @@ class _Reading:
         return True
 
     def _look(self) -> None:
-        """Read what the bytes available show, and note what they lack."""
+        """Read the facts that the bytes available show, and record the missing ranges."""
         partial = self.partial
         if partial is None:
             return
@@ -322,7 +321,7 @@ class _Reading:
                 place = place_of_strings(partial)
                 self._allowed = self._effort.names
                 self._names, self._needed = names_at(partial, place), ()
-                if self.lacks(Part.SECTIONS):  # what else is missing is what the names stand for
+                if self.lacks(Part.SECTIONS):  # other missing parts are covered by the names
                     self._facts = read_elf(partial, self._parts)
                     self._needed = self._facts.sections.ranges if isinstance(self._facts.sections, Missing) else ()
             else:
@@ -339,8 +338,8 @@ class _Reading:
             self._doubt = f"{self.member.name} cannot be read as an ELF file: {error},"
             self._look()
             return
-        if self._way is Way.HEAD and partial.tail_served and partial.trust_tail:
-            self._way = Way.TAIL
+        if self._mode is ReadMode.HEAD and partial.tail_served and partial.trust_tail:
+            self._mode = ReadMode.TAIL
         if not self._needed:
             self.partial = None
 
@@ -349,7 +348,7 @@ class _Reading:
             self._bytes_read += sum(length for _, length in ranges)
             return source.read_many([(start + offset, length) for offset, length in ranges])
 
-        self._way = Way.RANGES
+        self._mode = ReadMode.RANGES
         self._facts = read_elf_by_ranges(self.member.size, read_many, self._parts)
 
     def _fail(self, error: FormatError) -> None:

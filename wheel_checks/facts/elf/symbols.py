@@ -1,4 +1,4 @@
-"""The symbols of every library of a wheel: what each needs of others and what it defines."""
+"""The symbols of every library of a wheel: its imports and exports."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ STREAMED = 64 << 20  # compressed bytes up to which a library is streamed whose 
 
 @dataclass(frozen=True, slots=True)
 class MemberSymbols:
-    """What one member needs and defines; ``Missing`` what is out of reach, None what it does not have.
-
-    ``versions`` says of which library a version is; None where that was not read.
-    """
+    """Imports, exports and versions by library; ``Missing`` if out of reach, None if there is no such table."""
 
     member: str
     imports: Imports | Missing | None
@@ -34,7 +31,7 @@ class MemberSymbols:
 
 
 def read_symbols(source: ByteSource, archive: Archive) -> tuple[MemberSymbols, ...]:
-    """The symbols of all libraries, each content once. What is not an ELF file is omitted. Raises SourceError."""
+    """The symbols of all libraries, each content once. Other files are omitted. Raises SourceError."""
     readable = {id(member) for member in unpackable(archive.members)}
     copies: dict[tuple[int, ...], list[Member]] = {}
     for member in archive.members:

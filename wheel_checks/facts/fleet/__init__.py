@@ -1,3 +1,3 @@
-"""Many hosts: ``report`` has what is known of one, ``hosts`` what is compared, ``host_list`` and ``topology`` what they
-are called and where they are, ``rates`` who is slow, ``nodes`` what they were expected to be.
+"""Many hosts: ``report`` reads the reports of one, ``hosts`` compares them, ``host_list`` and ``topology`` name and
+locate them, ``rates`` finds slow ones, ``nodes`` compares them with the user's requirements.
 """

@@ -1,7 +1,7 @@
 """Sets of hosts as Slurm and ClusterShell write them: ``rack[017-018]-tray[00-17],login1``.
 
-Slurm: "Hostlist expressions" of slurm.conf(5); ClusterShell: nodeset(1). Their libraries were considered: both bring
-more than is needed (groups, set operations, YAML), and neither bounds what an expression expands to.
+Slurm: "Hostlist expressions" of slurm.conf(5); ClusterShell: nodeset(1). Their libraries were considered: both include
+more than is needed (groups, set operations, YAML), and neither bounds the size of an expansion.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ _OTHER_SYNTAX = {
 
 
 def expand(expression: str) -> list[str]:
-    """The names of an expression, in its order and each once.
-
-    Raises UsageError for what is no such expression, and for more than ``MOST_HOSTS``.
-    """
+    """The names of an expression, without duplicates. Raises UsageError if invalid, or for over ``MOST_HOSTS``."""
     shown = f"{expression[:80]!r}{'...' * (len(expression) > 80)}"
     if len(expression) > _LONGEST:
         raise UsageError(f"{shown} has more than {_LONGEST:,} characters", expected=_EXPECTED)
@@ -48,9 +45,7 @@ def expand(expression: str) -> list[str]:
 
 
 def split(expression: str) -> list[str]:
-    """The parts between commas and white space that are not within brackets. Raises UsageError for an empty part, or
-    brackets that do not pair.
-    """
+    """The parts between commas and white space outside of brackets. Raises UsageError if empty or unbalanced."""
     parts, start, depth = [], 0, 0
     for position, character in enumerate(expression):
         if character in "[]":
@@ -69,9 +64,9 @@ def split(expression: str) -> list[str]:
 
 
 def fold(names: Iterable[str]) -> str:
-    """The shortest expression that was found for these names; :func:`expand` gives back those that are host names.
+    """The shortest expression found for these names; :func:`expand` reverses it for valid host names.
 
-    ``rack[017-018]-tray[00-17]`` for 36 names. What is not a valid host name stays as it is.
+    ``rack[017-018]-tray[00-17]`` for 36 names. Invalid host names are kept as they are.
     """
     return ",".join(parts_of(names))
 
@@ -119,9 +114,7 @@ def _folded(literals: Sequence[str], numbers: Sequence[tuple[str, ...]]) -> Iter
 
 
 def _boxes(numbers: Sequence[tuple[str, ...]], order: Sequence[int]) -> list[list[tuple[str, ...]]]:
-    """Products of sets that make up these tuples exactly: those that differ in one place alone become one, place after
-    place.
-    """
+    """Products of sets that make up these tuples: tuples that differ in one place are merged, place by place."""
     boxes: list[tuple[tuple[str, ...], ...]] = [tuple((text,) for text in one) for one in numbers]
     for place in order:
         groups: dict[tuple[tuple[str, ...], ...], dict[str, None]] = defaultdict(dict)
@@ -149,7 +142,7 @@ def _ranges(numbers: Sequence[str]) -> str:
 
 
 def _count(part: str) -> int:
-    """How many names a part of :func:`parts_of` stands for."""
+    """The number of names in a part of :func:`parts_of`."""
     if not re.fullmatch(r"[A-Za-z0-9._\[\],-]+", part):
         return 1
     count = 1
@@ -177,7 +170,7 @@ def _names(word: str, left: int, shown: str) -> Iterator[str]:
 
 
 def _numbers(inside: str, left: int, shown: str) -> Iterator[str]:
-    """The numbers of ``00-17,20``, with leading zeros where the first has them."""
+    """The numbers of ``00-17,20``, with leading zeros if the first has them."""
     count = 0
     for piece in inside.split(","):
         match = _RANGE.fullmatch(piece.strip())

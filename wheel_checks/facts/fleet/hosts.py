@@ -1,4 +1,4 @@
-"""Many hosts, compared: what most of them have, and which few have something else."""
+"""Many hosts, compared: the values that most of them have, and the few hosts that deviate."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _FEW_VALUES = 16  # with more values than half of the hosts, and more than these
 class Difference:
     """A fact on which the hosts do not agree.
 
-    ``common`` are the values that many hosts have, the most frequent first, and ``rare`` those of few, the rarest
-    first, both with the names of their hosts. ``compared`` are all of them.
+    ``common`` are frequent values, the most frequent first, and ``rare`` the others, the rarest first, both with the
+    names of their hosts. ``compared`` are all of them.
     """
 
     fact: str
@@ -35,14 +35,14 @@ class Difference:
 
     @property
     def by_value(self) -> Iterator[tuple[frozenset[str], Difference]]:
-        """The hosts of each rare value, and the difference with that one alone."""
+        """The hosts of each rare value, and the difference limited to that value."""
         for value, names in self.rare.items():
             yield frozenset(names), replace(self, rare={value: names})
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An input that is not a report: where it is, and why."""
+    """An input that is not a report: its path, and the reason."""
 
     source: str
     reason: str
@@ -50,10 +50,10 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class FleetFacts:
-    """All hosts, in order of their names. ``expected`` are the names that were requested (none: no one said).
+    """All hosts, in order of their names. ``expected`` are the names that were requested (empty if not given).
 
-    ``unexpected`` are the hosts that were not, where someone said. ``repeated`` are reports that a newer one of the
-    same command about the same host replaced. ``named_places`` say where hosts are, ``tables`` what they must be.
+    ``unexpected`` are further hosts, if names were requested. ``repeated`` are reports replaced by a newer one of the
+    same command about the same host. ``named_places`` locate hosts, ``tables`` are the requirements for them.
     """
 
     hosts: tuple[Host, ...]
@@ -66,7 +66,7 @@ class FleetFacts:
 
     @cached_property
     def topology(self) -> Topology:
-        """Where the hosts are: ``named_places``, and the NVLink domains that the doctors saw."""
+        """The places of the hosts: ``named_places``, and the NVLink domains that the doctors saw."""
         return self.named_places.with_places(DOMAIN, self.domains) if self.domains else self.named_places
 
     @cached_property
@@ -76,7 +76,7 @@ class FleetFacts:
 
     @cached_property
     def known_domains(self) -> dict[str, str]:
-        """As ``domains``, and "none" for a host whose GPUs are in none; without hosts of which it is unknown."""
+        """As ``domains``, and "none" for a host whose GPUs have no domain; unknown hosts are omitted."""
         reports = ((host.name, report.facts) for host in self.hosts for report in host.reports)
         return {name: value for name, facts in reports if facts and (value := facts.get(DOMAIN))}
 
@@ -94,7 +94,7 @@ class FleetFacts:
 
     @cached_property
     def rates(self) -> Rates:
-        """Which rates are lower than those of other hosts."""
+        """The rates, with those lower than on other hosts."""
         return judge(self.measured, self.topology)
 
     @cached_property
@@ -120,7 +120,7 @@ class FleetFacts:
 
     @property
     def shared(self) -> dict[str, str]:
-        """The facts that are the same wherever they were asked for."""
+        """The facts that are the same on every host that reports them."""
         return {fact: next(iter(by_value)) for fact, by_value in self._values.items() if len(by_value) == 1}
 
     @property
@@ -131,7 +131,7 @@ class FleetFacts:
 
 
 def values_of(hosts: Sequence[Host]) -> dict[str, dict[str, list[str]]]:
-    """For every fact, the names of the hosts by their value. A host counts where its report is of the same command."""
+    """For every fact, the names of the hosts by their value, from reports of the same command."""
     sections: dict[str, list[tuple[str, Facts]]] = defaultdict(list)
     for host in hosts:
         for report in host.reports:
@@ -139,10 +139,10 @@ def values_of(hosts: Sequence[Host]) -> dict[str, dict[str, list[str]]]:
                 sections[report.source.command].append((host.name, report.facts))
     values: dict[str, dict[str, list[str]]] = {}
     for command in sorted(sections, key=doctor_first):
-        told = sections[command]
-        for fact in dict.fromkeys(fact for _, facts in told for fact in facts):
+        reports = sections[command]
+        for fact in dict.fromkeys(fact for _, facts in reports for fact in facts):
             by_value: dict[str, list[str]] = defaultdict(list)
-            for name, facts in told:
+            for name, facts in reports:
                 value = facts.get(fact, ABSENT)
                 by_value[UNKNOWN if value is None else value].append(name)
             values[fact if command == DOCTOR else f"{command}: {fact}"] = by_value
@@ -163,8 +163,8 @@ def compare(
     """Which values are rare: those of at most as many hosts as the square root of the most frequent value's.
 
     Next to 71 hosts up to 8 deviate, next to 9,900 up to 99, next to 2 or 3 it is one; 20 of 60 are another kind of
-    host. Of two hosts neither deviates. By the ``topology`` two whole racks of eleven deviate likewise, unless they
-    are all hosts with other GPUs: ``kinds`` are the hosts by GPUs.
+    host. Of two hosts neither deviates. By the ``topology`` two whole racks of eleven deviate likewise, unless they are
+    all hosts with other GPUs: ``kinds`` are the hosts by GPUs.
     """
     ordered = sorted(by_value.items(), key=lambda item: -len(item[1]))
     usual = frozenset(ordered[0][1])

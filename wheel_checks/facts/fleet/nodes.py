@@ -1,7 +1,7 @@
-"""What nodes were expected to be: the file of ``wheelproof report merge --expect FILE``, and how it judges them.
+"""The requirements for nodes in ``wheelproof report merge --expect FILE``, and the comparison with reports.
 
-Judged is what reports have for comparison, the texts of :mod:`wheel_checks.facts.host.comparable`. What a report
-does not say is undecided, never met.
+Compared are the texts of :mod:`wheel_checks.facts.host.comparable`. A fact missing from a report is undecided, never
+met.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAKERS = {"NVIDIA": "cuda", "AMD": "rocm", "Intel": "xpu"}
 
 
 class Unmet(NamedTuple):
-    """A requirement that a host does not meet, or may not: ``has`` is what it has, None where nothing says that."""
+    """A requirement that a host does not meet, or may not: ``has`` is the observed value, None if unknown."""
 
     what: str
     expected: str
@@ -95,12 +95,11 @@ Positive = Annotated[float, Check(lambda value: 0 < value < 1e30, "a number abov
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """One table of the file: which hosts, and what each of them must be. None is what was not asked.
+    """One table of the file: its hosts, and the requirements for each of them; None if not required.
 
     ``memory`` and ``page_size`` in bytes, ``nvlink_speed`` in GB/s, ``power_limit`` in watts, ``infiniband`` (ports,
     Gb/s), ``pcie`` (generation, lanes), ``rates`` of each GPU in bytes or operations a second. Memory, speeds, links of
-    PCIe and InfiniBand and rates are the least that is accepted, and a driver's versions a specifier; the others are
-    exact.
+    PCIe and InfiniBand and rates are minimums, and a driver's versions a specifier; the others are exact.
     """
 
     hosts: Annotated[frozenset[str] | None, Made(_hosts)] = None
@@ -148,7 +147,7 @@ def read_nodes(data: bytes, source: str) -> tuple[Nodes, ...]:
 
 
 def unmet(host: Host, tables: Sequence[Nodes]) -> Iterator[Unmet]:
-    """What of the tables about this host it does not meet, or may not meet."""
+    """The requirements of all tables for this host that it does not meet, or may not meet."""
     facts = next((report.facts for report in host.reports if report.source.command == DOCTOR and report.facts), {})
     for table in tables:
         if table.concerns(host.name):
@@ -157,7 +156,7 @@ def unmet(host: Host, tables: Sequence[Nodes]) -> Iterator[Unmet]:
 
 
 def unmet_by_hosts(hosts: Sequence[Host], tables: Sequence[Nodes]) -> dict[Unmet, list[str]]:
-    """The hosts by what they do not meet, or may not meet, in their order."""
+    """The hosts by requirement that they do not meet, or may not meet, in their order."""
     found: dict[Unmet, list[str]] = defaultdict(list)
     for host in hosts:
         for one in dict.fromkeys(unmet(host, tables)):
@@ -184,20 +183,20 @@ def _of_doctor(facts: Mapping[str, str | None], table: Nodes) -> Iterator[Unmet]
 
 
 def _simple(table: Nodes) -> Iterator[tuple[str, str, str, Callable[[str], bool | None]]]:
-    """What is asked, what is expected in words ("" for nothing), the fact that decides, and whether it is met."""
+    """The requirement, the expected value in words ("" for nothing), the fact that decides, and whether it is met."""
     yield "machine", table.machine or "", "machine", lambda text: text == table.machine
     yield "page size", _kib(table.page_size), "page size", lambda text: _size_in(text) == table.page_size
     yield "memory", _kib(table.memory, "at least "), "memory", lambda text: _least(_size_in(text), table.memory)
-    yield "power limit", _said("{:g} W", table.power_limit), "power limit", lambda t: _leading(t) == table.power_limit
-    yield "NVLinks", _said("{} up", table.nvlinks), "NVLinks", lambda text: _leading(text) == table.nvlinks
-    speed = _said("at least {:g} GB/s", table.nvlink_speed)
+    yield "power limit", _text("{:g} W", table.power_limit), "power limit", lambda t: _leading(t) == table.power_limit
+    yield "NVLinks", _text("{} up", table.nvlinks), "NVLinks", lambda text: _leading(text) == table.nvlinks
+    speed = _text("at least {:g} GB/s", table.nvlink_speed)
     yield "NVLink speed", speed, "NVLinks", lambda text: _least(_leading(text.partition(" at ")[2]), table.nvlink_speed)
-    link = _said("at least generation {0[0]} x {0[1]}", table.pcie)
+    link = _text("at least generation {0[0]} x {0[1]}", table.pcie)
     yield "PCIe", link, "PCIe", lambda text: _is_pcie(text, table.pcie)
 
 
 def _each(what: str, expected: str, has: str | None, meets: Callable[[str], bool | None]) -> Iterator[Unmet]:
-    """A fact that must hold for every GPU; of several a piece that fails says more than one that is unknown."""
+    """A requirement for every GPU; a failing GPU takes precedence over an unknown one."""
     pieces = [None] if has is None else [piece for _, piece in _pieces(has)]
     found = [None if piece in {None, "unknown"} else meets(piece) for piece in pieces if piece is None or piece]
     if False in found or None in found or not found:
@@ -234,7 +233,7 @@ def _of_ports(has: str | None, count: int, rate: int) -> Iterator[Unmet]:
 
 
 def _of_rates(host: Host, gpus: str, wanted: Mapping[str, float]) -> Iterator[Unmet]:
-    """Rates that are too low; unknown where fewer GPUs were measured than there are."""
+    """Rates that are too low; unknown if fewer GPUs were measured than exist."""
     count = sum(number for number, _ in _pieces(gpus))
     measured: dict[str, list[float]] = defaultdict(list)
     for report in host.reports:
@@ -283,5 +282,5 @@ def _kib(size: int | None, before: str = "") -> str:
     return f"{before}{size / (1 << (30 if large else 10)):g} {'GiB' if large else 'KiB'}"
 
 
-def _said(text: str, value: object) -> str:
-    return "" if value is None else text.format(value)
+def _text(form: str, value: object) -> str:
+    return "" if value is None else form.format(value)

@@ -2,8 +2,8 @@
 
 z is the distance from the median in standard deviations. The standard deviation is pooled from that of the fleet
 (1.4826 times the median absolute deviation, which a few slow GPUs do not change; Rousseeuw and Croux 1993) and from
-that of healthy GPUs in the table ``rate_noise``, which has the weight of as many values as it rests on. A rate is too
-low when z is above ``FAR`` and the rate is further from the median than healthy GPUs are from each other.
+that of healthy GPUs in the table ``rate_noise``, weighted by the number of its values. A rate is too low when z is
+above ``FAR`` and the rate is further from the median than healthy GPUs are from each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from wheel_checks.data import load
 from wheel_checks.facts.fleet.topology import MOSTLY, Topology
 
-RATE = "rate of "  # what the name of a fact starts with whose text is a number, in bytes or operations a second
+RATE = "rate of "  # prefix of facts whose text is a number, in bytes or operations a second
 ALL_REDUCE = "all-reduce"  # the one rate of a host, and not of a GPU
 FEW_HOSTS, FEW_RATES = 3, 6  # with so many hosts, or rates of GPUs on fewer, rates can be compared
 FAR, FAR_GROUP = 6.0, 3.0  # standard deviations: of one rate, and of the median of a group of hosts
@@ -39,7 +39,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """What is usual for rates of a ``kind`` of a ``product``: the median, and the standard deviation relative to it.
+    """The usual rate of a ``kind`` for a ``product``: the median, and the standard deviation relative to it.
 
     ``spread`` is how much healthy GPUs differ, relative to the highest; ``hosts`` have ``values`` rates.
     """
@@ -75,7 +75,7 @@ class SlowRate:
 
 @dataclass(frozen=True, slots=True)
 class SlowGroup:
-    """Hosts of one place that are nearly all slower than the others: their median ``rate``, and what is usual there."""
+    """Hosts of one place that are nearly all slower than others: their median ``rate``, and the usual rates there."""
 
     hosts: frozenset[str]
     rate: float
@@ -84,7 +84,7 @@ class SlowGroup:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The rates of a fleet, judged. ``compared`` are the kinds and products of which enough hosts have one."""
+    """The rates of a fleet, judged. ``compared`` are the kinds and products that enough hosts have measured."""
 
     compared: tuple[Usual, ...] = ()
     slow: tuple[SlowRate, ...] = ()
@@ -131,9 +131,7 @@ def judge(measured: Iterable[Measured], topology: Topology) -> Rates:
 
 
 def noise_of(kind: str) -> tuple[float, float]:
-    """The standard deviation and the spread of healthy GPUs, relative to the rate; as of matrix products for a kind
-    that the table does not have.
-    """
+    """Standard deviation and spread of healthy GPUs, relative to the rate; default: those of matrix products."""
     rows = {row["name"]: row for row in load("rate_noise")["rate"]}
     row = rows.get(kind, rows["bf16"])
     return float(row["sd"]), float(row["spread"])

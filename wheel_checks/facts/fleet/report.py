@@ -1,4 +1,4 @@
-"""What reports say of one host."""
+"""The facts of one host from its reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Facts = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class ReportSource:
-    """One report about a host: which ``command`` made it, where it was read, when it ``started`` (UTC, ISO 8601)."""
+    """One report about a host: its ``command``, the path it was read from, when it ``started`` (UTC, ISO 8601)."""
 
     command: str
     source: str
@@ -27,10 +27,7 @@ class ReportSource:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something of a report that is more than is kept: what, and how grave it can be at most.
-
-    ``severity`` is None when that is unknown.
-    """
+    """An omitted part of a report: its name, and its highest possible severity, None if unknown."""
 
     what: str
     severity: Severity | None = None
@@ -38,12 +35,11 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """What one report says of a host.
+    """The content of one report on a host.
 
-    ``facts`` are compared: one short text per name, None for one that could not be read; a fact that other hosts have
-    and this one lacks is not there. ``results`` are the findings, and the checks that could not be made; ``root`` is
-    the rule of the doctor's root cause ("" if none). A report with more facts than can be compared has facts None, and
-    says so in ``left_out``.
+    ``facts`` are compared: one short text per name, None if it could not be read; a fact that this host lacks is
+    omitted. ``results`` are the findings and the checks that could not be made; ``root`` is the rule of the doctor's
+    root cause, or "". A report with more facts than can be compared has facts None and a note in ``left_out``.
     """
 
     source: ReportSource
@@ -63,7 +59,7 @@ class Host:
 
     @property
     def headline(self) -> str:
-        """What the first report says in short."""
+        """The headline of the first report."""
         return self.reports[0].headline
 
     @property

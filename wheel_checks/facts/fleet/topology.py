@@ -1,4 +1,4 @@
-"""Where the hosts of a fleet are: racks, trays, switches, NVLink domains. Each is a dimension, with a value by host."""
+"""The places of hosts in a fleet: racks, trays, switches, NVLink domains. Each dimension has a value by host."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from wheel_checks.facts.fleet.host_list import MOST_HOSTS, expand, folded, natur
 from wheel_checks.phrases import joined
 
 MOSTLY = 0.9  # the part of a group that must be in a set for the group to be named
-_MOST_GROUPS, _MOST_PAIRED = 4, 4  # that one phrase names; dimensions that are paired with each other
+_MOST_GROUPS, _MOST_PAIRED = 4, 4  # in one phrase; dimensions that are paired with each other
 _MOST_DIMENSIONS = 32
 _MOST_LINES, _LONGEST_NAME = 100_000, 253  # of a file; characters of a host's name (RFC 1123)
 _MOST_PARTS = 6  # of a set of hosts that a phrase shows
-# How names of hosts in data centres say where a host is; a letter alone counts only between digits, as in r12t05
+# Words for places in host names of data centres; a letter alone is accepted only between digits, as in r12t05
 _WORDS = {
     "pod": "pod",
     "row": "row",
@@ -128,7 +128,7 @@ NOWHERE = Topology()
 
 
 def guessed(hosts: Iterable[str]) -> Topology:
-    """What the names say by words that are usual in them: ``rack017-tray05``, ``r17t05``, ``pod2-leaf3-gpu7``."""
+    """The places named in host names by common words: ``rack017-tray05``, ``r17t05``, ``pod2-leaf3-gpu7``."""
     places: dict[str, dict[str, str]] = defaultdict(dict)
     for host in hosts:
         if xname := _XNAME.match(host):
@@ -144,7 +144,7 @@ def guessed(hosts: Iterable[str]) -> Topology:
 
 
 def by_pattern(pattern: str, hosts: Iterable[str]) -> Topology:
-    """What the named groups of a regular expression match in the names. Raises UsageError for one that is invalid."""
+    """The places that named groups of a regular expression match in host names. Raises UsageError if it is invalid."""
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
@@ -162,7 +162,7 @@ def by_pattern(pattern: str, hosts: Iterable[str]) -> Topology:
 
 
 def from_table(table: Mapping[str, Mapping[str, str]], source: str) -> Topology:
-    """What a table says: ``[switch]`` and below it ``"3" = "node[048-063]"``. Raises UsageError."""
+    """The places in a table: ``[switch]`` and below it ``"3" = "node[048-063]"``. Raises UsageError."""
     places: dict[str, dict[str, str]] = {}
     if len(table) > _MOST_DIMENSIONS:
         raise UsageError(f"{source} has {len(table):,} tables", expected=f"at most {_MOST_DIMENSIONS}")
@@ -174,7 +174,7 @@ def from_table(table: Mapping[str, Mapping[str, str]], source: str) -> Topology:
 
 
 def from_slurm(text: str, source: str) -> Topology:
-    """What Slurm's topology.conf(5) says: switches and blocks with their nodes, switches above. Raises UsageError."""
+    """The switches and blocks of Slurm's topology.conf(5) with their nodes, and parent switches. Raises UsageError."""
     places: dict[str, dict[str, str]] = defaultdict(dict)
     above: dict[str, str] = {}
     lines = text.replace("\\\n", "").splitlines()
@@ -224,10 +224,7 @@ def _groups(places: Mapping[str, str]) -> Groups:
 def grid(
     topology: Topology, hosts: Sequence[str], cell: Callable[[str], str]
 ) -> tuple[str, str, list[str], dict[str, list[str]]] | None:
-    """Rows, columns and cells where two dimensions place each host alone: ``("rack", "tray", columns, cells by row)``.
-
-    None where no two dimensions do.
-    """
+    """Rows, columns and cells if two dimensions locate each host alone: ("rack", "tray", columns, cells by row)."""
     for rows, columns in itertools.combinations(topology.places, 2):
         by_row, by_column = topology.places[rows], topology.places[columns]
         spots = {(by_row[host], by_column[host]): host for host in hosts if host in by_row and host in by_column}

@@ -1,1 +1,1 @@
-"""GPU code: which members hold some, for which GPUs, and which GPUs run it."""
+"""GPU code: the members that have some, its targets, and the GPUs that run it."""

@@ -1,4 +1,4 @@
-"""Which of AMD's GPUs a code object runs on, by the rules of LLVM and ROCm.
+"""The AMD GPUs that a code object runs on, by the rules of LLVM and ROCm.
 
 * A code object runs on exactly its own processor: there is no compatibility with newer ones, and no PTX.
 * A generic target ("gfx9-4-generic") runs on the processors of its group.

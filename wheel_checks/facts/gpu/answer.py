@@ -1,16 +1,16 @@
 """Does a package run on a GPU? Answered from the GPU code of the libraries that decide.
 
 An answer is proven: presence by code that was seen (also in a sample), absence only by libraries that were read whole.
-What a library declares of itself proves nothing.
+The declarations of a library prove nothing.
 
-* Of alternatives one must have code: the one for that GPU, where its name says which that is.
-* Alternatives of which each has code for many architectures are the package itself.
+* One alternative must have code: the one for that GPU, if names distinguish them.
+* If each alternative has code for many architectures, they are the package itself.
 * A library that has code for single architectures alone (sm_90a, sm_100f), or is named after some, is missing on other
   GPUs by design, as long as another one runs there.
-* A library with a single file for the compiler's default architecture has no kernels that are worth a word.
+* A library with a single file for the compiler's default architecture has no kernels worth mentioning.
 * Files of GPU code by themselves, all of them for other GPUs, are no code for this one. Whether that matters, only the
   package that loads them knows.
-* When some of the package's libraries run and some do not, what decides is how it is used: unknown.
+* When some of the package's libraries run and some do not, the result depends on usage: unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RARE = 0.02
 SAMPLED = 0.1
 """The same of a sample, which may show a rare file by chance."""
 MOST = 0.5
-"""From this share of all files on, what the main library lacks is most of the package."""
+"""From this share of all files on, the files that the main library lacks are most of the package."""
 
 _PREFERENCE = ("none", "unknown", "jit", "native")
 
@@ -39,8 +39,8 @@ _PREFERENCE = ("none", "unknown", "jit", "native")
 class LibraryAnswer:
     """How one library, or the best of its alternatives, runs. ``files`` are the compiled files that were seen in it.
 
-    ``hardly`` is true where so few of them run that it counts as no code. ``unknown`` are the alternatives that were
-    not read enough.
+    ``hardly`` is true if so few of them run that the code is ignored. ``unknown`` are the alternatives that were not
+    read enough.
     """
 
     member: str
@@ -54,14 +54,14 @@ class LibraryAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CodeAnswer:
-    """How a package runs on ``product``, and the library that says so ("" if none).
+    """How a package runs on ``product``, and the library that decides it, or "".
 
-    ``lacking`` are libraries without code where others have some; ``meant_for_others`` those that are not made for this
-    GPU; ``bundled`` are copies of other projects' libraries without code for it; ``unread`` are libraries that must be
-    read (whole) to know. ``other_cuda`` are the alternatives of the running library, for another CUDA, without code.
-    ``compiled`` are the libraries that run by PTX alone, the main one first; ``perhaps_compiled`` those of which a
-    sample shows PTX for this GPU: whether there is machine code too, only all of it says. ``loose`` is true where the
-    package has nothing but files of GPU code for single architectures, which are loaded when there is a GPU for them.
+    ``lacking`` are libraries without code for it although others have some; ``meant_for_others`` are not made for this
+    GPU; ``bundled`` are copies of other projects' libraries without code for it; ``unread`` must be read (whole) to
+    decide. ``other_cuda`` are the alternatives of the running library, for another CUDA, without code. ``compiled`` are
+    the libraries that run by PTX alone, the main one first; ``perhaps_compiled`` those whose sample shows PTX for this
+    GPU, so that machine code is only decided by reading all. ``loose`` is true if the package has only files of GPU
+    code for single architectures, which are loaded on matching GPUs.
     """
 
     product: Product
@@ -78,7 +78,7 @@ class CodeAnswer:
 
     @property
     def is_perhaps_native(self) -> bool:
-        """True where a sample shows PTX, and whether there is machine code in what speaks for the package, nothing."""
+        """True if a sample shows PTX, and whether the package's main code has machine code is unknown."""
         return self.runs.how == "jit" and self.member in {library.member for library in self.perhaps_compiled}
 
 
@@ -171,7 +171,7 @@ def _decide(
 
 
 def _outweighed(lacking: list[LibraryAnswer], running: list[LibraryAnswer], product: Product) -> _Decision:
-    """Where what lacks code is most of the package: unless what runs was sampled, for how many files it has then?"""
+    """The decision if most of the package lacks code; unknown if the running library was only sampled."""
     if sampled := [one for one in running if not _is_exact(one)]:
         why = f"{lacking[0].member} has no code for {product}, and {sampled[0].member} was not read completely"
         return RunsHow("unknown", "", why), None, sampled
@@ -182,7 +182,7 @@ def _outweighed(lacking: list[LibraryAnswer], running: list[LibraryAnswer], prod
 def _decide_special(
     special: list[LibraryAnswer], stubs: list[LibraryAnswer], bundled: list[LibraryAnswer], product: Product
 ) -> _Decision:
-    """Where the package has no library for GPUs in general: the special ones decide, else copies of others' do."""
+    """The decision without a library for GPUs in general: special ones decide, else copies of others' libraries."""
     running = [one for one in special if _runs(one)]
     if running:
         return running[0].runs, running[0], []
@@ -200,7 +200,7 @@ def _decide_special(
 
 
 def _decide_rest(rest: list[LibraryAnswer], product: Product) -> _Decision:
-    """Where the package has nothing but stubs, or copies of others' libraries: what these lack may not matter."""
+    """The decision for stubs, or copies of others' libraries, alone: the code that these lack may not matter."""
     lacking = [one for one in rest if not _runs(one)]
     if not lacking:
         return rest[0].runs, rest[0], []
@@ -270,7 +270,7 @@ def _speaker(found: Sequence[LibraryAnswer]) -> LibraryAnswer:
 
 
 def _is_most(lacking: Sequence[LibraryAnswer], running: Sequence[LibraryAnswer]) -> bool:
-    """True when what lacks code is the whole package, nearly all of it, or its main library and most of its files."""
+    """True when the libraries without code are all or nearly all of the package, or its main library and most files."""
     if not running:
         return True
     without, having = (sum(one.files for one in found) for found in (lacking, running))
@@ -279,7 +279,7 @@ def _is_most(lacking: Sequence[LibraryAnswer], running: Sequence[LibraryAnswer])
 
 
 def _are_files_for_another_maker(group: DecidingGroup, product: Product) -> bool:
-    """True for loose files for AMD's GPUs where NVIDIA's are requested, and the other way round: sglang adds some."""
+    """True for loose files for AMD's GPUs when NVIDIA's are requested, and the other way round: sglang adds some."""
     others = ("*.cubin", "*.ptx") if product.gfx else ("*.co", "*.hsaco")
     return all(member.rpartition("/")[2] in others for member in group.members)
 
@@ -290,12 +290,12 @@ def _is_loose(one: LibraryAnswer) -> bool:
 
 
 def _is_main(one: LibraryAnswer) -> bool:
-    """True for what the package imports, or dispatches to: alternatives that count as its own are not special."""
+    """True for a library that the package imports or dispatches to: its own alternatives are not special."""
     return one.group.role in ("main", "special")
 
 
 def _is_special(one: LibraryAnswer) -> bool:
-    """True for what is made for single architectures, by its name or by its code."""
+    """True for a library for single architectures, by its name or by its code."""
     if one.group.role == "special":
         return True
     code = one.code
@@ -308,7 +308,7 @@ def _is_dispatched(group: DecidingGroup, libraries: dict[str, LibraryGpuCode]) -
     """True for alternatives that are the whole package built several times: each has code for more than its own name.
 
     sgl-kernel's sm90/ and sm100/ are; torchao's kernels for 9.0a and 10.0a are additions that other GPUs do without.
-    What was not read whole counts until it is.
+    Libraries that were not read whole are included until they are.
     """
     if len(group.alternatives) < 2:
         return False

@@ -12,7 +12,7 @@ from wheel_checks.facts.gpu.targets import Product, RunsHow, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable
 
-_ROLES: tuple[Role, ...] = ("main", "library", "special", "bundled", "source")  # from what speaks for the package most
+_ROLES: tuple[Role, ...] = ("main", "library", "special", "bundled", "source")  # by weight
 
 COMMON = 0.5
 """From this share of its files on, a library is built for an architecture; torch has a few files for others."""
@@ -20,9 +20,9 @@ COMMON = 0.5
 
 @dataclass(frozen=True, slots=True)
 class LibraryGpuCode:
-    """The GPU code of one library. ``code`` is Unavailable where it could not be read; it has no labels for a library
-    that was read and holds none. ``bytes_read`` are compressed bytes of the archive that this took. ``limit`` says why
-    a library that is only sampled was not read on, though that was requested.
+    """The GPU code of one library. ``code`` is Unavailable if it could not be read; it has no labels for a library
+    without GPU code. ``bytes_read`` are compressed bytes of the archive that this took. ``limit`` is why a sampled
+    library was not read on, though that was requested.
     """
 
     member: str
@@ -33,10 +33,10 @@ class LibraryGpuCode:
 
 @dataclass(frozen=True, slots=True)
 class GpuCodeFacts:
-    """The libraries that hold GPU code, or might, in the order of the archive; and what the wheel declares.
+    """The libraries that have or may have GPU code, in archive order; and the targets that the wheel declares.
 
-    ``declared`` is the list that torch reports as ``torch.cuda.get_arch_list()``, a string in ``libtorch_python.so``;
-    None when the wheel has none. ``project`` is the name of the package, by which its own libraries are known.
+    ``declared`` is the list that torch reports as ``torch.cuda.get_arch_list()``, a string in ``libtorch_python.so``,
+    or None. ``project`` is the name of the package, which identifies its own libraries.
     """
 
     libraries: tuple[LibraryGpuCode, ...]
@@ -45,7 +45,7 @@ class GpuCodeFacts:
 
     @property
     def known(self) -> tuple[tuple[str, GpuCode], ...]:
-        """Member and code of each library that was read and holds some."""
+        """Member and code of each library that was read and has some."""
         return tuple(
             (library.member, library.code)
             for library in self.libraries
@@ -61,7 +61,7 @@ class GpuCodeFacts:
 
     @property
     def main(self) -> tuple[str, GpuCode] | None:
-        """The library that says what the package is built for: what it imports or dispatches to, see ``deciding.py``.
+        """The library that shows the package's targets: the one it imports or dispatches to, see ``deciding.py``.
 
         Of several, the one with the most targets, of these the one with the most entries.
         """
@@ -85,9 +85,9 @@ class GpuCodeFacts:
 
     @property
     def verdict(self) -> tuple[str, GpuCode] | Unavailable | None:
-        """Where and what the code is that the package is built for; None for a package without GPU code.
+        """The member and the GPU code that the package is built for; None for a package without GPU code.
 
-        That is the main library's when all that decide were read, else the declared list (which has no member: "").
+        The main library's if all deciding libraries were read, else the declared list (with "" as member).
         """
         roles = self.roles
         unread = [
@@ -104,23 +104,20 @@ class GpuCodeFacts:
 
 
 def is_for_others(accelerator: AcceleratorFacts, product: Product | None = None) -> bool:
-    """True for a wheel that is built for something else than ``product``: for the CPU, XPU, or the other maker's GPUs.
-
-    Without a product, any GPU of NVIDIA's is meant.
-    """
+    """True for a wheel for the CPU, XPU, or another maker's GPUs than ``product``'s, by default NVIDIA's."""
     wanted = ROCM if product and product.gfx else CUDA
     return {accelerator.accelerator, *accelerator.others}.isdisjoint({wanted, NONE})
 
 
 def share_of(code: GpuCode, labels: Iterable[str]) -> float:
-    """The share of the containers of ``code`` that carry one of ``labels``, 0 to 1; 0 when it has no containers."""
+    """The share of the containers of ``code`` that have one of ``labels``, 0 to 1; 0 when it has no containers."""
     wanted = set(labels)
     carrying = sum(count for has, count in code.containers.items() if not wanted.isdisjoint(has))
     return carrying / max(1, sum(code.containers.values()))
 
 
 def runs_how(code: GpuCode, product: Product) -> RunsHow:
-    """How ``code`` runs on ``product``, by the label that most of its files have rather than one that few have."""
+    """How ``code`` runs on ``product``, by the most frequent label of its files rather than a rare one."""
     best = runs_on(code.counts, product)
     common = runs_on([label for label in code.counts if share_of(code, [label]) >= COMMON], product)
     return common if common.how == best.how != "none" else best

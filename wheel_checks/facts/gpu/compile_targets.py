@@ -28,7 +28,7 @@ def parse_target(text: str) -> str:
 
 
 def products_of(target: str) -> tuple[str, ...]:
-    """The products that are this target, by the name that they are best known by; none for one that is unknown."""
+    """The products with this target, by their best known names; empty if unknown."""
     return tuple(
         product.name for product in (*products(), *amd_products()) if target == (product.gfx or f"sm_{product.sm}")
     )

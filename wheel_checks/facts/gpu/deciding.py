@@ -29,9 +29,8 @@ _UNIVERSAL = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One library of a group. ``architectures`` are those in its name, as in sm_100 or as "gfx942"; ``cuda``
-    is the CUDA in its name ("12.6", "13"), ``is_rocm`` says that it names ROCm instead; all are empty where it
-    has none.
+    """One library of a group. ``architectures`` are those in its name, as in sm_100 or as "gfx942"; ``cuda`` is the
+    CUDA in its name ("12.6", "13"), ``is_rocm`` is True if it names ROCm instead; all are empty otherwise.
     """
 
     member: str
@@ -42,11 +41,11 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class DecidingGroup:
-    """Libraries of which one is loaded, or a single one. ``name`` is their path without the parts in which they differ.
+    """Libraries that are alternatives, or a single one. ``name`` is their path without the parts in which they differ.
 
-    ``role`` is "main" for what the package imports or dispatches to, "library" for another library of it, "special" for
-    what is made for the architectures in its name, "bundled" for a copy of another project's library, "source" for what
-    is among sources that are compiled at run time.
+    ``role`` is "main" for a library that the package imports or dispatches to, "library" for another library of it,
+    "special" for one made for the architectures in its name, "bundled" for a copy of another project's library,
+    "source" for a library among sources that are compiled at run time.
     """
 
     name: str
@@ -67,7 +66,7 @@ class DecidingGroup:
 def deciding_groups(members: Iterable[str], project: str = "") -> tuple[DecidingGroup, ...]:
     """The native ``members`` of a package in groups of alternatives, in their order; ``project`` is its name.
 
-    Which of them have GPU code is unknown here: give those that have, or all, for what else is to be decided.
+    Whether they have GPU code is unknown here: pass those that have, or all, depending on the question.
     """
     found: dict[str, list[Alternative]] = {}
     for member in dict.fromkeys(members):
@@ -77,7 +76,7 @@ def deciding_groups(members: Iterable[str], project: str = "") -> tuple[Deciding
 
 
 def _alternative(member: str, project: str) -> tuple[str, Alternative]:
-    """The path without its tokens, and what these show. What the project's own name says is not a token."""
+    """The path without its tokens, and their meaning. Words of the project's own name are not tokens."""
     key = member[:_LONGEST]
     own = _UNIVERSAL.sub("_", project.lower()).strip("_")
     architectures: list[int | str] = []
@@ -112,7 +111,7 @@ def _role(key: str, alternatives: list[Alternative], project: str) -> Role:
 
 
 def _root_of(project: str) -> str:
-    """The name of a project without who publishes it and what it is built for: "onnxruntime" of onnxruntime-gpu."""
+    """The name of a project without its publisher and accelerator: "onnxruntime" of onnxruntime-gpu."""
     table = load("deciding_files")
     root = re.sub(table["project_endings"], "", project.lower())
     return re.sub(table["project_beginnings"], "", root)

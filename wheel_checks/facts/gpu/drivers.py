@@ -13,10 +13,7 @@ _VERSION = re.compile(r"\d{3,4}(?:\.\d{1,3}){0,2}", re.ASCII)
 
 
 def parse_driver(text: str) -> str:
-    """A driver as people write it, "535" or "580.95.05", or "none". Raises UsageError for anything else.
-
-    Whether the tables know it is not judged here.
-    """
+    """A driver such as "535" or "580.95.05", or "none", known or not. Raises UsageError for anything else."""
     if text != NO_DRIVER and not _VERSION.fullmatch(text):
         raise UsageError(
             f"{text[:100]!r} is not a driver", expected="a branch or a version such as 535 or 580.95.05, or none"
@@ -25,13 +22,13 @@ def parse_driver(text: str) -> str:
 
 
 def highest_cuda(driver_version: str) -> str | None:
-    """The latest CUDA that a driver supports ("580.95.05" gives "13.0"); None for what the table does not reach."""
+    """The latest CUDA that a driver supports ("580.95.05" gives "13.0"); None outside of the table."""
     row = newest_cuda(driver_version)
     return row[0] if row else None
 
 
 def oldest_driver(cuda_major: int) -> str | None:
-    """The oldest driver for programs made with this CUDA (13 gives "580"); None for what the table does not have."""
+    """The oldest driver for programs made with this CUDA (13 gives "580"); None outside of the table."""
     return next((row["driver"] for row in load("drivers")["major"] if row["cuda"] == cuda_major), None)
 
 
@@ -63,10 +60,7 @@ def runs_cuda(driver: str, cuda_major: int) -> Literal["yes", "no", "unknown"]:
 
 
 def cuda_of_ptx(isa: str) -> str | None:
-    """The first CUDA whose driver compiles PTX of this version: "9.0" gives "13.0"; None for what is unknown.
-
-    Of versions before 7.0 it is the oldest CUDA of the table.
-    """
+    """The first CUDA (of the table) whose driver compiles PTX of this version: "9.0" gives "13.0"; or None."""
     if re.fullmatch(r"[1-6]\.\d", isa):
         return "11.0"
     found: str | None = load("drivers")["ptx"].get(isa)
@@ -74,10 +68,7 @@ def cuda_of_ptx(isa: str) -> str | None:
 
 
 def last_branch_for(sm: int) -> int | None:
-    """The last branch of the driver for GPUs of a compute capability (as in sm_70), None for one in support.
-
-    Source: ``data/variant_machines.toml``, ``last_driver``.
-    """
+    """The last branch for GPUs of a capability (sm_70), or None (``data/variant_machines.toml``, ``last_driver``)."""
     return min((row["branch"] for row in load("variant_machines")["last_driver"] if sm < row["below_sm"]), default=None)
 
 

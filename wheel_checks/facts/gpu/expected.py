@@ -33,7 +33,7 @@ class HostExpectation:
         return f"{self.count} x {name}" if self.count else name
 
     def accepts(self, gpu: SeenGpu) -> bool | None:
-        """Whether a GPU is one of those that are expected; None where what is known of it does not decide."""
+        """Whether a GPU is an expected one; None if the known facts do not decide."""
         if gpu.accelerator and self.accelerator not in (ANY, gpu.accelerator):
             return False
         if self.product is None:
@@ -48,7 +48,7 @@ class SeenGpu:
     """A GPU by its ``name`` ("NVIDIA H200"), compute capability ("9.0"; "gfx942" of AMD's) and ``accelerator`` (cuda,
     rocm, xpu). ``device`` are its numbers on the PCI bus ("10de:2335").
 
-    What is unknown is "".
+    Unknown fields are "".
     """
 
     name: str
@@ -63,7 +63,7 @@ class SeenGpu:
 
 
 def _is(product: Product, gpu: SeenGpu) -> bool | None:
-    """Whether a GPU of this name and capability is the product; None where nothing decides."""
+    """Whether a GPU of this name and capability is the product; None if undecided."""
     wanted, name = _words(product.name), _words(gpu.name)
     if "mig" in name:
         return False  # a slice of it
@@ -111,7 +111,7 @@ def _words(name: str) -> list[str]:
 
 
 def _are_alike(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether the words start with those of a product; the "50" of a series stands for 5090, 5080, ..."""
+    """Whether the words start with those of a product; the "50" of a series covers 5090, 5080, ..."""
     pairs = list(zip(wanted, words, strict=False))
     series = re.compile(r"\d\d")
     return len(pairs) == len(wanted) and all(

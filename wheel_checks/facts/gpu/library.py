@@ -1,4 +1,4 @@
-"""One library of a wheel that has GPU code, or may have some: where it is, and how far it was read."""
+"""One library of a wheel that has or may have GPU code: its place, and how far it was read."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from wheel_checks.sources.byte_source import ByteSource
 
 @dataclass(slots=True)
 class Library:
-    """One member to read. ``spans`` hold fat binaries and ``bundles`` offload bundles; None when that is unknown, as
-    the section headers at ``headers_offset`` were not read; ``as_data`` when there may be code anywhere, ``suspected``
-    when nothing but its size says so: it counts once code was seen. Of a library that also has ``unloaded`` fat
-    binaries only those windows are sampled that certainly are in a span.
+    """One member to read. ``spans`` are fat binaries and ``bundles`` offload bundles; None when that is unknown, as the
+    section headers at ``headers_offset`` were not read; ``as_data`` when there may be code anywhere, ``suspected`` when
+    only its size suggests so: it is included once code was seen. Of a library that also has ``unloaded`` fat binaries,
+    only windows that are certainly in a span are sampled.
     """
 
     member: Member
@@ -49,14 +49,14 @@ class Library:
 
     @property
     def sampled(self) -> Sampled:
-        """What a sample needs to know."""
+        """The arguments for a sample."""
         anywhere = self.as_data or self.spans is None
         spans = () if anywhere else (*(self.spans or ()), *self.bundles)
         return Sampled(self.member, self.data_offset, spans, strictly=self.unloaded)
 
     def stream(self, source: ByteSource, enough: Enough = all_of_it) -> None:
-        """Read from its first byte until the code that was seen is ``enough``; else to the end of its last span, or to
-        its own end where a sample showed code that is in no span.
+        """Read from its first byte until the code seen is ``enough``; else to the end of its last span, or to its own
+        end if a sample showed code outside of any span.
         """
         self.is_streamed = True
         chunks = source.stream(self.data_offset, self.member.compressed_size)

@@ -1,7 +1,7 @@
-"""GPU code that is in files by itself: cubins, PTX, AMD's code objects; often thousands of them in one folder.
+"""GPU code in separate files: cubins, PTX, AMD's code objects; often thousands of them in one folder.
 
-The files of one kind in one folder are one library: which of them is loaded, the package chooses at run time. A few of
-each are read, those whose names distinguish different architectures; all of them when that is cheap, or asked for.
+The files of one kind in one folder are one library: the package selects one of them at run time. A few of each are
+read, whose names distinguish different architectures; all of them when that is cheap or requested.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TOKEN = re.compile(r"(?:sm|compute)_?\d{2,3}[af]?(?!\d)|gfx[0-9a-f]{3,4}(?![0-9
 
 
 def loose_files(members: Iterable[Member]) -> dict[str, list[Member]]:
-    """The files with GPU code by the path that stands for them, such as "kernels/*.cubin"."""
+    """The files with GPU code by a pattern for their paths, such as "kernels/*.cubin"."""
     found: dict[str, list[Member]] = defaultdict(list)
     for member in members:
         folder, slash, name = member.name.rpartition("/")
@@ -46,9 +46,9 @@ def loose_files(members: Iterable[Member]) -> dict[str, list[Member]]:
 def read_loose(
     source: ByteSource, archive: Archive, path: str, files: Sequence[Member], *, whole: bool
 ) -> LibraryGpuCode:
-    """The GPU code of the ``files`` that ``path`` stands for, all of them when ``whole``, else a sample.
+    """The GPU code of the ``files`` that match ``path``, all of them when ``whole``, else a sample.
 
-    Unavailable when a file that was read is no GPU code. Raises SourceError when bytes cannot be had.
+    Unavailable when a file that was read is no GPU code. Raises SourceError.
     """
     chosen = list(files) if whole else _sample(files)
     certainty: Certainty = "exact" if len(chosen) == len(files) else "sampled"
@@ -75,7 +75,7 @@ def label_of_file(path: str, data: bytes) -> Sequence[str]:
 
 
 def is_loose(path: str) -> bool:
-    """True for the names of files that hold GPU code by themselves."""
+    """True for names of separate files with GPU code."""
     return path.rpartition(".")[2] in _READERS
 
 

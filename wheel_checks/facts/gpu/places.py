@@ -1,4 +1,4 @@
-"""Where a library holds GPU code, by its sections."""
+"""The offsets of a library's GPU code, by its sections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DATA = (".data", ".rodata", ".ldata", ".lrodata")  # the last two: x86-64 psABI
 
 
 def loaded_spans(sections: Sections) -> list[tuple[int, int]]:
-    """The ``(offset, size)`` of what is loaded, as cuobjdump lists it: relocatable code only when there is no other."""
+    """The ``(offset, size)`` of loaded code, as cuobjdump lists it: relocatable code only when there is no other."""
     filled = [section for section in sections.gpu_code if section.size]
     names = {section.name for section in filled}
     wanted = _LOADED if _LOADED in names else _RELOCATABLE
@@ -25,7 +25,7 @@ def bundle_spans(sections: Sections) -> list[tuple[int, int]]:
 
 
 def holds_code_as_data(sections: Sections) -> bool:
-    """True for a library with hardly any code where the CUDA runtime loads it, and megabytes of data.
+    """True for a library with hardly any code in the CUDA runtime's sections, and megabytes of data.
 
     cuFFT 12.0 keeps its 24,000 fat binaries in .data and loads them itself; .nv_fatbin has 672 bytes, for sm_75, which
     is all that cuobjdump lists.
@@ -35,9 +35,9 @@ def holds_code_as_data(sections: Sections) -> bool:
 
 
 def may_hold_code_as_data(sections: Sections) -> bool:
-    """True for a library without any section for GPU code, of which one section of data is the most.
+    """True for a library without any section for GPU code that consists mostly of one data section.
 
-    cuFFT 12.5 has nothing but .data, 216 MB of 237. Whether there is code in such data, only its bytes say.
+    cuFFT 12.5 has nothing but .data, 216 MB of 237. Only the bytes show whether such data has code.
     """
     if loaded_spans(sections) or bundle_spans(sections):
         return False

@@ -1,9 +1,9 @@
-"""Reads the GPU code of a wheel's libraries, as sure as it must be.
+"""Reads the GPU code of a wheel's libraries, with as much certainty as requested.
 
-The section names say which libraries have some, and where. Small libraries are streamed, the others are sampled: what
-is seen in a sample is there. Absence is known only of what was streamed to its end; so whoever misses something asks
-for a larger sample of the libraries in question, and at last for their bytes from the first on, until it was seen:
-:func:`read_until` does.
+Section names show the libraries with GPU code, and its offsets. Small libraries are streamed, the others are sampled: a
+sample proves presence. Absence is proven only by streaming to the end; so a caller who misses code requests a larger
+sample of the libraries in question, and at last their bytes from the first on, until it was seen: see
+:func:`read_until`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _DECLARATION_BYTES = 16 * 1024 * 1024  # compressed bytes searched for the decla
 _ROUNDS = 4 * (len(SIZES) + 2)  # the samples, then all bytes, as some are missed only once others are known
 
 Remember = Callable[[str, Callable[[], GpuCodeFacts]], GpuCodeFacts]
-"""Gives what is kept under a name, else what the function returns."""
+"""Returns the cached value of a name, else the result of the function."""
 Missed = Callable[[GpuCodeFacts], Collection[str]]
-"""Which members, of those that were not read whole, may hold what is missed; none when nothing is."""
+"""The partly read members that may have the missing code; empty if nothing is missing."""
 
 
 def read_gpu_code(
@@ -57,12 +57,12 @@ def read_gpu_code(
     exact: bool,
     max_read: int = MAX_READ,
 ) -> GpuCodeFacts:
-    """The GPU code of every ELF file, and of files such as .fatbin, .cubin, .ptx, .hsaco; ``elfs`` is what is known of
-    the ELF files already.
+    """The GPU code of every ELF file, and of files such as .fatbin, .cubin, .ptx, .hsaco; ``elfs`` are known facts of
+    the ELF files.
 
-    ``exact``, every byte that may hold some is read, and what torch declares; else a sample, 1.8 MB of each large
-    library. At most ``max_read`` bytes are streamed; a library that was not or could not be read is Unavailable.
-    Raises SourceError when bytes cannot be had.
+    With ``exact`` all bytes that may be GPU code are read, and torch's declaration; else a sample, 1.8 MB of each large
+    library. At most ``max_read`` bytes are streamed; a library that was not or could not be read is Unavailable. Raises
+    SourceError.
     """
     reading = _WheelReading(source, archive, elfs, max_read)
     reading.begin()
@@ -84,17 +84,16 @@ def read_until(
 ) -> GpuCodeFacts:
     """As :func:`read_gpu_code`, from the smallest sample on, until ``missed`` returns no member that can be read on.
 
-    The members that it returns are sampled in more places, up to 8.1 MB, and then streamed until it does not return
-    them any more, as far as ``max_read`` allows. What is asked to be kept follows from the bytes of the file, from the
-    members that were returned until then, and from the ``question``: all on which ``missed`` depends. The smallest
-    sample is the same for all who ask.
+    The members that it returns are sampled in more places, up to 8.1 MB, and then streamed until it no longer returns
+    them, within ``max_read``. The cache key is made of the bytes of the file, the members returned so far, and the
+    ``question``: all on which ``missed`` depends. The smallest sample is the same for all callers.
     """
     reading: _WheelReading | None = None
     rounds: list[list[str]] = []
 
     def read() -> GpuCodeFacts:
         nonlocal reading
-        if reading is None:  # what was kept until now is read after all
+        if reading is None:  # the cached samples are read after all
             reading = _WheelReading(source, archive, elfs, max_read)
             reading.begin()
             for members in rounds[:-1]:
@@ -112,7 +111,7 @@ def read_until(
 
 
 def _open_members(facts: GpuCodeFacts) -> set[str]:
-    """The members of which reading on may show more."""
+    """The members that may show more when read on."""
     return {
         library.member
         for library in facts.libraries
@@ -133,7 +132,7 @@ class _WheelReading:
         self._libraries = {library.member.name: library for library in self._find(elfs)}
 
     def facts(self, declared: GpuCode | None = None) -> GpuCodeFacts:
-        """What is known by now."""
+        """The facts known by now."""
         found = {
             name: LibraryGpuCode(name, of.code, of.bytes_read, of.limit)
             for name, of in self._libraries.items()
@@ -144,7 +143,7 @@ class _WheelReading:
         return GpuCodeFacts(tuple(libraries), declared)
 
     def _with(self, library: Library, code: GpuCode) -> GpuCodeFacts:
-        """What is known, with more code of one library."""
+        """The facts with more code of one library."""
         facts, known = self.facts(), library.code
         both = LibraryGpuCode(library.member.name, code if isinstance(known, Unavailable) else known + code)
         return replace(facts, libraries=tuple(both if of.member == both.member else of for of in facts.libraries))
@@ -250,7 +249,7 @@ class _WheelReading:
             sections = item.facts.sections
             if not isinstance(sections, Sections):
                 yield Library(item.member, None, headers_offset=item.facts.header.sections_offset)
-            elif not sections.headers:  # stripped off: nothing says where code is
+            elif not sections.headers:  # stripped: the offsets of code are unknown
                 yield Library(item.member, None, as_data=True)
             elif (spans := loaded_spans(sections)) or bundle_spans(sections):
                 yield Library(
@@ -278,10 +277,7 @@ def _are_cheap(files: Sequence[Member]) -> bool:
 
 
 def look_into(source: ByteSource, archive: Archive, member: Member) -> tuple[GpuCode, int]:
-    """What a small sample of a library of unknown sections shows, and how many bytes that took; of a small one nothing.
-
-    Raises SourceError when bytes cannot be had.
-    """
+    """The code in a small sample of a library with unknown sections, and the bytes read. Raises SourceError."""
     (start,) = data_offsets(source, archive, [member])
     if isinstance(start, Unavailable) or member.compressed_size <= CHEAP:
         return GpuCode({}, "sampled", {}), 0
@@ -290,7 +286,7 @@ def look_into(source: ByteSource, archive: Archive, member: Member) -> tuple[Gpu
 
 
 def data_offsets(source: ByteSource, archive: Archive, members: Sequence[Member]) -> list[int | Unavailable]:
-    """Where the data of each member begins in the archive, after its local header."""
+    """The offset of each member's data in the archive, after its local header."""
     end = archive.end.directory_offset
     heads = [
         (member.header_offset, max(0, min(LOCAL_HEADER_SIZE + len(member.raw_name) + 64, end - member.header_offset)))

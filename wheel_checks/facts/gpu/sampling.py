@@ -1,8 +1,8 @@
 """Samples the GPU code of large libraries: windows into the middle of a deflated member, a few hundred kilobytes each.
 
-What is seen is there; what is not seen may be there anyway. The windows are at places that follow from the sizes
-in the archive and the section headers alone, spread evenly over where the GPU code must be, so that a sample of a file
-is always the same. A larger sample holds the smaller one.
+A sample proves presence, not absence. The offsets of the windows follow from the sizes in the archive and the section
+headers alone, spread evenly over the possible GPU code, so that a sample of a file is always the same. A larger sample
+includes the smaller one.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ SIZES = (3, 7, 15, 31)
 """How many windows the samples have, from the smallest on: 0.8, 1.8, 3.9 and 8.1 MB of each library."""
 
 _OUTPUT = 16 * 1024 * 1024  # bytes inflated of one window
-_DENSITY = 0.35  # to what share of its size everything but GPU code deflates at least; it need not be right
+_DENSITY = 0.35  # the assumed ratio at which everything but GPU code deflates; it need not be right
 _NOTHING = GpuCode({}, "sampled", {})
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A member whose data begins at ``data_offset`` of the archive, and the ``(offset, size)`` in it, inflated,
-    of what holds GPU code; none when that may be anywhere. ``strictly``, only windows count that certainly are in the
-    largest of them: what is next to it may look the same.
+    """A member whose data begins at ``data_offset`` of the archive, and the ``(offset, size)`` in it, inflated, of GPU
+    code; empty when that may be anywhere. ``strictly``: use only windows that are certainly in the largest of them,
+    since adjacent data may look the same.
     """
 
     member: Member
@@ -44,8 +44,8 @@ class Sampled:
 
 
 def window_places(library: Sampled, windows: int) -> list[tuple[int, int]]:
-    """The ``(offset, length)`` in the archive of so many windows, less when they would cover all there is; none where
-    no place is certain, and only such count.
+    """The ``(offset, length)`` in the archive of so many windows, fewer if they would cover everything; empty if only
+    windows at certain offsets are allowed and none is certain.
     """
     packed = library.member.compressed_size
     low, room = _certain_room(library) if library.strictly else _likely_room(library)
@@ -59,7 +59,7 @@ def window_places(library: Sampled, windows: int) -> list[tuple[int, int]]:
 
 
 def _likely_room(library: Sampled) -> tuple[int, int]:
-    """Where in the compressed bytes the GPU code must be, about: its beginning and length."""
+    """The approximate range of the GPU code in the compressed bytes: its beginning and length."""
     member = library.member
     packed = member.compressed_size
     first = min((offset for offset, _ in library.spans), default=0)
@@ -72,10 +72,10 @@ def _likely_room(library: Sampled) -> tuple[int, int]:
 
 
 def _certain_room(library: Sampled) -> tuple[int, int]:
-    """Which compressed bytes certainly inflate to the inside of the largest span: their beginning and length.
+    """The compressed bytes that certainly inflate to the inside of the largest span: their beginning and length.
 
     No compressor writes more bytes than it reads, but for the headers of stored blocks (RFC 1951, 3.2.4). So the first
-    n compressed bytes inflate to n at least, and so do the last n: between these bounds is what the n-th inflates to.
+    n compressed bytes inflate to n at least, and so do the last n: the result of the n-th is between these bounds.
     """
     member = library.member
     offset, length = max(library.spans, key=lambda span: span[1], default=(0, 0))
@@ -91,9 +91,9 @@ def _packed_at_most(size: int) -> int:
 
 
 def sample(source: ByteSource, libraries: Sequence[tuple[Sampled, int]], windows: int) -> list[tuple[GpuCode, int]]:
-    """What ``windows`` windows show of each library but for the first so many, and how many bytes they took.
+    """The code in ``windows`` windows of each library except for the first so many, and how many bytes they took.
 
-    Raises SourceError when bytes cannot be had. Holds the windows of 4 libraries at a time, 32 MB.
+    Raises SourceError. Keeps the windows of 4 libraries at a time, 32 MB.
     """
     results = []
     for first in range(0, len(libraries), 4):
@@ -109,7 +109,7 @@ def sample(source: ByteSource, libraries: Sequence[tuple[Sampled, int]], windows
 
 
 def _look(member: Member, piece: bytes) -> GpuCode:
-    """What one window shows; nothing when no block begins in it."""
+    """The code in one window; empty when no block begins in it."""
     try:
         part = Inflated.of_known(piece) if member.method == STORED else inflate_window(piece, limit=_OUTPUT)
     except FormatError:

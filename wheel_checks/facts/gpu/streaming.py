@@ -14,15 +14,15 @@ from wheel_checks.formats.gpu.fatbin_search import FatbinFinder
 from wheel_checks.formats.gpu.offload_bundle import BundleScanner
 from wheel_checks.model import Unavailable
 
-_HEAD = 4096  # bytes that hold the ELF header
+_HEAD = 4096  # bytes that include the ELF header
 _NAMES_ROOM = 1024 * 1024  # bytes around the section headers; linkers put their names right before them, lld does not
 _OWN_NAME = b".shstrtab"
 _MOST_PLACES = 8  # pieces that are held for the sake of names
-_STEP = 2 * 1024 * 1024  # bytes after which it is asked whether that was enough
+_STEP = 2 * 1024 * 1024  # bytes between two checks whether that was enough
 _NO_CODE = GpuCode({}, "exact", {})
 
 Enough = Callable[[GpuCode], bool]
-"""Whether what was seen, as "sampled", answers the question for which a library is read."""
+"""Whether the code seen, as "sampled", suffices, so that reading can end."""
 
 
 def all_of_it(_: GpuCode) -> bool:
@@ -38,7 +38,7 @@ class _Watch:
         self._left = _STEP
 
     def is_over(self, passed: int, seen: Callable[[], GpuCode]) -> bool:
-        """True once it is, asked after each ``_STEP`` bytes; ``passed`` more have passed."""
+        """True once enough was seen, checked after each ``_STEP`` bytes; ``passed`` more have passed."""
         self._left -= passed
         if self._left > 0 or self._enough is all_of_it:
             return False
@@ -57,17 +57,17 @@ def scan(
 ) -> GpuCode:
     """The GPU code in the ``(offset, length)`` spans of a file of ``size`` bytes that comes in ``pieces``.
 
-    ``spans`` hold fat binaries, ``bundles`` offload bundles. Where these lack labels that were ``seen`` in the file, it
-    is the code of the whole file. As soon as what has passed is ``enough``, it is that, as "sampled".
+    ``spans`` are fat binaries, ``bundles`` offload bundles. If these lack labels that were ``seen`` in the file, the
+    result is the code of the whole file. As soon as the code so far is ``enough``, it is returned as "sampled".
 
-    Takes no more of the pieces than it needs. Raises FormatError when a span contains something else, when two overlap,
-    and what the pieces raise.
+    Takes no more of the pieces than it needs. Raises FormatError when a span contains something else or two overlap,
+    and the errors of the pieces.
     """
     finder = FatbinFinder(size) if seen else None
     watch = _Watch(enough)
     fats, bundled = _NO_CODE, _NO_CODE
     stream = _passing(pieces, finder)
-    position, piece = 0, memoryview(b"")  # where the piece begins, and what is left of it
+    position, piece = 0, memoryview(b"")  # where the piece begins, and its rest
     for offset, length, kind in _in_order(spans, bundles, size):
         scanner: FatbinScanner | BundleScanner = kind()
         while position < offset + length:
@@ -96,7 +96,7 @@ def scan(
 def _in_order(
     spans: Iterable[tuple[int, int]], bundles: Iterable[tuple[int, int]], size: int
 ) -> list[tuple[int, int, type[FatbinScanner | BundleScanner]]]:
-    """All spans with what reads them. Raises FormatError when two overlap, or one leaves the file."""
+    """All spans with their readers. Raises FormatError when two overlap, or one leaves the file."""
     fats: list[tuple[int, int, type[FatbinScanner | BundleScanner]]] = [(*span, FatbinScanner) for span in spans]
     wanted = sorted([*fats, *((*span, BundleScanner) for span in bundles)], key=lambda item: item[:2])
     position = 0
@@ -122,10 +122,10 @@ def search(
 ) -> GpuCode | Unavailable:
     """The GPU code of an ELF file of ``size`` bytes, in ``pieces``, whose section headers are at ``headers_offset``.
 
-    Everything is read, since the headers stand after what they describe. Their names are searched for up to 1 MiB
-    before them and behind, and around the first places that hold the name of the names. Without names, or without
-    headers, the code is what is found anywhere. As soon as that is ``enough``, nothing more is read, and it is
-    "sampled". Raises FormatError when a section is not a row of fat binaries, and what the pieces raise.
+    Everything is read, since the headers come after the sections. Their names are searched for up to 1 MiB before and
+    after them, and around the first occurrences of the name of the name table. Without names, or without headers, all
+    code that is found is returned. As soon as that is ``enough``, reading ends, and it is "sampled". Raises FormatError
+    when a section is not a row of fat binaries, and the errors of the pieces.
     """
     finder = FatbinFinder(size)
     start = max(0, headers_offset - _NAMES_ROOM)
@@ -158,10 +158,7 @@ def search(
 
 
 def search_everywhere(pieces: Iterable[bytes], size: int, enough: Enough = all_of_it) -> GpuCode:
-    """All GPU code in a file of ``size`` bytes that comes in ``pieces``; as "sampled" what is ``enough`` of it.
-
-    Raises FormatError, see FatbinFinder.feed.
-    """
+    """All GPU code in a file that comes in ``pieces``, or "sampled" once ``enough``. Raises FormatError."""
     finder = FatbinFinder(size)
     watch = _Watch(enough)
     for piece in pieces:

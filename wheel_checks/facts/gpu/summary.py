@@ -12,7 +12,7 @@ from wheel_checks.model import Unavailable
 
 
 def summarize_gpu_code(found: GpuCodeFacts, gpus: Sequence[Product]) -> dict[str, Any]:
-    """What it is judged by, every library with GPU code, and how it runs on each of ``gpus``."""
+    """The deciding library, every library with GPU code, and how it runs on each of ``gpus``."""
     verdict = found.verdict
     facts: dict[str, Any] = {"sass": [], "ptx": [], "certainty": "exact"}
     if isinstance(verdict, Unavailable):

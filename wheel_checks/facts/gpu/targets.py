@@ -1,4 +1,4 @@
-"""Which GPUs a piece of GPU code runs on, by NVIDIA's and AMD's rules of compatibility.
+"""The GPUs that a piece of GPU code runs on, by NVIDIA's and AMD's rules of compatibility.
 
 * Machine code for sm_XY runs on the same major version with the same or a higher minor one (CUDA Programming Guide,
   "Binary Compatibility"); on Tegra (Jetson Orin and older) only code for exactly that version runs, and nowhere else.
@@ -11,7 +11,7 @@
 
 AMD's code objects are judged in ``amd.py``. Neither maker's code runs on the other's GPUs.
 
-What is a family, what is Tegra and what was renamed is in ``data/products.toml``.
+Families, Tegra products and renamed targets are in ``data/products.toml``.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class RunsHow:
-    """How code runs on a product: ``how`` is "native", "jit", "none", or "unknown" where not enough was read.
+    """How code runs on a product: ``how`` is "native", "jit", "none", or "unknown" if not enough was read.
 
-    ``label`` is the code that is loaded ("sm_100") or compiled ("compute_90"), "" if none; ``why`` is a sentence.
+    ``label`` is the code that is loaded ("sm_100") or compiled ("compute_90"), or ""; ``why`` is a sentence.
     """
 
     how: How
@@ -93,7 +93,7 @@ def parse_gpu(text: str) -> Product:
     """The product with this name ("GB200", "rtx 5090", "MI300X"), or any with this capability ("sm_100", "100", "10.0")
     or this target ("gfx942").
 
-    Raises UsageError, with the nearest names, for what the table does not know.
+    Raises UsageError, with the nearest names, if the table has none.
     """
     names = _names()
     if product := names.get(_key(text)):
@@ -121,8 +121,8 @@ def runs_on(code: Iterable[str | GpuEntry], product: Product) -> RunsHow:
     """How ``code``, entries or labels such as "sm_100a" and "compute_90", runs on ``product``.
 
     Of several that would run, machine code comes before PTX, then the nearest version, then the more specific suffix;
-    NVIDIA does not publish the driver's order among them. Labels that no device runs ("lto_80") and those that we do
-    not know never count.
+    NVIDIA does not publish the driver's order among them. Labels that no device runs ("lto_80") and unknown ones are
+    ignored.
     """
     labels = dict.fromkeys(entry if isinstance(entry, str) else entry.label for entry in code)
     if product.gfx:
@@ -142,8 +142,8 @@ def runs_on(code: Iterable[str | GpuEntry], product: Product) -> RunsHow:
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     for target in sorted(targets, key=lambda target: (target.is_ptx, target.sm, target.suffix)):
         reasons[target.refuses(product.sm)].append(target.label)
-    said = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
-    return RunsHow("none", "", f"nothing runs on {product}: {said}")
+    summary = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
+    return RunsHow("none", "", f"nothing runs on {product}: {summary}")
 
 
 def _runs_on_amd(labels: Iterable[str], product: Product) -> RunsHow:
@@ -157,8 +157,8 @@ def _runs_on_amd(labels: Iterable[str], product: Product) -> RunsHow:
         reasons[reason].append(label)
     if not reasons:
         return RunsHow("none", "", f"no GPU code can run on {product}")
-    said = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
-    return RunsHow("none", "", f"nothing runs on {product}: {said}")
+    summary = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
+    return RunsHow("none", "", f"nothing runs on {product}: {summary}")
 
 
 def coverage(code: GpuCode, product: Product) -> dict[How, int]:
@@ -185,7 +185,7 @@ class _Target:
         return self.prefix == "compute"
 
     def preference(self) -> tuple[bool, int, int]:
-        """Sorts what runs on one device: the last is the best."""
+        """Sort key for code that runs on one device: the last is the best."""
         return not self.is_ptx, self.sm, _SUFFIX_ORDER.index(self.suffix)
 
     def may_run(self, device: int) -> bool:
@@ -233,7 +233,7 @@ def _names() -> dict[str, Product]:
 
 
 def _key(name: str) -> str:
-    """A name without what people write differently: "NVIDIA GeForce RTX 5090" is "rtx5090"."""
+    """A name without common variations: "NVIDIA GeForce RTX 5090" is "rtx5090"."""
     return _MAKERS.sub("", re.sub(r"[^a-z0-9]", "", name.lower()))
 
 

@@ -1,4 +1,4 @@
-"""What the doctor knows about a host: one frozen dataclass per section, written to and read from JSON.
+"""The doctor's facts about a host: one frozen dataclass per section, written to and read from JSON.
 
 A section that could not be read is ``Unavailable``. Nothing here reads anything: ``wheelproof.doctor.probes`` does.
 """

@@ -1,7 +1,7 @@
-"""What to do about it: complete commands for this interpreter, this installer and this driver.
+"""Advice: complete commands for this interpreter, this installer and this driver.
 
-The commands of a :class:`Fix` are steps, in their order. Where they are alternatives, every one has a note that says
-when it is meant, and none may be run unread.
+The commands of a :class:`Fix` are steps, in their order. If they are alternatives, each has a note on when to use it,
+and none may be run unread.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ _SBSA_JETSON = 38  # the release of Jetson Linux (JetPack 7) from which on the w
 
 
 def reinstall_torch(facts: HostFacts) -> Fix:
-    """How to get the right torch build, with its companions where they are installed, and how to see that it works.
+    """How to install a suitable torch build with the installed companions, and how to verify it.
 
-    What is installed and requires torch accepts the release. It stays as it is where it has a build that fits; else the
-    latest that has one is taken. When nothing shows what the driver supports, the commands are alternatives.
+    Installed packages that require torch accept the release. The release is kept if it has a suitable build; else the
+    latest one with such a build is chosen. If the driver's CUDA is unknown, the commands are alternatives.
     """
-    if obstacle := _obstacle(facts) or _others_fix(facts):
-        return obstacle
+    if blocker := _blocker(facts) or _others_fix(facts):
+        return blocker
     builds, gpus, driver = known_builds(facts), host_gpus(facts), driver_cuda(facts)
     if is_of_conda(facts):
         return _conda_fix(facts, driver)
@@ -96,7 +96,7 @@ def _build_fix(facts: HostFacts, build: Build, driver: DriverCuda, gpus: Sequenc
 def right_build(facts: HostFacts) -> Build | None:
     """The build that :func:`reinstall_torch` installs; None when it installs none, or leaves a choice."""
     driver = driver_cuda(facts)
-    if driver is None or is_of_conda(facts) or _obstacle(facts) or build_of_others(facts):
+    if driver is None or is_of_conda(facts) or _blocker(facts) or build_of_others(facts):
         return None
     return _choose(facts, _accepted(facts, known_builds(facts)), driver, host_gpus(facts))
 
@@ -114,9 +114,9 @@ def new_environment(facts: HostFacts, python: str) -> Fix:
 
 
 def newer_ptxas(facts: HostFacts, triton: TritonFacts, sm: int) -> Fix:
-    """A ptxas that knows the GPU ``sm`` (103), next to Triton's own, named to it by the variable that it reads.
+    """A ptxas that supports the GPU ``sm`` (103), next to Triton's own, selected by Triton's environment variable.
 
-    It is of the driver's major version, since no driver runs what a newer one made; torch's own pins stay.
+    It is of the driver's major version, since no driver runs the output of a newer one; torch's own pins stay.
     """
     driver, known = driver_cuda(facts), release_that_knows(sm)
     later = f"Triton {known[0]}, which torch {known[1]} requires, includes a ptxas that supports it" if known else ""
@@ -141,10 +141,10 @@ def newer_ptxas(facts: HostFacts, triton: TritonFacts, sm: int) -> Fix:
 
 
 def newer_driver(facts: HostFacts) -> tuple[Command, ...]:
-    """The commands that install the oldest driver for every torch there is, in the words of this distribution.
+    """The commands that install the oldest driver for every torch there is, for this distribution's package manager.
 
-    None in a container, whose driver is the host's, and on WSL, whose driver is that of Windows. GPUs before Turing
-    have no open kernel modules, which all since Blackwell need.
+    Empty in a container, which uses the host's driver, and on WSL, which uses that of Windows. GPUs before Turing have
+    no open kernel modules, which all since Blackwell need.
     """
     inside = isinstance(facts.container, Container) and bool(facts.container.kind)
     if inside or isinstance(facts.system, Unavailable) or facts.system.wsl or facts.system.tegra:
@@ -170,7 +170,7 @@ def _driver_by(installer: str, package: str) -> tuple[Command, ...]:
 def _choose(
     facts: HostFacts, builds: Sequence[Build], driver: DriverCuda | None, gpus: Sequence[HostGpu]
 ) -> Build | None:
-    """The best build, from PyTorch's own index where that is configured, or to overrule a setting for the CPU."""
+    """The best build, from PyTorch's own index if it is configured, or to override a setting for the CPU."""
     torch = torch_files(facts)
     if torch is not None and gpus_without_code(facts, torch):  # another one whose code is unknown will not do
         builds = [build for build in builds if build.code]
@@ -185,7 +185,7 @@ def _accepted(facts: HostFacts, builds: Sequence[Build]) -> list[Build]:
 
 
 def _refused_fix(facts: HostFacts, build: Build) -> Fix:
-    """No known build is accepted: the index may have one that the tables do not know, and the planner asks it."""
+    """No known build is accepted: the index may have builds that the tables lack, and the planner queries it."""
     demands = dict.fromkeys(map(str, demands_on(facts, "torch")))
     for package in overwritten_by(facts, build):
         users = joined([user.name for user in users_of(facts, package.name)][:SHOWN])
@@ -268,8 +268,8 @@ def _conda_fix(facts: HostFacts, driver: DriverCuda | None) -> Fix:
     )
 
 
-def _obstacle(facts: HostFacts) -> Fix | None:
-    """What to do where there is no torch wheel with CUDA at all, None where there may be one."""
+def _blocker(facts: HostFacts) -> Fix | None:
+    """The advice if there is no torch wheel with CUDA at all, None if there may be one."""
     machine, libc = machine_of(facts), libc_of(facts)
     if not machine:
         return Fix("The platform of this host could not be read: let uv choose.", install(facts, "torch", index="auto"))
@@ -289,7 +289,7 @@ def _obstacle(facts: HostFacts) -> Fix | None:
 
 
 def _others_fix(facts: HostFacts) -> Fix | None:
-    """The build for AMD's or Intel's GPUs, where what is installed accepts its release; None for NVIDIA's."""
+    """The build for AMD's or Intel's GPUs, if installed packages accept its release; None for NVIDIA's."""
     build = build_of_others(facts)
     if build is None:
         return None

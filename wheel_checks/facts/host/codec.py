@@ -1,4 +1,4 @@
-"""Facts of a host as JSON, and back: what ``--save-facts`` writes and ``--facts`` and the scenarios of the tests read.
+"""Facts of a host as JSON, and back: written by ``--save-facts``, read by ``--facts`` and the scenarios of the tests.
 
 A dataclass becomes an object without the fields that have their default value; ``Unavailable`` becomes
 ``{"unavailable": reason, "hint": ...}``.

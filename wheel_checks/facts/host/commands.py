@@ -1,4 +1,4 @@
-"""Complete commands for the Python environment under diagnosis: its interpreter, and what installed torch there."""
+"""Complete commands for the Python environment under diagnosis: its interpreter, and the installer of its torch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from wheel_checks.fixes.commands import (
 from wheel_checks.model import Unavailable
 from wheel_checks.parsing import requirement_or_none
 
-NEW_ENVIRONMENT = "torch-env"  # where a new environment is made: in the home folder, where that is known
+NEW_ENVIRONMENT = "torch-env"  # folder for a new environment: in the home folder, if that is known
 CONDA_NAMES = {"torch": "pytorch"}
 
 _PYTHON_NAME = re.compile(r"(?:python|pypy)[\w.-]*", re.ASCII)
@@ -47,11 +47,11 @@ def install(
 ) -> tuple[Step, ...]:
     """The commands that install these requirements into the environment under diagnosis.
 
-    ``force`` reinstalls what is already satisfied; without ``cache`` it is fetched again. ``index`` is a build of
-    PyTorch's index as uv calls it ("cu126"), or the URL of an index; "" means the configured one, past which no command
-    leads. ``options`` are those
-    that pip and uv share. What conda installed, conda installs. A Python of the operating system in which the user has
-    no torch gets an environment first (PEP 668). What is not a requirement by name and version gives no command.
+    ``force`` reinstalls satisfied requirements; without ``cache`` they are downloaded again. ``index`` is a build of
+    PyTorch's index as uv calls it ("cu126"), or the URL of an index; "" means the configured one. ``options`` are those
+    that pip and uv share. Packages from conda are installed by conda. If Python belongs to the operating system and the
+    user has no torch in it, an environment is created first (PEP 668). A requirement without name and version gives no
+    command.
     """
     wanted = [requirement(text) for text in requirements]
     if refused := next((word for word in wanted if isinstance(word, NoCommand)), None):
@@ -93,7 +93,7 @@ def install_with_python(facts: HostFacts, version: str, *requirements: str, inde
 def install_with_conda(facts: HostFacts, specification: str, *, cuda: str = "") -> Step:
     """The command by which conda installs a specification in its own form, a constant ("pytorch=*=*cuda*").
 
-    With ``cuda`` ("12.8") conda's solver goes by this CUDA, whatever driver it sees.
+    With ``cuda`` ("12.8") conda's solver uses this CUDA instead of the driver's.
     """
     override = ["env", f"CONDA_OVERRIDE_CUDA={cuda}"] if cuda else []
     return run(*override, "conda", "install", *_prefix(facts), specification)
@@ -121,7 +121,7 @@ def check_torch(facts: HostFacts) -> Step:
 
 
 def repair(facts: HostFacts) -> Step:
-    """The command that plans the repair with what only the index and all of the environment can say, and asks."""
+    """The command that plans the repair with facts that only the index and the whole environment have, and asks."""
     return run("wheelproof", "doctor", "--python", _python(facts), "--fix")
 
 
@@ -154,12 +154,12 @@ def remove(file: str, *, folder: bool = False) -> Step:
 
 
 def is_whole(file: str) -> bool:
-    """Whether a path is absolute and normalized: it leads where it seems to lead."""
+    """Whether a path is absolute and normalized."""
     return file.startswith("/") and not file.startswith("//") and file != "/" and posixpath.normpath(file) == file
 
 
 def _installer(facts: HostFacts, names: Iterable[str]) -> str:
-    """What installed these distributions, else torch: conda, debian, uv or pip; uv where there is no pip."""
+    """The installer of these distributions, else of torch: conda, debian, uv or pip; uv if there is no pip."""
     installed = facts.installed
     known: set[str] = set()
     if isinstance(installed, Installed):
@@ -182,7 +182,7 @@ def _is_guarded(facts: HostFacts) -> bool:
 
 
 def _system_option(facts: HostFacts) -> list[str]:
-    """What an installer asks for before it changes a Python of the operating system, where that was done before."""
+    """The option that an installer requires to change a Python of the operating system, if that was done before."""
     interpreter = facts.interpreter
     if isinstance(interpreter, Interpreter) and interpreter.externally_managed and not interpreter.is_virtual:
         return ["--break-system-packages"]
@@ -190,10 +190,7 @@ def _system_option(facts: HostFacts) -> list[str]:
 
 
 def _python(facts: HostFacts) -> Word:
-    """The interpreter under diagnosis, the one program that facts choose: by its whole path, and named like one.
-
-    Of a log's the path is unknown.
-    """
+    """The interpreter under diagnosis, chosen by facts: by a whole path, and named like one; unknown for a log."""
     if isinstance(facts.interpreter, Unavailable) or not facts.interpreter.path:
         return "python3"
     file = facts.interpreter.path

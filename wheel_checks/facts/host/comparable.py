@@ -1,8 +1,8 @@
-"""What of a host can be compared with other hosts: short texts by name, for ``wheelproof report merge``.
+"""The facts of a host that can be compared with other hosts: short texts by name, for ``wheelproof report merge``.
 
-Omitted is what differs between any two hosts (addresses, UUIDs, free memory, times, counts), or what the jobs of a
-scheduler set. The NVLink domain is there to group hosts by it. Users and hosts are redacted, so that the same path
-below two home folders is the same.
+Facts that differ between any two hosts (addresses, UUIDs, free memory, times, counts), or that the jobs of a scheduler
+set, are omitted. The NVLink domain is included to group hosts by it. Users and hosts are redacted, so that the same
+path below two home folders is the same.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _BRAKES = {  # nvmlClocksEventReason*
 _OF_PROGRAMS = {13, 31, 43, 45}
 _PACKAGES = ("torchvision", "torchaudio", "triton", "nvidia-cudnn-", "nvidia-nccl-")  # names, or their beginnings
 _VARIABLES = ("CUDA", "NVIDIA_", "NCCL_", "NVSHMEM_", "CUDNN_", "TRITON_", "TORCH", "PYTORCH_", "LD_")
-_OF_IMAGES = "NVIDIA_REQUIRE_"  # a page of conditions that images of CUDA carry for the container runtime
+_OF_IMAGES = "NVIDIA_REQUIRE_"  # a page of conditions in CUDA images for the container runtime
 
 
 def comparable(facts: HostFacts) -> dict[str, str | None]:
-    """One text per name, in the order in which people look at them: the GPUs and their driver first.
+    """One text per name, in order of importance: the GPUs and their driver first.
 
-    None is what could not be read; "none" what is known not to be there. A variable or a distribution that the host
-    does not have is absent.
+    None is an unreadable fact; "none" one known to be missing. Variables and distributions that the host does not have
+    are absent.
     """
     facts = redact(facts)
     return {**dict(_gpus(facts)), **dict(_machine(facts)), **dict(_software(facts))}
@@ -70,7 +70,7 @@ def _gpus(facts: HostFacts) -> Iterator[tuple[str, str | None]]:
 
 
 def _links(gpus: Sequence[NvmlGpu]) -> Iterator[tuple[str, str | None]]:
-    """What of the GPUs' links, clocks and memory should be the same everywhere; counts of what is harmless are not."""
+    """The GPUs' links, clocks and memory, which should be equal everywhere; counts of harmless events are omitted."""
     yield "NVLinks", _each(_nvlinks(gpu) for gpu in gpus)
     yield "NVLink errors", _each(_on_links(gpu.nvlinks_faulty) for gpu in gpus)
     yield "NVLink domain", _each(_domain(gpu) for gpu in gpus)
@@ -94,7 +94,7 @@ def _on_links(count: int | None) -> str | None:
 
 
 def _domain(gpu: NvmlGpu) -> str | None:
-    """The cluster and the clique of a GPU; "none" where its fabric has no cluster, as within one HGX board."""
+    """The cluster and the clique of a GPU; "none" if its fabric has no cluster, as within one HGX board."""
     if gpu.fabric_state is None:
         return None
     return f"{gpu.fabric_cluster}.{gpu.fabric_clique}" if gpu.fabric_cluster else "none"
@@ -108,7 +108,7 @@ def _pcie(gpu: NvmlGpu) -> str | None:
 
 
 def _throttled(mask: int | None) -> str | None:
-    """What keeps the clock low and should not; idleness, settings of clocks and the power limit are usual."""
+    """Unusual reasons for a low clock; idleness, settings of clocks and the power limit are usual."""
     if mask is None:
         return None
     return ", ".join(name for bit, name in _BRAKES.items() if mask & bit) or "nothing"
@@ -127,7 +127,7 @@ def _remapped(gpu: NvmlGpu) -> str | None:
 
 
 def _faults(xids: Sequence[int]) -> str:
-    """The XIDs but those that a program causes by itself."""
+    """The XIDs except for those that a program causes by itself."""
     return ", ".join(str(xid) for xid in xids if xid not in _OF_PROGRAMS) or "none"
 
 
@@ -189,10 +189,10 @@ def _module_kind(driver: KernelDriver | None) -> str | None:
 
 def _each(values: Iterable[str | None]) -> str | None:
     """The one value of all GPUs, ``7 x on, 1 x off`` when they differ, None when no GPU shows it."""
-    told = [value or "unknown" for value in values]
-    if not told or set(told) == {"unknown"}:
+    texts = [value or "unknown" for value in values]
+    if not texts or set(texts) == {"unknown"}:
         return None
-    return told[0] if len(set(told)) == 1 else _counted(told)
+    return texts[0] if len(set(texts)) == 1 else _counted(texts)
 
 
 def _counted(values: Iterable[str]) -> str:
@@ -212,7 +212,7 @@ def _on_off(value: bool | None) -> str | None:
 
 
 def _size(value: int | None) -> str | None:
-    """In whole GiB where that is something, since firmware and kernels keep different megabytes for themselves."""
+    """In whole GiB if at least one, since firmware and kernels reserve different numbers of megabytes."""
     if value is None:
         return None
     return f"{round(value / (1 << 30))} GiB" if value >= 1 << 30 else f"{value >> 20} MiB"

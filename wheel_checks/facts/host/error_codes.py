@@ -7,7 +7,7 @@ from typing import Literal
 
 from wheel_checks.data import load
 
-NOT_LOADED = -1  # stands for a library that cannot be loaded
+NOT_LOADED = -1  # a library that cannot be loaded
 
 _LIBRARIES = {"cuda": "libcuda.so.1", "nvml": "libnvidia-ml.so.1"}
 

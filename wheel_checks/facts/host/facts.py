@@ -1,4 +1,4 @@
-"""Everything that the doctor knows about one host: what its rules judge."""
+"""The doctor's facts about one host, which its rules judge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_READ = Unavailable("it was not read")
 
 @dataclass(frozen=True, slots=True)
 class ProbedFacts:
-    """What the probe of a plug-in says, by name."""
+    """The facts of a plug-in's probe, by name."""
 
     values: Mapping[str, str] = field(default_factory=dict)
 
@@ -36,10 +36,10 @@ class HostFacts:
     services: Services | Unavailable = _NOT_READ  # services that GPUs need
     other_drivers: OtherDrivers | Unavailable = _NOT_READ  # drivers of other vendors
     infiniband: tuple[InfiniBandPort, ...] | Unavailable = _NOT_READ  # its ports
-    variables: Mapping[str, str] = field(default_factory=dict)  # environment variables that matter, and no others
+    variables: Mapping[str, str] = field(default_factory=dict)  # relevant environment variables, and no others
     interpreter: Interpreter | Unavailable = _NOT_READ  # the target Python
     installed: Installed | Unavailable = _NOT_READ  # packages of that Python
-    loader: Loader | Unavailable = _NOT_READ  # what the dynamic loader finds
+    loader: Loader | Unavailable = _NOT_READ  # the libraries that the dynamic loader finds
     triton: TritonFacts | Unavailable | None = _NOT_READ  # None if Triton is not installed
     indexes: tuple[IndexSetting, ...] | Unavailable = _NOT_READ  # settings of package indexes
     nvml: NvmlProbe | Unavailable = _NOT_READ  # GPUs as NVML sees them
@@ -48,7 +48,7 @@ class HostFacts:
     torch: TorchProbe | Unavailable = _NOT_READ  # its import, in a child
     kernel: KernelProbe | Unavailable = _NOT_READ  # a small kernel, run in a child
     seconds: Mapping[str, float] = field(default_factory=dict)  # by section
-    # sections whose reader crashed or timed out, and what happened
+    # sections whose reader crashed or timed out, and how
     unread: Mapping[str, str] = field(default_factory=dict)
     # file and line that set a variable ("/etc/environment:3"), if found
     variables_origin: Mapping[str, str] = field(default_factory=dict)

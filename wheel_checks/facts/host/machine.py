@@ -32,9 +32,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class CdiSpecification:
-    """A container device interface file: the device names that it offers, and the host paths in it that do not
-    exist.
-    """
+    """A container device interface file: the device names that it offers, and the host paths in it that are missing."""
 
     path: str
     devices: tuple[str, ...]
@@ -46,9 +44,9 @@ class Container:
     """``kind`` is docker, podman, kubernetes, containerd, lxc, apptainer, or "" outside of any; ``marks`` say why.
 
     ``seccomp`` is the mode of /proc/self/status (0 none, 2 filter); ``label`` the security label of this process.
-    ``denied`` maps an operation that CUDA needs to the errno name that it gave when tried ("memfd_create": "EPERM",
-    "write own comm": "EACCES"). ``toolkit`` are the paths of the NVIDIA container toolkit that were found (on a host),
-    ``runtime_options`` its settings that matter ("no-cgroups": "true (/etc/nvidia-container-runtime/config.toml:7)").
+    ``denied`` maps an operation that CUDA needs to its errno name when tried ("memfd_create": "EPERM", "write own
+    comm": "EACCES"). ``toolkit`` are the paths of the NVIDIA container toolkit that were found (on a host),
+    ``runtime_options`` its relevant settings ("no-cgroups": "true (/etc/nvidia-container-runtime/config.toml:7)").
     """
 
     kind: str
@@ -78,7 +76,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """The mount that holds ``path``: file system type, and the options noexec and ro."""
+    """The mount of ``path``: file system type, and the options noexec and ro."""
 
     path: str
     point: str

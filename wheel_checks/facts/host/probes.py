@@ -1,4 +1,4 @@
-"""What the dangerous steps gave: each ran in a child with a deadline, and a hang or a signal is an answer."""
+"""The results of the risky probes: each ran in a child with a deadline, and a hang or a signal is a result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from wheel_checks.facts.host.start_up import NOTHING_SEEN, StartUp
 from wheel_checks.phrases import plural
 
-HUNG, CRASHED = -2, -3  # stand for the code of a CUDA probe that gave none
+HUNG, CRASHED = -2, -3  # codes for a CUDA probe without a result
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class NvmlGpu:
     pcie_width: int | None = None  # lanes in use
     pcie_width_most: int | None = None  # lanes of the GPU
     sm_clock: int | None = None  # highest clock, MHz
-    clock_reasons: int | None = None  # mask of what lowers the clock now (nvmlClocksEventReason*)
+    clock_reasons: int | None = None  # mask of the reasons for a lower clock now (nvmlClocksEventReason*)
     ecc_corrected: int | None = None  # errors over the life of the GPU
     ecc_uncorrected: int | None = None  # errors over the life of the GPU
     rows_corrected: int | None = None  # rows remapped after corrected errors
@@ -132,9 +132,9 @@ class TorchProbe:
     available: bool | None = None  # torch.cuda.is_available(); None if it was not reached
     devices: int = 0  # number of GPUs
     error: str = ""  # message of the import's exception
-    trace: str = ""  # end of the traceback, or where Python was in ``failed_at``
+    trace: str = ""  # end of the traceback, or the place in ``failed_at``
     init_error: str = ""  # message of torch.cuda.init()
-    computes: str | None = None  # "" if a small product was right on the first ``computed`` GPUs, else what failed
+    computes: str | None = None  # "" if a small product was right on the first ``computed`` GPUs, else the failure
     warnings: tuple[str, ...] = ()  # of torch
     failed_at: str = ""  # step in which the child hung or crashed
     steps: Mapping[str, float] = field(default_factory=dict)  # seconds by step
@@ -158,10 +158,10 @@ class KernelProbe:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """The CUDA probe again without one variable, or without the one ``entry`` of its list: what became of it.
+    """The CUDA probe repeated without one variable, or without one ``entry`` of its list.
 
-    ``before`` and ``after`` are (code, devices), as :attr:`CudaProbe.outcome` has them. It proves the variable's guilt
-    when before is bad and after is good.
+    ``before`` and ``after`` are (code, devices), as in :attr:`CudaProbe.outcome`. It proves that the variable is the
+    cause when before is bad and after is good.
     """
 
     variable: str
@@ -177,7 +177,7 @@ class Counterfactual:
 
     @property
     def label(self) -> str:
-        """What was omitted: ``without CUDA_VISIBLE_DEVICES``, ``without /stubs in LD_LIBRARY_PATH``."""
+        """The removed part: ``without CUDA_VISIBLE_DEVICES``, ``without /stubs in LD_LIBRARY_PATH``."""
         return f"without {self.entry} in {self.variable}" if self.entry else f"without {self.variable}"
 
     @property

@@ -1,7 +1,7 @@
-"""Facts that may leave the machine: no users, hosts, tokens, addresses, or identities of GPUs.
+"""Redacts facts for sharing: no users, hosts, tokens, addresses, or identities of GPUs.
 
-What a diagnosis needs stays: the structure of paths, versions, codes. One name is replaced by the same word everywhere,
-so that what belonged together still does.
+The facts that a diagnosis needs stay: the structure of paths, versions, codes. One name is replaced by the same word
+everywhere, so that equal names stay equal.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _VERSION_BEFORE = re.compile(r"(?i)(?:version|driver|nvidia|cuda|v|==|[-_])\s*$"
 def redact(
     facts: HostFacts, *, users: tuple[str, ...] = (), hosts: tuple[str, ...] = (), servers: bool = False
 ) -> HostFacts:
-    """``facts`` with every string redacted, and without the name of the user; ``users`` and ``hosts`` are names to look
-    for besides that and those of home paths.
+    """``facts`` with every string redacted, and without the name of the user; ``users`` and ``hosts`` are further names
+    to redact, besides that and those of home paths.
 
     ``servers`` also replaces the hosts of URLs, such as a private index: one host is ``index-1.invalid`` everywhere.
-    The paths stay, since a diagnosis goes by them.
+    The paths stay, since a diagnosis uses them.
     """
     redactor = _redactor(facts, users, hosts, _servers(facts) if servers else {})
     if isinstance(facts.system, System):
@@ -43,7 +43,7 @@ def redact(
 
 
 def _servers(facts: HostFacts) -> dict[str, str]:
-    """What replaces each host of a URL, and each that an installer trusts; the default index stays."""
+    """The replacement for each host of a URL, and for each that an installer trusts; the default index stays."""
     found: dict[str, None] = {}
 
     def collect(text: str) -> str:

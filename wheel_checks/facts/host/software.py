@@ -12,7 +12,7 @@ DANGLING, NOT_EXECUTABLE, TOO_OLD = "it is a dangling link", "it has no executab
 class Interpreter:
     """The target interpreter, as a program that uses the standard library alone reports it from inside."""
 
-    path: str  # of what was started; "" if a log does not name it
+    path: str  # of the started program; "" if a log does not name it
     found: str  # why this one ("VIRTUAL_ENV names it")
     version: str  # such as 3.12.3
     implementation: str  # such as cpython
@@ -22,7 +22,7 @@ class Interpreter:
     platlib: str  # site-packages of compiled modules
     search_path: tuple[str, ...]  # sys.path
     working_directory: str  # the current folder
-    include: str  # where Python.h belongs
+    include: str  # expected folder of Python.h
     python_h: bool  # whether Python.h is present
     machine: str  # ELF machine of its binary
     libc: tuple[str, str]  # its C library and the version
@@ -31,14 +31,14 @@ class Interpreter:
     user_site: str = ""  # the user's site-packages, if they are searched
     externally_managed: bool = False  # as defined by PEP 668
     has_pip: bool = True  # False in the environments that uv makes
-    fault: str = ""  # what happened when it was started; if not "", the rest was read from its files
+    fault: str = ""  # the failure when it was started; if not "", the rest was read from its files
     # of the working directory, with names of modules of the standard library, if that folder is searched
     local_modules: tuple[str, ...] = ()
     obstacle: str = ""  # DANGLING, NOT_EXECUTABLE or TOO_OLD, if that is the fault
 
     @property
     def release(self) -> str:
-        """Such as "3.12", and "3.13t" of a free-threaded build: what `uv venv --python` takes."""
+        """Such as "3.12", and "3.13t" of a free-threaded build, as for `uv venv --python`."""
         return ".".join(self.version.split(".")[:2]) + "t" * self.free_threaded
 
     @property
@@ -51,7 +51,7 @@ class Interpreter:
 class Package:
     """An installed distribution. ``name`` is normalized; ``installed`` seconds since 1970 of its metadata (0: unknown).
 
-    ``requires`` are its Requires-Dist texts that matter to torch (torch itself, nvidia-*, triton, cuda-*), markers
+    ``requires`` are its Requires-Dist texts related to torch (torch itself, nvidia-*, triton, cuda-*), markers
     included. ``build`` is the accelerator that its version.py or local version names ("cu130", "cpu", "rocm6.4", "").
     """
 
@@ -90,12 +90,11 @@ class TorchFiles:
 
 @dataclass(frozen=True, slots=True)
 class FileFinding:
-    """What the rules for installed wheels (WHL701 and up) found: the rule, and what it says, as facts for the
-    doctor.
+    """A finding of the rules for installed wheels (WHL701 and up), as a fact for the doctor.
 
     ``subject`` is the normalized name of a distribution, or the environment's folder; ``version`` is that of the
-    distribution. ``paths`` are the files that it
-    is about, libraries first, at most fifty of ``count``; ``distributions`` those that share, own or lack them.
+    distribution. ``paths`` are its files, libraries first, at most fifty of ``count``; ``distributions`` those that
+    share, own or lack them.
     """
 
     rule: str
@@ -125,10 +124,10 @@ class MissingLibrary:
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedSymbol:
-    """A symbol of torch's that a module compiled against torch needs, and that no library of this torch defines.
+    """A torch symbol that a module compiled against torch needs, and that no library of this torch defines.
 
-    ``path`` is the module, ``distribution`` whose it is; ``count`` how many there are, of which ``symbol`` is the
-    first.
+    ``path`` is the module, ``distribution`` its owner; ``count`` is the number of such symbols, ``symbol`` the first
+    one.
     """
 
     path: str
@@ -139,9 +138,7 @@ class UnresolvedSymbol:
 
 @dataclass(frozen=True, slots=True)
 class ExtensionCode:
-    """The GPU code of a distribution that is compiled against torch: ``labels`` of its main library, ``member``
-    ("sm_80", "compute_90"), as their file shows.
-    """
+    """GPU code of a distribution compiled against torch: ``labels`` ("sm_80", "compute_90") of its main library."""
 
     distribution: str
     member: str
@@ -159,13 +156,13 @@ class ShadowModule:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What is installed. ``packages`` are those that matter (torch, its companions, nvidia-*, triton, who requires
-    torch).
+    """The installed software. ``packages`` are torch, its companions, nvidia-*, triton, and packages that require
+    torch.
 
-    ``modules`` are all torch and triton that the search path holds, the one that wins first. ``findings`` come from the
-    rules for installed wheels. ``conda`` are the build strings of conda's torch packages. ``missing`` are needed
-    libraries that are nowhere, ``unresolved`` the modules that were compiled against another torch. ``extension_code``
-    is the GPU code of what was compiled against torch.
+    ``modules`` are all torch and triton on the search path, the imported one first. ``findings`` come from the rules
+    for installed wheels. ``conda`` are the build strings of conda's torch packages. ``missing`` are needed libraries
+    that are nowhere, ``unresolved`` the modules that were compiled against another torch. ``extension_code`` is the GPU
+    code of packages compiled against torch.
     """
 
     packages: tuple[Package, ...]
@@ -184,7 +181,7 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class CudaLibrary:
-    """A libcuda.so.1, libnvidia-ml.so.1 or part of cuDNN on disk: its real file name's version ("" when it has none).
+    """A libcuda.so.1, libnvidia-ml.so.1 or part of cuDNN on disk, with its real file name's version, or "".
 
     ``kind`` is driver, stub, compat or unknown; ``where`` says how it is found: LD_LIBRARY_PATH, ld.so.cache, known
     folder.
@@ -200,13 +197,13 @@ class CudaLibrary:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """What the dynamic loader does, in its own words (``ldd`` of torch's libraries with the user's variables).
+    """The dynamic loader's results, as it reports them (``ldd`` of torch's libraries with the user's variables).
 
-    ``resolved`` maps a soname to the file that is taken, "" for one that is not found. ``error`` is what the loader
-    said when it gave up. ``cuda_libraries`` are all libcuda and libnvidia-ml that exist; ``has_ldconfig`` whether
-    /sbin/ldconfig is there; ``cached_libcuda`` whether ld.so.cache lists libcuda.so.1. ``preload_file`` is the content
-    of /etc/ld.so.preload. ``cudnn`` are the libraries that the cuDNN next to torch opens by name, each as the file that
-    it gets: kind "bundled" for its own, "other" for one from elsewhere.
+    ``resolved`` maps a soname to the loaded file, "" if it is not found. ``error`` is the loader's message when it
+    failed. ``cuda_libraries`` are all libcuda and libnvidia-ml that exist; ``has_ldconfig`` whether /sbin/ldconfig is
+    there; ``cached_libcuda`` whether ld.so.cache lists libcuda.so.1. ``preload_file`` is the content of
+    /etc/ld.so.preload. ``cudnn`` are the libraries that the cuDNN next to torch opens by name, each as the loaded file:
+    kind "bundled" for its own, "other" for another.
     """
 
     resolved: Mapping[str, str]
@@ -235,13 +232,12 @@ class Ptxas:
 
 @dataclass(frozen=True, slots=True)
 class TritonFacts:
-    """Triton, and what it needs at run time.
+    """Triton, and its requirements at run time.
 
-    ``compiler`` is the C compiler that it would take ("" if none), ``compiler_fault`` what is wrong with CC.
-    ``blackwell_from`` is the SM number from which it uses ptxas-blackwell (90 or 100; 0: it has none; -1: its
-    source does not say). ``cache`` is the folder of its cache, ``cache_error`` why it cannot be written ("" when it
-    can), ``cache_type`` its file system. ``cached_targets`` are the architectures
-    of what the cache holds.
+    ``compiler`` is the C compiler that it would use ("" if none), ``compiler_fault`` the fault of CC.
+    ``blackwell_from`` is the SM number from which it uses ptxas-blackwell (90 or 100; 0: it has none; -1: its source
+    does not say). ``cache`` is the folder of its cache, ``cache_error`` why it cannot be written, or "", ``cache_type``
+    its file system. ``cached_targets`` are the architectures of its entries.
     """
 
     version: str
@@ -261,9 +257,7 @@ class TritonFacts:
 
 @dataclass(frozen=True, slots=True)
 class IndexSetting:
-    """A setting of pip, uv or conda that says where packages come from: its value, and the file and line, or
-    variable.
-    """
+    """A setting of pip, uv or conda for the package index: its value, and the file and line, or variable."""
 
     tool: str
     name: str

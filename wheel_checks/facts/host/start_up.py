@@ -1,4 +1,4 @@
-"""What the start of Python changes, and which modules the import of torch looks for."""
+"""The changes made by the start of Python, and the modules that the import of torch looks for."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class VariableChange:
-    """A variable that was ``before`` the start of Python and is ``after`` it; None where it is not set.
+    """A variable that was ``before`` the start of Python and is ``after`` it; None if unset.
 
-    ``origin`` is the file that names it: a sitecustomize, a usercustomize or a .pth file; "" when none does. ``owner``
-    is the distribution whose RECORD lists that file, "" for a file that no distribution brought.
+    ``origin`` is the file that names it (a sitecustomize, a usercustomize or a .pth file), or "". ``owner`` is the
+    distribution whose RECORD lists that file, or "".
     """
 
     name: str
@@ -22,9 +22,9 @@ class VariableChange:
 
 @dataclass(frozen=True, slots=True)
 class StartUp:
-    """``standard`` are the modules of the standard library that the import of torch looked for on sys.path; a file of
-    such a name that comes first is imported in their place. ``extensions`` are torch's own _C modules by their file
-    names, and ``suffixes`` those that this Python imports, both only where the import failed.
+    """``standard`` are the modules of the standard library that the import of torch looked for on sys.path; an earlier
+    file of such a name is imported in their place. ``extensions`` are torch's own _C modules by their file names, and
+    ``suffixes`` those that this Python imports, both only if the import failed.
     """
 
     changes: tuple[VariableChange, ...] = ()

@@ -1,4 +1,4 @@
-"""What a driver supports, and which GPU a name means: the dated tables, and what the facts say in their place."""
+"""The CUDA that a driver supports, and the GPU that a name means, by the dated tables or by the facts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import Loader
 from wheel_checks.model import Unavailable
 
-# CUDA_ERROR_STUB_LIBRARY, and the two of a libcuda that does not fit the kernel's driver (SYSTEM_DRIVER_MISMATCH,
-# COMPAT_NOT_SUPPORTED_ON_DEVICE): what such a libcuda says of itself is not what the driver can do.
+# CUDA_ERROR_STUB_LIBRARY, and the two of a libcuda that does not match the kernel's driver (SYSTEM_DRIVER_MISMATCH,
+# COMPAT_NOT_SUPPORTED_ON_DEVICE): the version that such a libcuda reports is not the driver's.
 _MISLEADING = {34, 803, 804}
 
 _TOO_OLD = re.compile(r"driver on your system is too old \(found version (\d{4,6})\)", re.ASCII)  # torch's own words
@@ -27,10 +27,7 @@ _MAKERS = {"nvidia", "geforce", "tesla"}
 
 @dataclass(frozen=True, slots=True)
 class DriverCuda:
-    """The latest CUDA that a driver supports: ``version`` "13.0", and where that was learnt.
-
-    ``inferred`` is True when no page of NVIDIA's says so.
-    """
+    """The latest CUDA that a driver supports ("13.0"), and its source; ``inferred`` if no page of NVIDIA's says so."""
 
     version: str
     source: str
@@ -44,7 +41,7 @@ class DriverCuda:
 
 @dataclass(frozen=True, slots=True)
 class HostGpu:
-    """A GPU of the host. ``sm`` is its compute capability as in sm_90, 0 where the table does not know its name."""
+    """A GPU of the host. ``sm`` is its compute capability as in sm_90, 0 if the table does not know its name."""
 
     name: str
     sm: int
@@ -57,7 +54,7 @@ class HostGpu:
 
 
 def driver_version(facts: HostFacts) -> tuple[str, str]:
-    """The version of the driver and where it was read; ("", "") when nothing says it."""
+    """The version of the driver and its source; ("", "") if unknown."""
     if isinstance(facts.driver, KernelDriver) and facts.driver.version:
         return facts.driver.version, "/sys/module/nvidia/version"
     if isinstance(facts.nvml, NvmlProbe) and facts.nvml.driver_version:
@@ -70,15 +67,13 @@ def driver_version(facts: HostFacts) -> tuple[str, str]:
 
 
 def driver_cuda(facts: HostFacts) -> DriverCuda | None:
-    """The latest CUDA that the driver supports: as libcuda itself says, else as torch reports, else from the table;
-    None when unknown.
-    """
+    """The latest CUDA that the driver supports: as libcuda says, else as torch reports, else from the table."""
     probe = facts.cuda
     if isinstance(probe, CudaProbe) and probe.driver_cuda > 0 and probe.code not in _MISLEADING:
         return DriverCuda(_cuda_version(probe.driver_cuda), f"cuDriverGetVersion {probe.driver_cuda}")
-    said = _TOO_OLD.search(facts.torch.init_error) if isinstance(facts.torch, TorchProbe) else None
-    if said:
-        return DriverCuda(_cuda_version(int(said[1])), f"torch: {said[0]}")
+    match = _TOO_OLD.search(facts.torch.init_error) if isinstance(facts.torch, TorchProbe) else None
+    if match:
+        return DriverCuda(_cuda_version(int(match[1])), f"torch: {match[0]}")
     version, where = driver_version(facts)
     row = newest_cuda(version)
     if row is None:
@@ -89,7 +84,7 @@ def driver_cuda(facts: HostFacts) -> DriverCuda | None:
 
 
 def host_gpus(facts: HostFacts) -> tuple[HostGpu, ...]:
-    """The NVIDIA GPUs of the host: as CUDA sees them, else NVML, else the PCI bus, where names show the capability."""
+    """The NVIDIA GPUs of the host: as CUDA sees them, else NVML, else the PCI bus, with the capability by name."""
     if isinstance(facts.cuda, CudaProbe) and facts.cuda.gpus:
         return tuple(HostGpu(gpu.name, gpu.capability[0] * 10 + gpu.capability[1], "CUDA") for gpu in facts.cuda.gpus)
     if isinstance(facts.nvml, NvmlProbe) and facts.nvml.gpus:

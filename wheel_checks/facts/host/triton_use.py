@@ -1,4 +1,4 @@
-"""How Triton works on this host: which ptxas it takes for a GPU, and what the kernel that was tried said."""
+"""Triton on this host: the ptxas that it uses for a GPU, and the output of the test kernel."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from wheel_checks.facts.host.software import Ptxas, TritonFacts
 from wheel_checks.facts.host.tables import HostGpu, host_gpus
 from wheel_checks.model import Evidence, Severity, Unavailable
 
-ARCHITECTURE_SPECIFIC = 90  # from this SM on Triton compiles for sm_90a and the like
+ARCHITECTURE_SPECIFIC = 90  # from this SM on Triton compiles for sm_90a and similar
 
 
 def kernel_words(facts: HostFacts) -> str:
-    """Everything that the failed kernel said; "" when none was tried, or it worked."""
+    """All output of the failed kernel; "" if none was tried, or it worked."""
     probe = facts.kernel
     if isinstance(probe, Unavailable) or not kernel_failed(facts):
         return ""
@@ -32,10 +32,10 @@ def kernel_failed(facts: HostFacts) -> bool:
 
 
 def weight(facts: HostFacts, words: str) -> Severity | None:
-    """How much something matters that breaks kernels with these ``words`` (a pattern).
+    """The severity of a fault that breaks kernels with these ``words`` (a pattern).
 
-    An error when the kernel that was tried said so; a note when none could be tried on a machine with a GPU, or it said
-    something else; None when a kernel works, or there is no GPU to run one on.
+    An error when the tried kernel's output has them; a note when none could be tried on a machine with a GPU, or its
+    output differs; None when a kernel works, or there is no GPU to run one on.
     """
     if isinstance(facts.kernel, KernelProbe) and not kernel_failed(facts):
         return None
@@ -45,7 +45,7 @@ def weight(facts: HostFacts, words: str) -> Severity | None:
 
 
 def kernel_error(facts: HostFacts) -> tuple[Evidence, ...]:
-    """What the failed kernel said, as evidence; nothing when it worked or was not tried."""
+    """The output of the failed kernel, as evidence; empty when it worked or was not tried."""
     probe = facts.kernel
     if isinstance(probe, Unavailable) or not probe.error:
         return ()
@@ -58,7 +58,7 @@ def triton_gpus(facts: HostFacts) -> tuple[HostGpu, ...]:
 
 
 def target(sm: int) -> str:
-    """What Triton gives to ptxas as --gpu-name for a GPU: sm_89, sm_90a."""
+    """Triton's --gpu-name argument of ptxas for a GPU: sm_89, sm_90a."""
     return f"sm_{sm}{'a' if sm >= ARCHITECTURE_SPECIFIC else ''}"
 
 

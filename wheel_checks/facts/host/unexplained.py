@@ -1,4 +1,4 @@
-"""What is left of a diagnosis when no rule explains a symptom."""
+"""The rest of a diagnosis when no rule explains a symptom."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""An environment: what is installed, its files, links, GPU code and requirements."""
+"""An environment: its distributions, files, links, GPU code and requirements."""

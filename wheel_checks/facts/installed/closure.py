@@ -1,4 +1,4 @@
-"""The link closure of an installed environment: its ELF files, and the machine's ld.so.cache where it is known."""
+"""The link closure of an installed environment: its ELF files, and the machine's ld.so.cache if known."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CACHE = "/etc/ld.so.cache"
 
 @dataclass(frozen=True, slots=True)
 class InstalledElfs:
-    """The ELF files by absolute path, those that could not be read, and how many bytes that took."""
+    """The ELF files by absolute path, the unreadable ones, and how many bytes that took."""
 
     files: Mapping[str, ElfFacts]
     wrong: tuple[WrongElf, ...]
@@ -36,7 +36,7 @@ class InstalledElfs:
 
 
 def read_elfs(environment: Environment) -> InstalledElfs:
-    """The libraries of all listed folders, and the programs in their ``bin`` folders: what the loader goes by."""
+    """The loader's facts of the libraries in all listed folders, and of the programs in their ``bin`` folders."""
     paths = [
         f"{entry.path}/{file}"
         for entry in environment.entries
@@ -102,7 +102,7 @@ def installed_closure(files: Mapping[str, ElfFacts], loader: LoaderEnvironment) 
 
 
 def of_other_machines(closure: Closure, files: Mapping[str, ElfFacts], machine: str) -> tuple[WrongElf, ...]:
-    """Extension modules and needed libraries that are for another machine; what nothing asks for is left alone."""
+    """Extension modules and needed libraries that are for another machine; files that nothing needs are ignored."""
     needed = {need.soname for need in closure.needs if need.status is Status.MISSING}
     return tuple(
         WrongElf(path, f"it is for {elf.header.machine}, but the environment is for {machine}")

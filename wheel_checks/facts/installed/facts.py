@@ -26,7 +26,7 @@ _NO_GPU_CODE = Unavailable("GPU code was not read", "--gpu GB200, or --depth gpu
 
 @dataclass(frozen=True, slots=True)
 class WrongFile:
-    """A file that is not what RECORD says: its absolute path, and both values, sizes in bytes or ``sha256=...``."""
+    """A file that differs from RECORD: its absolute path, and both values, sizes in bytes or ``sha256=...``."""
 
     path: str
     recorded: str
@@ -35,8 +35,8 @@ class WrongFile:
 
 @dataclass(frozen=True, slots=True)
 class RecordedFiles:
-    """RECORD against the disk. ``owned`` are the absolute paths with what RECORD says of their content ("" when it says
-    nothing), ``missing`` those that are not present; ``digests`` shows the wrong ones among those that were compared.
+    """RECORD against the disk. ``owned`` are the absolute paths with the hash in RECORD, or "", ``missing`` those that
+    are not present; ``digests`` shows the wrong ones among those compared.
     """
 
     owned: Mapping[str, str]
@@ -57,8 +57,8 @@ class UnmetRequirement:
 class Distribution:
     """One installed distribution. ``name`` is normalized; ``folder`` is the absolute path of its metadata.
 
-    ``installer`` is INSTALLER ("uv", "pip", "conda", "debian", ""); ``requested`` whether REQUESTED is there;
-    ``editable`` whether direct_url.json says so, ``url`` where it came from instead of an index.
+    ``installer`` is INSTALLER ("uv", "pip", "conda", "debian", ""); ``requested`` whether REQUESTED exists;
+    ``editable`` and ``url`` are from direct_url.json.
     """
 
     name: str
@@ -98,7 +98,7 @@ class WrongElf:
 
 @dataclass(frozen=True, slots=True)
 class PackageSymbols:
-    """What came of looking up the symbols of a package: a distribution, or what is in a folder that none owns."""
+    """The result of looking up the symbols of a package: a distribution, or unowned files in a folder."""
 
     name: str
     facts: SymbolFacts
@@ -110,12 +110,12 @@ class InstalledEnvironment:
 
     environment: Environment  # its folders
     target: Target | Unavailable  # that markers are evaluated for
-    distributions: tuple[Distribution, ...]  # in order of importance: torch, what torch requires, others by name
+    distributions: tuple[Distribution, ...]  # in order of importance: torch, torch's requirements, others by name
     leftovers: tuple[str, ...]  # ``~`` entries that pip leaves when it is interrupted: absolute paths
     shared: tuple[SharedFile, ...]  # files of several distributions
     unowned: tuple[str, ...]  # files of accelerator packages that no RECORD lists: absolute paths
     unmet: Mapping[str, tuple[UnmetRequirement, ...]] | Unavailable  # by the name of the distribution that requires
-    closure: Closure | Unavailable  # libraries and what they need
+    closure: Closure | Unavailable  # libraries and their needs
     wrong_elfs: tuple[WrongElf, ...]  # libraries for another machine
     accelerator: AcceleratorFacts | Unavailable  # the build of torch
     lacking_versions: tuple[LackingVersions, ...] = ()  # libraries of the closure without the needed symbol versions
@@ -124,9 +124,9 @@ class InstalledEnvironment:
     symbols: tuple[PackageSymbols, ...] | Unavailable = _NO_SYMBOLS
     # by folder of the distribution; "" for libraries of none
     gpu_code: Mapping[str, GpuCodeFacts] | Unavailable = _NO_GPU_CODE
-    startup: EnvironmentStartup | Unavailable = _NO_STARTUP  # what runs when Python starts
+    startup: EnvironmentStartup | Unavailable = _NO_STARTUP  # code that runs when Python starts
     recognised: frozenset[str] = frozenset()  # paths of files that a guard of torch wrote
-    bytes_read: int = 0  # metadata, ELF structures, headers of GPU code, and what was hashed
+    bytes_read: int = 0  # metadata, ELF structures, headers of GPU code, and hashed files
     seconds: float = 0.0  # spent reading
 
     def owner_of(self, path: str) -> Distribution | None:
@@ -139,14 +139,14 @@ class InstalledEnvironment:
         return next((d for d in self.distributions if d.name == name and not d.shadowed_by), None)
 
     def relative(self, path: str) -> str:
-        """``path`` within the folder of imports that holds it, for people."""
+        """``path`` relative to its folder of imports, for people."""
         entries = (entry.path for entry in self.environment.entries if path.startswith(f"{entry.path}/"))
         return path.removeprefix(f"{max(entries, key=len, default='')}/")
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledDistribution:
-    """One distribution next to its environment: what the rules of kind "distribution" judge."""
+    """One distribution with its environment: the subject of rules of kind "distribution"."""
 
     distribution: Distribution
     inside: InstalledEnvironment

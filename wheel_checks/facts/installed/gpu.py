@@ -26,7 +26,7 @@ from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.sources.regular_file import open_regular
 
 AT_ONCE = 4  # files read in parallel
-_CHUNK = 1024 * 1024  # bytes read at once of what is searched
+_CHUNK = 1024 * 1024  # bytes of a searched file read at once
 _PIECE = 4096  # bytes read at a header; most payloads are larger
 
 
@@ -37,7 +37,7 @@ def read_installed_gpu_code(
 
     ``elfs`` are the paths of the ELF files; .fatbin and .cubin files are found among the others. Members are named as
     in a wheel, relative to the folder of imports, those of no distribution by their absolute paths. ``bytes_read`` are
-    bytes of the disk. All is exact; what cannot be read is Unavailable.
+    bytes of the disk. All results are exact; unreadable files are Unavailable.
     """
     owners = {
         path: distribution
@@ -69,7 +69,7 @@ def read_installed_gpu_code(
 
 
 def _read(tree: FileTree, path: str) -> LibraryGpuCode | None:
-    """The GPU code of one file, None when it has none."""
+    """The GPU code of one file, or None."""
     if is_loose(path):
         return _read_loose(tree, path)
     if path.endswith(".fatbin"):
@@ -106,7 +106,7 @@ def _read_code(tree: FileTree, path: str, read: Callable[[_Reader], GpuCode]) ->
 
 
 def _joined(one: LibraryGpuCode | None, other: LibraryGpuCode) -> LibraryGpuCode:
-    """Files of one kind in one folder are one library; what cannot be read goes before what can."""
+    """Files of one kind in one folder are one library; an unreadable one takes precedence."""
     if one is None or isinstance(other.code, Unavailable):
         return other
     if isinstance(one.code, Unavailable):
@@ -142,10 +142,7 @@ class _Reader:
     bytes_read: int = field(default=0, init=False)
 
     def read(self, spans: Iterable[tuple[int, int]], bundles: Iterable[tuple[int, int]] = ()) -> GpuCode:
-        """The GPU code in the ``(offset, length)`` spans of fat binaries and of offload bundles.
-
-        Raises FormatError when one is something else.
-        """
+        """The GPU code in the ``(offset, length)`` spans of fat binaries and offload bundles. Raises FormatError."""
         code = GpuCode({}, "exact", {})
         left = min(self.size, LARGEST)  # no byte twice: sections that overlap could multiply the work
         kinds = [(span, FatbinScanner) for span in spans] + [(span, BundleScanner) for span in bundles]

@@ -14,14 +14,14 @@ from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts
 from wheel_checks.formats.wheel.python_source import ModuleSources
 
-_ROUNDS = 6  # of following what packages open of each other
+_ROUNDS = 6  # of following the libraries that packages open of each other
 
 
 @dataclass(frozen=True, slots=True)
 class Imports:
     """The closure as imports find it. ``undecided`` are files that lack a library, and that an import may load.
 
-    ``all_missing`` is the same closure in which also is missing what no import needs.
+    ``all_missing`` is the same closure, including missing libraries that no import needs.
     """
 
     closure: Closure
@@ -30,9 +30,9 @@ class Imports:
 
 
 def as_imported(closure: Closure, packages: Sequence[InstalledPackage], interpreter: str) -> Imports:
-    """The closure in which what an import opens first is there, and what no import loads is optional.
+    """The closure in which libraries that an import opens first are present, and unimported ones are optional.
 
-    ``interpreter`` is as in wheel tags ("cp312"), "" where it is unknown.
+    ``interpreter`` is as in wheel tags ("cp312"), "" if unknown.
     """
     lame = {need.elf for need in closure.needs if need.status is Status.MISSING}
     concerned = [package for package in packages if lame & package.paths.keys()]
@@ -60,7 +60,7 @@ def as_imported(closure: Closure, packages: Sequence[InstalledPackage], interpre
 
 
 def _with_preloads(closure: Closure, package: InstalledPackage, packages: Sequence[InstalledPackage]) -> Closure:
-    """The closure in which the package finds what its import, or a function of it, opens before."""
+    """The closure in which the package finds the libraries that its import, or a function of it, opens before."""
     missing = {n.soname for n in closure.needs if n.status is Status.MISSING and n.elf in package.paths}
     others = {one.laid_out.file_name: one for one in packages if one is not package}
     seen: dict[str, LaidOutWheel] = {

@@ -1,4 +1,4 @@
-"""The native files of one installed package, and what its Python source says of them."""
+"""The native files of one installed package, and the facts of its Python source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wheel_checks.sources.file_tree import FileTree
 
 class InstalledPackage:
     """One distribution, or a package that belongs to none: its libraries by absolute path with that in its folder, and
-    what was read of its source. ``entry`` is the folder of imports that holds it.
+    the source that was read. ``entry`` is its folder of imports.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class InstalledPackage:
 def installed_packages(
     environment: Environment, distributions: Sequence[Distribution], files: Mapping[str, ElfFacts]
 ) -> list[InstalledPackage]:
-    """Each distribution, then what has native ``files`` that no RECORD lists, by what is at the top of a folder."""
+    """Each distribution, then packages of native ``files`` that no RECORD lists, by the top-level name in a folder."""
     tree = environment.tree
     owned: set[str] = set()
     found = []

@@ -104,7 +104,7 @@ def _metadata_folders(environment: Environment) -> list[tuple[PathEntry, str]]:
 
 
 def _leftovers(environment: Environment) -> tuple[str, ...]:
-    """What pip renames before it removes it, and leaves when it is interrupted: ``torch`` becomes ``~orch``."""
+    """Leftovers of an interrupted pip, which renames a package before it removes it: ``torch`` becomes ``~orch``."""
     return tuple(f"{entry.path}/{name}" for entry in environment.entries for name in entry.names if name[0] == "~")
 
 

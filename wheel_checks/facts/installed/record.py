@@ -1,4 +1,4 @@
-"""Compares RECORD with the disk: what is missing, changed, owned twice or by no one."""
+"""Compares RECORD with the disk: files missing, changed, owned twice or unowned."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def wrong_digests(
     compared: Sequence[tuple[Distribution, PathEntry, Sequence[RecordRow]]],
     advance: Callable[[int], None],
 ) -> list[tuple[WrongFile, ...] | Unavailable]:
-    """Hash the files of all distributions, several at once, the largest first; what differs, for each distribution."""
+    """Hash the files of all distributions, several at once, the largest first; the differing ones of each."""
     jobs = [
         (number, row, _locate(environment, entry, row.path))
         for number, (distribution, entry, rows) in enumerate(compared)

@@ -23,9 +23,9 @@ def reinstall(inside: InstalledEnvironment, distributions: Iterable[Distribution
     return Fix(summary, (_install(inside, _installer(chosen), "--force-reinstall", "--no-deps", *pins),))
 
 
-def install(inside: InstalledEnvironment, wanted: str, beside: Distribution, why: str) -> Fix:
-    """Install what a distribution requires, with its installer; its dependencies come along."""
-    return Fix(why, (_install(inside, _installer([beside]), requirement(wanted)),))
+def install(inside: InstalledEnvironment, wanted: str, dependent: Distribution, why: str) -> Fix:
+    """Install a requirement of a distribution, with its installer; dependencies are included."""
+    return Fix(why, (_install(inside, _installer([dependent]), requirement(wanted)),))
 
 
 def uninstall(inside: InstalledEnvironment, distribution: Distribution) -> Command | NoCommand:
@@ -74,7 +74,7 @@ def _where(environment: Environment) -> tuple[Word, ...]:
 
 
 def _platform(inside: InstalledEnvironment) -> tuple[Word, ...]:
-    """What uv needs for a target folder, which has no Python that could be asked."""
+    """Options of uv for a target folder, which has no Python to query."""
     target = inside.target
     if isinstance(target, Unavailable) or (inside.environment.kind != "target" and not _is_foreign(inside)):
         return ()

@@ -1,4 +1,4 @@
-"""Holds what each installed distribution requires against what is installed."""
+"""Compares the requirements of each installed distribution with the installed versions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from wheel_checks.facts.installed.facts import Distribution, UnmetRequirement
 from wheel_checks.model import Unavailable
 
 Active = Mapping[str, Sequence[Requirement]]
-"""The requirements of each distribution, by its normalized name, that hold in the environment."""
+"""The requirements of each distribution, by its normalized name, that are active in the environment."""
 
 
 def active_in(distributions: Iterable[Distribution], markers: Mapping[str, str]) -> Active:
-    """What each distribution requires in an environment with these marker variables (PEP 508).
+    """The requirements of each distribution in an environment with these marker variables (PEP 508).
 
-    An extra counts where another distribution asks for it (``cuda-toolkit[cublas]``); those that a user requested are
-    recorded nowhere. One whose marker cannot be evaluated is omitted.
+    An extra is active if another distribution requests it (``cuda-toolkit[cublas]``); extras that a user requested are
+    recorded nowhere. Requirements whose marker cannot be evaluated are omitted.
     """
     required = {d.name: _requirements(d) for d in distributions if not d.shadowed_by}
     extras: defaultdict[str, set[str]] = defaultdict(set)
@@ -30,8 +30,8 @@ def active_in(distributions: Iterable[Distribution], markers: Mapping[str, str])
             name: [r for r in requirements if _holds(r, markers, extras[name])]
             for name, requirements in required.items()
         }
-        asked = {(canonicalize_name(r.name), extra) for rs in active.values() for r in rs for extra in r.extras}
-        new = {(name, extra) for name, extra in asked if name in required and extra not in extras[name]}
+        requested = {(canonicalize_name(r.name), extra) for rs in active.values() for r in rs for extra in r.extras}
+        new = {(name, extra) for name, extra in requested if name in required and extra not in extras[name]}
         if not new:
             return active
         for name, extra in new:
@@ -39,7 +39,7 @@ def active_in(distributions: Iterable[Distribution], markers: Mapping[str, str])
 
 
 def unmet(active: Active, distributions: Iterable[Distribution]) -> dict[str, tuple[UnmetRequirement, ...]]:
-    """The requirements that what is installed does not meet, by the name of the distribution that has them."""
+    """The requirements that are not met, by the name of the distribution that has them."""
     versions = {d.name: d.version for d in distributions if not d.shadowed_by}
     failing = {
         name: tuple(
@@ -78,7 +78,7 @@ def _holds(requirement: Requirement, markers: Mapping[str, str], extras: Iterabl
 
 
 def _met(requirement: Requirement, version: str) -> bool:
-    """Whether the installed version will do. One that is not a PEP 440 version, or came from a URL, counts as given."""
+    """Whether the installed version suffices. A version outside of PEP 440, or from a URL, always does."""
     if not version:
         return False
     try:

@@ -1,4 +1,4 @@
-"""What an environment runs when its Python starts, and the programs by which things are installed into it."""
+"""Code that an environment runs when its Python starts, and the programs that install packages into it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from wheel_checks.sources.file_tree import FileTree
 MOST_FILES = 100
 """Start-up files of one environment that are read."""
 
-_LARGEST_SCRIPT = 64 * 1024  # bytes; those that installers write have 300
+_LARGEST_SCRIPT = 64 * 1024  # bytes; scripts of installers have 300
 _CUSTOM = re.compile(r"(?:sitecustomize|usercustomize)(?:\.[^/]+)?")
 _OF_ENVIRONMENT = re.compile(r"activate(?:[._].*)?|deactivate(?:\..*)?")  # which venv, virtualenv and uv write
 _IMPORT = re.compile(r"from (?P<module>[\w.]+) import (?P<name>\w+)")
 _CALL = re.compile(r"    (?:sys\.exit|raise SystemExit)\((?P<name>\w+)\(\)\)")
 _PYTHON = r"python[\d.]*t?"
-_WRITTEN = (  # the other lines of what pip, distlib and uv write for an entry point
+_WRITTEN = (  # the other lines that pip, distlib and uv write for an entry point
     r"",
     rf"#!(?:\S*/{_PYTHON}|/bin/sh|/usr/bin/env {_PYTHON})",
     rf"'''exec' (?:\"[^\"$`]*/{_PYTHON}\"|[^\s;&|$`\"]*/{_PYTHON}) \"\$0\" \"\$@\"",  # a shebang would be too long
@@ -44,8 +44,8 @@ _OTHER_LINES = re.compile("|".join(_WRITTEN))
 class Program:
     """A program that people and tools start by its name. ``native`` is "ELF", "PE", "Mach-O" or "" for a script.
 
-    ``module`` is what a script imports and calls, and nothing else, as installers write it for an entry point; "" for
-    any other script.
+    ``module`` is the only module that a script imports and calls, as installers write it for an entry point; "" for any
+    other script.
     """
 
     path: str
@@ -57,8 +57,8 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentStartup:
-    """``files`` are the ``.pth`` and ``.start`` files, by absolute paths, ``unread`` those that were not read, with the
-    reason. ``customize`` are modules that ``site`` imports by name; ``programs`` are those of a virtual environment.
+    """``files`` are the ``.pth`` and ``.start`` files, by absolute paths, ``unread`` the others, with the reason.
+    ``customize`` are modules that ``site`` imports by name; ``programs`` are those of a virtual environment.
     """
 
     files: tuple[StartupFile, ...] = ()
@@ -68,7 +68,7 @@ class EnvironmentStartup:
 
 
 def read_startup(environment: Environment) -> EnvironmentStartup:
-    """What the folders of imports and the folder of programs have. Raises SourceError for a folder without access."""
+    """The startup files of the folders of imports and of programs. Raises SourceError for a folder without access."""
     paths = [(entry.path, name) for entry in environment.entries for name in entry.names]
     customize = tuple(f"{folder}/{name}" for folder, name in paths if _CUSTOM.fullmatch(name))
     named = [f"{folder}/{name}" for folder, name in paths if name.endswith((".pth", ".start"))]
@@ -105,7 +105,7 @@ def _start(tree: FileTree, path: str) -> bytes | None:
 
 
 def called_module(script: bytes) -> str:
-    """The module whose function a script calls, where it does nothing else; "" for any other script."""
+    """The module whose function a script calls, if it does nothing else; "" for any other script."""
     if len(script) > _LARGEST_SCRIPT:
         return ""
     lines = [line.rstrip() for line in script.decode("utf-8", "replace").splitlines()]

@@ -78,9 +78,9 @@ def _of_closure(inside: InstalledEnvironment, closure: Closure) -> dict[str, Any
 
 
 def summarize_distribution(subject: InstalledDistribution, gpus: Sequence[Product] = ()) -> dict[str, Any]:
-    """Facts for ``subjects[].facts`` of one distribution. ``size`` is the sum of what RECORD states, in bytes.
+    """Facts for ``subjects[].facts`` of one distribution. ``size`` is the sum of the sizes in RECORD, in bytes.
 
-    ``gpus`` are the products of which to say how its GPU code, if it has some, runs on them.
+    ``gpus`` are the products for which the report says how its GPU code runs on them.
     """
     distribution = subject.distribution
     facts: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Looks the symbols up that installed libraries need, in what the environment and its machine give them."""
+"""Looks up the symbols that installed libraries need among those that the environment and its machine define."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.targets.target import Target
 
 _OF_TORCH = re.compile(r"(.*)/torch/lib/lib[^/]+\.so$")
-MOST_LIBRARIES = 5_000  # of the environment; reading what one defines takes some milliseconds
+MOST_LIBRARIES = 5_000  # of the environment; reading the definitions of one takes some milliseconds
 _DEEPEST = 32  # libraries of the system that need one another in a row
 
 
 class Given:
-    """The ``Definitions`` of an environment: its own libraries, and those of the machine that lead on from them."""
+    """The ``Definitions`` of an environment: its own libraries, and the machine's libraries that they need."""
 
     def __init__(self, tree: FileTree, files: Mapping[str, ElfFacts], loader: LoaderEnvironment) -> None:
         self._tree = tree
@@ -48,7 +48,7 @@ class Given:
 
     @cached_property
     def process(self) -> Collection[int] | None:
-        """As in the protocol; None, too, where the machine is not available, or something of it cannot be read."""
+        """As in the protocol; None, too, if the machine is not available, or partly unreadable."""
         program = self._loader.program
         return self._with_needs(program) if program and self._loader.system is not None else None
 
@@ -69,7 +69,7 @@ class Given:
         return sorted((path for path in self._files if is_library(path)), key=lambda path: (path.count("/"), path))
 
     def linkage(self, path: str) -> ElfFacts | str:
-        """What the file needs and defines; why that cannot be read."""
+        """The imports and exports of the file, or why they cannot be read."""
         facts, read = read_elf_file(self._tree, path, LINKAGE_PARTS)
         self.bytes_read += read
         return facts or "it is no longer an ELF file"
@@ -82,7 +82,7 @@ class Given:
         return hashes_of(facts.exports) if isinstance(facts.exports, Exports) else None
 
     def _with_needs(self, start: str) -> Collection[int] | None:
-        """What the file defines with all that the loader finds for it; None where something cannot be found or read."""
+        """The definitions of the file and of all libraries found for it; None if one is missing or unreadable."""
         files: dict[str, ElfFacts] = {}
         new = {start}
         for _ in range(_DEEPEST):
@@ -112,9 +112,9 @@ def installed_symbols(
     *,
     torch: str,
 ) -> tuple[PackageSymbols, ...]:
-    """What came of looking up the symbols of each package that has libraries.
+    """The result of looking up the symbols of each package that has libraries.
 
-    ``torch`` is the version of the installed one, "" if none. Raises FormatError for a damaged table.
+    ``torch`` is the version of the installed one, or "". Raises FormatError for a damaged table.
     """
     found = []
     with_libraries = [package for package in packages if any(map(is_library, package.paths))]
@@ -134,7 +134,7 @@ def installed_symbols(
 
 
 def _imported(package: InstalledPackage, imports: Imports, interpreter: str, cuda: str) -> frozenset[str]:
-    """The files that imports load: of a package that brings libraries to others, those that others need."""
+    """The files that imports load; for a package that provides libraries to others, those that others need."""
     package.read_own()
     roles = package.roles(interpreter)
     brought = {need.by for need in imports.closure.needs if need.elf not in package.paths} & roles.keys()
@@ -144,7 +144,7 @@ def _imported(package: InstalledPackage, imports: Imports, interpreter: str, cud
 
 
 def _linkage(package: InstalledPackage, given: Given, target: Target) -> tuple[dict[str, ElfFacts], dict[str, str]]:
-    """The package's libraries with what each needs and defines; and why that could not be read, by file."""
+    """The package's libraries with their imports and exports; and why they could not be read, by file."""
     files, reasons = {}, {}
     for path, name in package.paths.items():
         elf = package.laid_out.files[name]

@@ -1,4 +1,4 @@
-"""Says, of libraries that the loader finds, those that are not what the requirements of their users mean."""
+"""Finds libraries of another version than the requirements of their users mean, among those that the loader finds."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def with_wrong_versions(
     active: Active,
     unmet: Mapping[str, Sequence[UnmetRequirement]],
 ) -> Closure:
-    """Mark what is found, but is not the file that the needing distribution's requirements mean: one whose content is
-    not the one recorded, one of a version that is not asked for, or one outside that is before the wheel's own.
+    """Mark libraries that are found, but are not what the needing distribution's requirements mean: the content differs
+    from the record, the version is not the required one, or an outside library comes before the wheel's own.
     """
     judge = _Judge(files, distributions, active, unmet)
     needs = [(need, judge.fault(need) if need.status in _FOUND else "") for need in closure.needs]
@@ -33,7 +33,7 @@ def with_wrong_versions(
 
 
 class _Judge:
-    """Knows who owns which file, which files were changed, and what is required of whom."""
+    """Maps files to owners, changed files, and the requirements for each distribution."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class _Judge:
                 self._providers.setdefault(elf.dynamic.soname, []).append(path)
 
     def fault(self, need: Need) -> str:
-        """What is wrong with the file that was found, "" when nothing is."""
+        """The fault of the library that was found, or ""."""
         owner, provider = self._owners.get(need.elf), self._owners.get(need.by)
         if need.by in self._changed and provider is not None and provider is not owner:
             return f"not the file that {provider.name} {provider.version} installed"

@@ -1,1 +1,1 @@
-"""What the suite of kernels reports."""
+"""The report of the kernel suite."""

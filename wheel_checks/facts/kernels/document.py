@@ -1,7 +1,7 @@
 """The suite's report, ``kernels_smoke/1``, read into facts.
 
-What it omits, and what it says beyond this, is not a fault. A value of another type than expected, or an ending that
-is unknown, is one: what cannot be understood must not pass for a success.
+Missing and additional fields are not faults. A value of another type than expected, or an unknown ending, is one:
+unreadable results must not pass for a success.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _POLICY = Policy(unknown_keys=True, null_is_absent=True)
 
 
 def parse_smoke_document(data: bytes) -> SmokeDocument:
-    """The document. Raises FormatError, naming the place, when it is not what the suite writes."""
+    """The document. Raises FormatError, naming the place, when the suite would not write it."""
     values = parse_json(data, _WHAT, LARGEST, SCHEMA)
     if isinstance(values, dict) and (schema := values.get("schema")) != SCHEMA:
         raise FormatError(f"{_WHAT} is of the form {str(schema or '')[:80]!r}", expected=SCHEMA)

@@ -1,4 +1,4 @@
-"""Everything that the rules may know about a run of the kernels: what the suite's document says, and how it ended."""
+"""The facts about a run of the kernels that rules judge: the suite's document, and how the run ended."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One observed value, as the suite shows it: what it is, and what it says, in one or more lines."""
+    """One observed value, as the suite shows it: its label, and its text in one or more lines."""
 
     label: str
     value: str
@@ -75,7 +75,7 @@ def _is_mild(evidence: Mapping[str, Any]) -> bool:
 class Probe:
     """One check of the installation, or of the GPU with the UUID ``gpu``.
 
-    ``fixes`` are steps or sentences; ``mild``: no kernel depends on it. ``rates``: bytes a second, by what was timed.
+    ``fixes`` are steps or sentences; ``mild``: no kernel depends on it. ``rates``: bytes a second, by measurement.
     """
 
     name: Filled
@@ -117,12 +117,12 @@ class CaseRun:
 
 @dataclass(frozen=True, slots=True)
 class SpeedRun:
-    """One timed run. Times are microseconds, None for what was not measured; ``ratio`` is that to floor or peer.
+    """One timed run. Times are microseconds, None if not measured; ``ratio`` is that to floor or peer.
 
     ``floor`` is the least time that the calibrated GPU needs for ``bytes`` and ``flops``; ``versus`` names the
-    implementation whose time is ``peer``, "" when the run is held to the floor. ``bar`` bounds the ratio, and the suite
-    allows a little more for noise: ``bar_met`` says whether it is kept without that. ``held_down_by`` are reasons for
-    which the GPU held its clocks down meanwhile.
+    implementation whose time is ``peer``, "" when the run is compared with the floor. ``bar`` bounds the ratio, and the
+    suite allows a little more for noise: ``bar_met`` is the result without that. ``held_down_by`` are the GPU's reasons
+    for lower clocks meanwhile.
     """
 
     kernel: Filled
@@ -156,7 +156,7 @@ class MutantRun:
 
 
 class FaultKind(StrEnum):
-    """What can be wrong with a kernel that was compiled for a GPU that is not here."""
+    """Faults of a kernel that was compiled for a GPU that is not present."""
 
     REFUSED = "refused"
     UNSUPPORTED = "unsupported"
@@ -179,9 +179,8 @@ class Fault:
 class Compilation:
     """One device function compiled for one target, or a kernel that could not be.
 
-    Sizes are bytes, None where nothing could be read from the machine code; ``instructions`` are those of the matrix
-    units, ``sha256`` is that of the machine code. ``case`` and ``function`` are "" when the compiler did not get that
-    far.
+    Sizes are bytes, None if the machine code could not be read; ``instructions`` are those of tensor cores, ``sha256``
+    is the machine code's. ``case`` and ``function`` are "" when the compiler did not get that far.
     """
 
     kernel: Filled
@@ -221,7 +220,7 @@ Version = Annotated[str, Made(_version, of=Mapping[str, Any])]
 
 @dataclass(frozen=True, slots=True)
 class SmokeEnvironment:
-    """The interpreter that ran the suite and what it found there; versions are "" for what is missing."""
+    """The interpreter that ran the suite and the versions it found; "" if missing."""
 
     executable: str = ""
     python: str = ""
@@ -243,7 +242,7 @@ class NotRun:
 
 @dataclass(frozen=True, slots=True)
 class OwnKernel:
-    """A kernel from outside; ``triton`` is False for one that is not written in Triton."""
+    """A kernel of the user; ``triton`` is False if it is not written in Triton."""
 
     name: Filled
     triton: bool = True
@@ -251,7 +250,7 @@ class OwnKernel:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The kernels from outside of one file, module or entry point; ``label`` is what it is called."""
+    """The user's kernels in one file, module or entry point; ``label`` is its name."""
 
     source: Filled
     label: str = ""
@@ -296,14 +295,14 @@ class SmokeDocument:
     @property
     def endings(self) -> frozenset[Ending]:
         """How anything ended that the document describes."""
-        told: tuple[Probe | CaseRun | SpeedRun | Compilation | MutantRun, ...]
-        told = (*self.probes, *self.runs, *self.compiled, *self.mutants)
-        return frozenset(record.ending for record in told)
+        records: tuple[Probe | CaseRun | SpeedRun | Compilation | MutantRun, ...]
+        records = (*self.probes, *self.runs, *self.compiled, *self.mutants)
+        return frozenset(record.ending for record in records)
 
 
 @dataclass(frozen=True, slots=True)
 class NoDocument:
-    """The suite ended without a report: what happened, the last lines that it wrote, and what to do."""
+    """The suite ended without a report: how, the last lines that it wrote, and advice."""
 
     what: str
     last_words: str = ""
@@ -312,7 +311,7 @@ class NoDocument:
 
 @dataclass(frozen=True, slots=True)
 class InstallationFacts:
-    """The installation under the interpreter ``python``, as the suite met it, and the last words of a partial run."""
+    """The installation under the interpreter ``python``, as the suite found it, and the last words of a partial run."""
 
     python: str
     outcome: SmokeDocument | NoDocument
@@ -330,10 +329,7 @@ class InstallationFacts:
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """One kernel: its cases, timed runs and mutants, and the command that repeats them with the same inputs.
-
-    In a run on several GPUs ``gpu`` is the one of these runs.
-    """
+    """One kernel on one GPU: its cases, timed runs and mutants, and the command that repeats them."""
 
     name: str
     cases: tuple[CaseRun, ...]
@@ -388,12 +384,12 @@ class TargetFacts:
 
     @property
     def impossible(self) -> tuple[str, ...]:
-        """The kernels that this target cannot run, all of them or in part, because it lacks what they are made of."""
+        """The kernels that this target cannot run, fully or partly, because it lacks the required features."""
         return tuple(dict.fromkeys(compilation.kernel for compilation, _ in self.faults(FaultKind.UNSUPPORTED)))
 
     @property
     def sound(self) -> tuple[str, ...]:
-        """The kernels of which everything compiled, with nothing to object."""
+        """The kernels that compiled completely and without faults."""
         return tuple(
             kernel
             for kernel in self.kernels

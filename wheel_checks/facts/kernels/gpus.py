@@ -1,4 +1,4 @@
-"""What the suite says of each GPU: which one it is, what was measured, who else uses it."""
+"""The suite's facts of each GPU: its identity, measurements, and other processes on it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from wheel_checks.data import load
 from wheel_checks.model import Unavailable
 
 INSTANCE = "MIG-"
-"""What the UUID of a MIG instance starts with."""
+"""The prefix of the UUID of a MIG instance."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuProcess:
-    """A process that computes on a GPU; ``memory_bytes`` is None where NVML does not say it."""
+    """A process that computes on a GPU; ``memory_bytes`` is None if NVML does not report it."""
 
     pid: int = 0
     name: str = ""
@@ -25,11 +25,11 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True)
 class GpuState:
-    """What NVML says of a GPU at one moment; None and () is what it did not say.
+    """NVML's state of a GPU at one moment; None and () if not reported.
 
     ``power_limit_watts`` may be set below that of the product, ``power_default_watts``. ``held_down_by`` are the
-    reasons for which the GPU holds its clocks down. ``processes``, ``utilization_percent`` and ``memory_used_bytes``
-    are what others do on it, before the suite uses it.
+    reasons for lower clocks. ``processes``, ``utilization_percent`` and ``memory_used_bytes`` are those of others,
+    before the suite uses the GPU.
     """
 
     sm_clock_mhz: int | None = None
@@ -47,10 +47,7 @@ class GpuState:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU that was tried: ``target`` is its compute capability as in sm_90, ``index`` its number for CUDA.
-
-    ``state`` is that before the run.
-    """
+    """A tried GPU: ``target`` as in sm_90, ``index`` its number for CUDA, ``state`` that before the run."""
 
     name: str = ""
     target: str = ""
@@ -73,10 +70,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The rates that this GPU reached in this run: bytes per second and operations per second, None if not measured.
-
-    ``gpu`` is its state while it multiplied.
-    """
+    """Rates of this GPU in bytes and operations per second, None if not measured, with its ``gpu`` state."""
 
     bandwidth: float | None = None
     bf16: float | None = None
@@ -96,9 +90,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Soak:
-    """Sustained load: operations a second at both ends, the part that was lost (``fall``), wrong results of those
-    that were ``compared``, and the states of the GPU.
-    """
+    """Sustained load: operations a second at both ends, the relative loss (``fall``), and the GPU's states."""
 
     asked_seconds: float = 0.0
     first: float = 0.0
@@ -115,7 +107,7 @@ class Soak:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was measured of the GPU with the UUID ``gpu``."""
+    """The measurements of the GPU with the UUID ``gpu``."""
 
     gpu: str = ""
     calibration: Calibration | None = None
@@ -125,7 +117,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class GpuFacts:
-    """One GPU of a run, and what was measured of it."""
+    """One GPU of a run, and its measurements."""
 
     gpu: Gpu
     reading: Reading
@@ -144,10 +136,7 @@ class GpuFacts:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What a product reaches, by ``data/gpu_rates.toml``: the lowest and the highest rate of each kind.
-
-    ``measured``: by healthy GPUs; otherwise by its data sheet.
-    """
+    """A product's lowest and highest rate of each kind, ``measured`` or of the data sheet (``gpu_rates.toml``)."""
 
     name: str
     measured: bool
@@ -171,7 +160,7 @@ class Product:
 
 
 def product_of(gpu: Gpu) -> Product | Unavailable:
-    """The product that ``gpu`` is, by its name; not that of an instance, which is a part of one."""
+    """The product of ``gpu``, by its name; none of an instance, which is a part of one."""
     if gpu.is_instance:
         return Unavailable("a MIG instance is a part of a GPU, whose rates depend on its size")
     return _products().get(gpu.name) or Unavailable(f"the table has no rates for {gpu.name or 'this GPU'}")

@@ -1,1 +1,1 @@
-"""The link closure: which library provides what another one needs."""
+"""The link closure: the providers of all needed libraries."""

@@ -1,17 +1,17 @@
 """Link closure: finds every DT_NEEDED as the loader would, in an installed tree or in wheels laid out as if installed.
 
-Pure: given the facts of the files by path, and what is known of the machine. Rules of the search: ld.so(8), and glibc's
+Pure: given the facts of the files by path, and facts of the machine. Rules of the search: ld.so(8), and glibc's
 elf/dl-load.c (``_dl_map_object``), from which the order comes:
 
-1. a library that is loaded already under this name counts, wherever it is;
-2. DT_RPATH of the file, then of what loaded it, up to the program; not when the file has DT_RUNPATH, and not that of a
+1. a library that is already loaded under this name, wherever it is;
+2. DT_RPATH of the file, then of its loaders, up to the program; not when the file has DT_RUNPATH, and not that of a
    loader which has one;
 3. LD_LIBRARY_PATH;
 4. DT_RUNPATH of the file;
 5. ld.so.cache;
 6. the default folders.
 
-A file for another machine is passed over. The working directory (an empty entry) is not searched: no one knows it.
+A file for another machine is skipped. The working directory (an empty entry) is unknown, and not searched.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _OUTSIDE = "system: "  # how a file of the machine begins
 
 
 class Status(StrEnum):
-    """What becomes of one DT_NEEDED.
+    """The status of one DT_NEEDED.
 
-    RESOLVED by a file of the tree; DRIVER and SYSTEM: comes with NVIDIA's driver, the operating system; PRELOAD: only
-    found because another package was imported first; UNLOADED: there is such a file, where no search leads, and nothing
-    is known to load it; OPTIONAL: missing, but needed by a plugin that is opened on
-    demand; WRONG_VERSION: found, but not the file that the requirement means (which only the installation shows).
+    RESOLVED by a file of the tree; DRIVER and SYSTEM: provided by NVIDIA's driver, the operating system; PRELOAD: only
+    found because another package was imported first; UNLOADED: the file exists outside of the search paths, and nothing
+    is known to load it; OPTIONAL: missing, but needed by a plugin that is opened on demand; WRONG_VERSION: found, but
+    not the file that the requirement means (only for installations).
     """
 
     RESOLVED = "resolved"
@@ -85,8 +85,8 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class SystemLibraries:
-    """What is known of the machine outside the tree: paths by soname as ld.so.cache lists them, the default folders in
-    their order, and ``read``, which gives the facts of the file at an absolute path, None if none exists.
+    """The machine outside the tree: paths by soname as ld.so.cache lists them, the default folders in their order, and
+    ``read``, which gives the facts of the file at an absolute path, or None.
     """
 
     cache: Mapping[str, tuple[str, ...]]
@@ -96,12 +96,12 @@ class SystemLibraries:
 
 @dataclass(frozen=True, slots=True)
 class LoaderEnvironment:
-    """Where the loader runs. ``machine`` is as wheel platform tags name it.
+    """The environment of the loader. ``machine`` is as wheel platform tags name it.
 
-    ``library_path`` is LD_LIBRARY_PATH, split; ``program`` the path of the interpreter, whose DT_RPATH serves all;
-    ``preloaded`` are paths of libraries that packages open themselves before anything needs them, ``unloaded`` those of
-    which it is unknown whether anything does. Without ``system``
-    (wheels remotely) the tables of driver and system libraries decide; ``glibc`` is then the manylinux policy.
+    ``library_path`` is LD_LIBRARY_PATH, split; ``program`` the path of the interpreter, whose DT_RPATH applies to all;
+    ``preloaded`` are paths of libraries that packages open themselves before anything needs them, ``unloaded`` those
+    that perhaps nothing opens. Without ``system`` (wheels remotely) the tables of driver and system libraries decide;
+    ``glibc`` is then the manylinux policy.
     """
 
     machine: str
@@ -115,7 +115,7 @@ class LoaderEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The outcome of one search: the path, "" if none, why there, and what was tried."""
+    """The outcome of one search: the path, or "", the reason, and the paths tried."""
 
     path: str
     how: str
@@ -124,7 +124,7 @@ class _Found:
 
 @dataclass(slots=True)
 class _Load:
-    """One dlopen, as the loader carries it out breadth first: what is loaded by name, who loaded it, what was found."""
+    """One dlopen, as the loader does it breadth first: the loaded libraries by name, their loaders, the files found."""
 
     names: dict[str, str] = field(default_factory=dict)
     loaders: dict[str, str] = field(default_factory=dict)
@@ -132,10 +132,10 @@ class _Load:
 
 
 def close(files: Mapping[str, ElfFacts], roots: Collection[str], environment: LoaderEnvironment) -> Closure:
-    """Find what every file needs.
+    """Find every need of every file.
 
     ``files`` are the ELF files by path: relative to site-packages for wheels laid out as if installed, absolute for an
-    installed tree. ``roots`` are those that Python opens (extension modules): what they lead to is searched as in one
+    installed tree. ``roots`` are those that Python opens (extension modules): their needs are searched as in one
     process each. A file that no root leads to is opened on its own. Raises FormatError when it takes too many searches.
     """
     search = _Search(files, environment)
@@ -145,7 +145,7 @@ def close(files: Mapping[str, ElfFacts], roots: Collection[str], environment: Lo
     loads += [search.load(path, follow=False) for path in sorted(files) if path not in reached]
     for path in environment.preloaded:
         if path in files:
-            imported = search.load(path).names | imported  # with all that it brings into the process
+            imported = search.load(path).names | imported  # with all libraries that it loads into the process
     idle = {name: path for path in environment.unloaded if path in files for name in _names(path, files[path])}
     needs: list[Need] = []
     for path, elf in sorted(files.items()):
@@ -170,7 +170,7 @@ def _judge(
     idle: Mapping[str, str],
     environment: LoaderEnvironment,
 ) -> tuple[Status, _Found]:
-    """The status of one need, from what each process that loads the file finds."""
+    """The status of one need, from the file that each process finds for it."""
     outcomes = list(outcomes)
     hits = [found for found in outcomes if found.path]
     misses = [found for found in outcomes if not found.path]
@@ -192,7 +192,7 @@ def _judge(
 
 
 def _as_imported_second(needs: Sequence[Need], imported: Mapping[str, str]) -> Iterator[Need]:
-    """The needs of one file, when another package must be imported before it: what that one has loaded, it gets, too.
+    """The needs of one file, when another package must be imported before it, whose libraries are then loaded.
 
     torchvision finds libtorch.so nowhere, so torch is imported first; then torch's libcudart.so.13 is loaded, and the
     one of a CUDA toolkit, which the loader would find only for torchvision, is not searched for.
@@ -215,7 +215,7 @@ class _Search:
         self._budget = MAX_SEARCHES
 
     def load(self, root: str, *, follow: bool = True) -> _Load:
-        """Open ``root``, and what it needs breadth first; without ``follow`` only find what it needs itself."""
+        """Open ``root`` and its needs breadth first; without ``follow`` only find its own needs."""
         load = _Load(names=dict.fromkeys(_names(root, self._files[root]), root), loaders={root: ""})
         queue = deque([root])
         while queue:
@@ -295,7 +295,7 @@ class _Search:
 
 
 def _dynamic(elf: ElfFacts) -> DynamicFacts | None:
-    """The dynamic section, None when the file has none or it is unknown."""
+    """The dynamic section, None if missing or unknown."""
     return None if isinstance(elf.dynamic, Missing) else elf.dynamic
 
 

@@ -1,9 +1,8 @@
-"""Which native files of a package decide whether its import works: what it loads, by the package's source. Pure.
+"""The native files of a package that decide whether its import works, by its Python source. Pure.
 
-* LOADED: the import loads it for certain, also where the package catches the error: a package that continues without
-its
-  only binary module is not what was installed.
-* ALTERNATIVE: one of a group is loaded, chosen by CUDA, GPU, or what is there.
+* LOADED: the import certainly loads it, also if the package catches the error: without its only binary module, a
+  package that continues is incomplete.
+* ALTERNATIVE: one of a group is loaded, chosen by CUDA, GPU, or the files present.
 * OPTIONAL: only a function loads it, or nothing that was read, while the package loads other files.
 * UNKNOWN: the source does not show it.
 """
@@ -29,12 +28,12 @@ from wheel_checks.model import Unavailable
 
 # As CPython imports them; the last for modules that are built without a tag (setuptools' no_python_abi_suffix).
 _EXTENSION_MODULE = re.compile(r"(?:\.cpython-[\w-]+|\.abi3)\.so$|(?:^|/)_[^/]*\.so$|(?:^|/)_C/[^/]+\.so$")
-_BUNDLED = re.compile(r"^[^/]+\.libs/")  # as auditwheel names the folder of what others need
+_BUNDLED = re.compile(r"^[^/]+\.libs/")  # auditwheel's folder for bundled libraries
 _TAG = re.compile(r"\.cpython-(3\d+t?)[^/]*\.so$")
 
 
 class Role(StrEnum):
-    """What the package does with a native file when it is imported."""
+    """How the import of a package uses a native file."""
 
     LOADED = "loaded"
     ALTERNATIVE = "alternative"
@@ -45,9 +44,9 @@ class Role(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Decisive:
     """The role of one native file. ``group`` names the alternatives that it belongs to; ``cuda`` and ``architectures``
-    are what its name says that it is for; ``shown_by`` is the line of source that shows it, "" where only a name does.
-    ``imported``: the import of the package fails unless Python can import the file as a module, also where the file is
-    for another Python; True, too, where no source was read.
+    are those in its name; ``shown_by`` is the line of source that shows it, or "" for a name. ``imported``: the import
+    of the package fails unless Python can import the file as a module, also if the file is for another Python; True,
+    too, if no source was read.
     """
 
     role: Role
@@ -59,8 +58,8 @@ class Decisive:
 
     def fits(self, cuda: str, sms: Iterable[int] = ()) -> bool:
         """False for an alternative that is for another CUDA, or for none of the GPUs; "" and no GPU fit all."""
-        own, asked = self.cuda.split("."), cuda.split(".")
-        if self.cuda and cuda and any(one != other for one, other in zip(own, asked, strict=False)):
+        own, given = self.cuda.split("."), cuda.split(".")
+        if self.cuda and cuda and any(one != other for one, other in zip(own, given, strict=False)):
             return False
         wanted = set(sms)
         return not wanted or not self.architectures or bool(wanted & set(self.architectures))
@@ -88,7 +87,7 @@ def decisive_files(
         tried = [path for path in paths if shown[path] and roles[path][0] is Role.OPTIONAL]
         roles |= {path: (Role.LOADED, roles[path][1]) for path in tried}
     if not any(role is Role.LOADED for role, _ in roles.values()):
-        # What a function opens by its path is what a package without modules is for: libraft.load_library().
+        # A file that a function opens by its path is the purpose of a package without modules: libraft.load_library().
         by_path = [p for p in paths if any(one.action.kind is ActionKind.LOAD for one in possible.of(p))]
         unnamed = [p for p in paths if not roles[p][1] and p not in foreign and not _BUNDLED.search(p)]
         only = [p for p in by_path or unnamed if roles[p][0] is Role.OPTIONAL]
@@ -99,10 +98,7 @@ def decisive_files(
 
 
 def _is_imported(path: str, opened: OpenedFiles, modules: Mapping[str, PythonSource]) -> bool:
-    """Whether an import that nothing guards names the file as a module, or no module was read.
-
-    A module in Python of the same name would be imported in its place.
-    """
+    """Whether an unguarded import names the file as a module (unless shadowed), or no module was read."""
     name = extension_module_name(path)
     if not name or name in modules:
         return False
@@ -136,7 +132,7 @@ def _role(
 
 
 def _chosen_among(paths: Iterable[str], shown: Mapping[str, list[Opened]]) -> dict[str, str]:
-    """Files of which the source opens one, each with the place that chooses."""
+    """Alternative files, one of which the source opens, each with the line that chooses."""
     together: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         for one in shown[path]:
@@ -168,7 +164,7 @@ def is_extension_module(path: str) -> bool:
 
 
 def taken_of_group(group: Mapping[str, Decisive], cuda: str, sms: Iterable[int] = ()) -> list[str]:
-    """The alternatives of one group of which the package takes one, with this CUDA ("13", "" if unknown) and GPUs."""
+    """The alternatives of one group that the package may choose with this CUDA ("13", "" if unknown) and GPUs."""
     fitting = [path for path, one in group.items() if one.fits(cuda, sms)]
     named = [path for path in fitting if cuda and group[path].cuda]
     return named or fitting or list(group)

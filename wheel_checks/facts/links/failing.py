@@ -1,4 +1,4 @@
-"""Which missing libraries break the import of a package, by what the import loads. Pure."""
+"""The missing libraries that break the import of a package, by the files that it loads. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from wheel_checks.facts.links.decisive import Decisive, Role, taken_of_group
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """``files`` are those that the import loads, and what they lead to. ``undecided`` lack a library while others do
-    not, and it is unknown whether the import loads them.
+    """``files`` are those that the import loads, and their closure. ``undecided`` lack a library while others do not,
+    and it is unknown whether the import loads them.
     """
 
     files: frozenset[str]
@@ -29,10 +29,10 @@ def what_is_loaded(
     cuda: str = "",
     sms: Collection[int] = (),
 ) -> Loaded:
-    """What the import of a package loads whose native files have these roles, and what it ``opened`` of others.
+    """The files that the import of a package loads, given the roles of its files, and those it ``opened`` of others.
 
-    Of a group those count that this CUDA ("13") and these GPUs would take, or the ones of them that lack nothing. Where
-    nothing shows what is loaded, all count when all lack something.
+    Of a group, the files selected by this CUDA ("13") and these GPUs, or those of them that lack nothing. If nothing
+    shows which are loaded, all are included when all lack a library.
     """
     reach = _Reach(closure)
     start = [path for path, one in roles.items() if one.role is Role.LOADED]
@@ -47,10 +47,10 @@ def what_is_loaded(
 
 
 def counted_as_imported(loaded: Loaded, roles: Mapping[str, Decisive]) -> frozenset[str]:
-    """The files that the import loads, and those of which the source does not show it and that are for no other file.
+    """The files that the import loads, and those of unknown role that are not named like libraries.
 
-    What a package loads is called as a module is; a name that starts with "lib" is for those that link to it. Where
-    nothing is loaded for certain, all count: it is what the package is for.
+    A file that a package loads is named like a module; a name that starts with "lib" is for files that link to it. If
+    nothing else is included, all are: they are the purpose of the package.
     """
     unknown = (path for path, one in roles.items() if one.role is Role.UNKNOWN)
     files = loaded.files | {path for path in unknown if not posixpath.basename(path).startswith("lib")}
@@ -58,7 +58,7 @@ def counted_as_imported(loaded: Loaded, roles: Mapping[str, Decisive]) -> frozen
 
 
 def missing_of(closure: Closure, path: str) -> list[str]:
-    """The libraries that are missing of what the file leads to, itself included."""
+    """The missing libraries in the closure of the file, itself included."""
     reached = _Reach(closure).of([path])
     return sorted({n.soname for n in closure.needs if n.status is Status.MISSING and n.elf in reached})
 
@@ -78,22 +78,22 @@ def _groups(roles: Mapping[str, Decisive]) -> dict[str, dict[str, Decisive]]:
 
 
 class _Reach:
-    """What files lead to; a library that was not read leads to what is next to it and is needed."""
+    """The closure of files; a library that was not read leads to the files next to it and is needed."""
 
     def __init__(self, closure: Closure) -> None:
         self._unread = frozenset(closure.unread)
         self._needed: defaultdict[str, list[Need]] = defaultdict(list)
         for need in closure.needs:
             self._needed[need.elf].append(need)
-        self._beside: defaultdict[str, list[str]] = defaultdict(list)
+        self._by_folder: defaultdict[str, list[str]] = defaultdict(list)
         for path in sorted(self._needed.keys() - set(closure.orphans)):
-            self._beside[posixpath.dirname(path)].append(path)
+            self._by_folder[posixpath.dirname(path)].append(path)
 
     def of(self, paths: Iterable[str]) -> frozenset[str]:
         return self._walk(paths, lambda _: False)[0]
 
     def lacks(self, path: str) -> bool:
-        """True when a library is missing of what the file leads to."""
+        """True when a library is missing in the closure of the file."""
         return self._walk([path], lambda need: need.status is Status.MISSING)[1]
 
     def _walk(self, paths: Iterable[str], ends: Callable[[Need], bool]) -> tuple[frozenset[str], bool]:
@@ -108,5 +108,5 @@ class _Reach:
             if any(ends(need) for need in needs):
                 return frozenset(found), True
             front += [need.by for need in needs if need.by]
-            front += self._beside.get(posixpath.dirname(path), ()) if path in self._unread else ()
+            front += self._by_folder.get(posixpath.dirname(path), ()) if path in self._unread else ()
         return frozenset(found), False

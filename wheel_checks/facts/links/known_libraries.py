@@ -1,4 +1,4 @@
-"""Libraries that no wheel need bring, and what is loaded in other ways than by DT_NEEDED: ``data/libraries.toml``."""
+"""Libraries that no wheel need provide, and those loaded without DT_NEEDED: ``data/libraries.toml``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ def _rows(table: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
 
 
 def provider_of(soname: str, glibc: tuple[int, int] | None = None) -> str:
-    """Who brings this library when no wheel does: "driver", "system", or "" when no one is known to.
-
-    With ``glibc`` only what the manylinux policy of that glibc promises counts as "system".
-    """
+    """For a library outside of wheels, "driver", "system" (with ``glibc``: by its manylinux policy), or ""."""
     for pattern, row in _rows("library") if len(soname) <= _LONGEST else ():
         if pattern.fullmatch(soname) and (glibc is None or tuple(row.get("since", (0, 0))) <= glibc):
             return str(row["kind"])
@@ -34,23 +31,23 @@ def plugin_feature(path: str) -> str:
 
 
 def package_of(soname: str) -> str:
-    """The package whose wheels alone bring this library, "" where none is known."""
+    """The package whose wheels alone provide this library, or ""."""
     rows = _rows("package") if len(soname) <= _LONGEST else ()
     return next((str(row["by"]) for pattern, row in rows if pattern.fullmatch(soname)), "")
 
 
 def brought_with(package: str, soname: str) -> bool:
-    """True for a library that the requirements of this package bring, which others then need not require."""
+    """True for a library that the requirements of this package provide, so that others need not require it."""
     return any(row["by"] == package and nvidia_project(soname) in row["requires"] for _, row in _rows("package"))
 
 
 def nvidia_project(soname: str) -> str:
-    """The project that brings this library of NVIDIA's, without the suffix of its CUDA; "" for another library."""
+    """NVIDIA's project that provides this library, without the suffix of its CUDA; "" for another library."""
     return next((str(row["by"]) for _, row in _nvidia_rows(soname)), "")
 
 
 def nvidia_package(soname: str, cuda: str) -> str:
-    """The package that brings this library of NVIDIA's for a CUDA ("13"); "" for another library, and when it is ""."""
+    """NVIDIA's package that provides this library for a CUDA ("13"); "" for another library, or if it is ""."""
     for _, row in _nvidia_rows(soname) if cuda.isdecimal() else ():
         return str(row["by"]) + ("" if int(cuda) >= row.get("plain_from", int(cuda) + 1) else f"-cu{cuda}")
     return ""
@@ -61,7 +58,7 @@ def _nvidia_rows(soname: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
 
 
 def host_program_of(soname: str) -> str:
-    """The program that brings this library where a host has it installed ("FFmpeg"), "" where none is known."""
+    """The program that provides this library if it is installed on a host ("FFmpeg"), or ""."""
     rows = _rows("host") if len(soname) <= _LONGEST else ()
     return next((str(row["by"]) for pattern, row in rows if pattern.fullmatch(soname)), "")
 

@@ -1,4 +1,4 @@
-"""Wheels laid out as if they were installed together, and what the loader would find there. Pure."""
+"""Wheels laid out as if they were installed together, and the loader's search in them. Pure."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _EXTENSION_MODULE = re.compile(r"(?:\.cpython-[\w-]+|\.abi3)\.so$|(?:^|/)_[^/]*\
 
 @dataclass(frozen=True, slots=True)
 class LaidOutWheel:
-    """A wheel's ELF files by the path that they get in site-packages, and what reading them cost in bytes.
+    """A wheel's ELF files by the path that they get in site-packages, and the bytes read for them.
 
-    ``unread`` are the paths of which it is unknown what they need: their dynamic section here names nothing.
-    ``packages`` are the names of its Python packages, ``sources`` those of its modules that were read.
+    ``unread`` are the paths with unknown needs: their dynamic section here is empty. ``packages`` are the names of its
+    Python packages, ``sources`` its modules that were read.
     """
 
     file_name: str
@@ -61,7 +61,7 @@ class LaidOutWheel:
 
 @dataclass(frozen=True, slots=True)
 class AbsentPackage:
-    """A required package that brings no wheel to the target: a sentence why, and who requires it ("" for the wheel)."""
+    """A required package without a wheel for the target: a sentence why, and who requires it ("" for the wheel)."""
 
     name: str
     version: str
@@ -74,7 +74,7 @@ class AbsentPackage:
 class LinkFacts:
     """The link closure of a wheel with the wheels that it requires on its target."""
 
-    closure: Closure  # libraries and what they need
+    closure: Closure  # libraries and their needs
     files: Mapping[str, ElfFacts]  # ELF facts by path
     owners: Mapping[str, str]  # file name of the wheel by path
     wheels: tuple[str, ...]  # file names, the judged wheel first
@@ -87,14 +87,14 @@ class LinkFacts:
     bytes_read: int = 0  # of required wheels
     requests: int = 0  # for required wheels
     wrong_metadata: tuple[WrongHash, ...] = ()  # METADATA that was served with another hash than stated
-    symbols: SymbolFacts | Unavailable = NOT_LOOKED_UP  # those that nothing in the closure defines
+    symbols: SymbolFacts | Unavailable = NOT_LOOKED_UP  # symbols that nothing in the closure defines
     without_init: frozenset[str] = frozenset()  # Python modules without the function that Python calls
     opens_unknown: str = ""  # line that opens a library by an unknown path
     # requirements of extras that were requested with a wheel without libraries: not read
     not_judged: tuple[str, ...] = ()
 
     def loaded(self, sms: Sequence[int] = ()) -> Loaded:
-        """What the import of the wheel loads on GPUs of these architectures."""
+        """The files that the import of the wheel loads on GPUs of these architectures."""
         return what_is_loaded(self.closure, self.roles, self.opened, cuda=self.cuda, sms=sms)
 
     def is_spare(self, path: str, loaded: Loaded) -> bool:
@@ -105,9 +105,9 @@ class LinkFacts:
 
 
 def installed_path(member: str) -> str:
-    """Where a member of a wheel is installed, relative to site-packages (binary distribution format, ".data" folders).
+    """The installed path of a wheel's member, relative to site-packages (binary distribution format, ".data" folders).
 
-    Scripts, headers and data land outside site-packages: ``../../../bin/x`` as in a virtual environment on Linux.
+    Scripts, headers and data are outside of it: ``../../../bin/x`` as in a virtual environment on Linux.
     """
     match = _DATA.match(member)
     if match is None:
@@ -127,10 +127,10 @@ def lay_out(
     packages: frozenset[str] = frozenset(),
     sources: ModuleSources | Unavailable | None = None,
 ) -> LaidOutWheel:
-    """The readable ELF files of one wheel where they would be installed.
+    """The readable ELF files of one wheel at their installed paths.
 
-    Where head and tail did not say the dynamic section, it is supposed from the strings of .dynstr, and marked as
-    possible; without these, only that the soname is the file name.
+    If head and tail do not include the dynamic section, it is inferred from the strings of .dynstr, and marked as
+    possible; without these, only the soname is assumed to be the file name.
     """
     files: dict[str, ElfFacts] = {}
     unread = set()
@@ -159,10 +159,10 @@ def link(
     not_followed: Sequence[str] = (),
     outlined: bool = False,
 ) -> LinkFacts:
-    """Find every DT_NEEDED of the wheel and of its dependencies. Of two wheels with one path the judged one counts.
+    """Find every DT_NEEDED of the wheel and of its dependencies. If two wheels have one path, the judged one wins.
 
-    ``outlined``, only the names of the dependencies' libraries are known, and any of them may have been loaded before,
-    but those of NVIDIA's that torch, where it is among them, does not load when it is imported.
+    ``outlined``: only the names of the dependencies' libraries are known, and any of them may have been loaded before,
+    except NVIDIA's libraries that the import of torch, if present, does not load.
 
     Raises FormatError when finding the libraries takes too many searches.
     """
@@ -176,21 +176,21 @@ def link(
     files = {path: elf for path, elf in files.items() if elf.header.machine == target.machine}
     modules = [path for path in sorted(files) if _EXTENSION_MODULE.search(path)]
     programs = [path for path in sorted(files) if not _LIBRARY.search(path)]
-    beside_unread = {posixpath.dirname(path) for path in unread}  # may be what an unread library loads
+    unread_folders = {posixpath.dirname(path) for path in unread}  # an unread library may load them
     projects = {one.project for one in (wheel, *dependencies)}
     sources = by_module(source for one in (wheel, *dependencies) for source in one.sources.modules)
     opened = opened_libraries(wheel.sources.roots, sources, files)
     idle = _not_imported(wheel, dependencies) - set(opened) if outlined else set()
-    preloaded = [p for p in sorted(files) if preloader_of(p) in projects or posixpath.dirname(p) in beside_unread]
+    preloaded = [p for p in sorted(files) if preloader_of(p) in projects or posixpath.dirname(p) in unread_folders]
     preloaded += sorted(files) if outlined else ()
     preloaded = [*(path for path in preloaded if path not in idle), *opened]
-    preloaded += [path for path in _beside_supposed(files, owners) if path not in idle]
+    preloaded += [path for path in _next_to_supposed(files, owners) if path not in idle]
     loader = LoaderEnvironment(
         target.machine, preloaded=tuple(preloaded), unloaded=tuple(sorted(idle)), glibc=target.glibc
     )
     closure = close(files, [*modules, *programs], loader)
     closure = replace(closure, unread=tuple(sorted(unread & files.keys())))
-    # A wheel without native files is there for what it opens.
+    # A wheel without native files is included for the libraries that it opens.
     needed = {need.by for need in closure.needs if need.elf in wheel.files} if wheel.files else set(files)
     return LinkFacts(
         closure,
@@ -214,7 +214,7 @@ def link(
 def _not_imported(wheel: LaidOutWheel, others: Sequence[LaidOutWheel]) -> set[str]:
     """The libraries of NVIDIA's wheels that the import of torch does not load, for a wheel that is built for torch.
 
-    None where there is no torch; torch and NVIDIA's wheels find the libraries of one another by their RPATH.
+    Empty without torch; torch and NVIDIA's wheels find each other's libraries by their RPATH.
     """
     if wheel.project.startswith(_NVIDIA) or all(one.project != _TORCH for one in others):
         return set()
@@ -222,7 +222,7 @@ def _not_imported(wheel: LaidOutWheel, others: Sequence[LaidOutWheel]) -> set[st
     return {path for path in theirs if not is_imported_by(_TORCH, posixpath.basename(path))}
 
 
-def _beside_supposed(files: Mapping[str, ElfFacts], owners: Mapping[str, str]) -> list[str]:
+def _next_to_supposed(files: Mapping[str, ElfFacts], owners: Mapping[str, str]) -> list[str]:
     """Files next to one of the same wheel whose dynamic section is only supposed: its search path is unknown."""
     supposed = {(posixpath.dirname(p), owners[p]) for p, elf in files.items() if Part.DYNAMIC in elf.possible}
     return [path for path in sorted(files) if (posixpath.dirname(path), owners[path]) in supposed]
@@ -236,9 +236,9 @@ def _sonames(files: Mapping[str, ElfFacts]) -> list[str]:
 def modules_to_read(
     own: LaidOutWheel, others: Sequence[LaidOutWheel], missing: Set[str]
 ) -> list[tuple[LaidOutWheel, tuple[str, ...]]]:
-    """The packages of other wheels whose source says what the import of ``own`` opens of them, and is not read yet.
+    """The unread packages of other wheels whose source shows the libraries that the import of ``own`` opens in them.
 
-    Those that bring a missing library, and those of which the import calls a function (``libraft.load_library()``).
+    Those that provide a missing library, and those whose functions the import calls (``libraft.load_library()``).
     """
     sources = by_module(source for one in (own, *others) for source in one.sources.modules)
     opened = what_users_may_open(own.sources.roots, sources)

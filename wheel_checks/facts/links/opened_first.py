@@ -1,7 +1,7 @@
-"""What imports of packages open, by their source: modules, and libraries that packages open by path. Pure.
+"""Modules and libraries that imports of packages open by path, according to their source. Pure.
 
-glibc finds a library that is loaded already by its soname, wherever it is: so what an import opens first is there
-for everything that is loaded later (``libcuml.load_library()``, cuda-pathfinder, torch's preloads).
+glibc finds a loaded library by its soname, wherever it is: so a library that an import opens first is available to
+everything loaded later (``libcuml.load_library()``, cuda-pathfinder, torch's preloads).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def what_imports_open(roots: Iterable[str], sources: Mapping[str, PythonSource])
 
 
 def what_users_may_open(roots: Iterable[str], sources: Mapping[str, PythonSource]) -> tuple[Opened, ...]:
-    """As :func:`what_imports_open`, and what functions of these packages open when someone calls them."""
+    """As :func:`what_imports_open`, and the libraries that functions of these packages open when called."""
     walk = _Walk(sources)
     roots = tuple(roots)
     for root in roots:
@@ -68,7 +68,7 @@ def what_users_may_open(roots: Iterable[str], sources: Mapping[str, PythonSource
 
 
 def what_functions_open(sources: Iterable[PythonSource]) -> Iterator[Opened]:
-    """What functions of the modules would do when they are called, and modules when they are imported."""
+    """The libraries that functions of the modules would open when called, and modules when imported."""
     for source in sources:
         yield from (Opened(action, source.member) for action in source.actions)
         for function in source.functions:
@@ -102,7 +102,7 @@ def _opens(action: Action, path: str) -> bool:
 
 def opened_libraries(roots: Iterable[str], sources: Mapping[str, PythonSource], files: Collection[str]) -> list[str]:
     """The ``files`` that importing ``roots`` opens by path or name before, or next to, its extension modules."""
-    # Also what its users and its compiled code (Cython) call: load_library() of a package that contains a library.
+    # Also calls by its users and its compiled code (Cython): load_library() of a package that contains a library.
     opened = what_users_may_open(roots, sources)
     found = OpenedFiles(o for o in opened if o.action.kind is not ActionKind.IMPORT)
     return [path for path in sorted(files) if found.of(path)]
@@ -113,8 +113,8 @@ def certainly_opened(
 ) -> list[str]:
     """The ``files`` that the import opens through a function that it calls unguarded (``libcuml.load_library()``).
 
-    Where the function swallows the loader's error in one of its branches (``libraft.load_library()``), the file
-    matters only when it is ``needed`` by another file.
+    If the function catches the loader's error in one of its branches (``libraft.load_library()``), the file is included
+    only when it is ``needed`` by another file.
     """
     found = [o for o in what_imports_open(roots, sources) if o.certain and o.action.kind is ActionKind.LOAD]
     exact = [(o.action.names[0], o.action.tried) for o in found if len(o.action.names) == 1]
@@ -124,9 +124,9 @@ def certainly_opened(
 
 
 def opens_unknown(own: Iterable[PythonSource], roots: Iterable[str], sources: Mapping[str, PythonSource]) -> str:
-    """The line of one of the ``own`` modules where the import opens a library whose path the source does not show.
+    """The line of one of the ``own`` modules that opens a library at a path which the source does not show.
 
-    It computes the path, or reads it from a file; "" where every path is known.
+    It computes the path, or reads it from a file; "" if every path is known.
     """
     members = {source.member for source in own}
     for one in what_imports_open(roots, sources):
@@ -164,7 +164,7 @@ class _Walk:
         self._actions(source, source.actions, depth, outer)
 
     def functions(self, source: PythonSource) -> None:
-        """What the functions of the module open when someone calls them."""
+        """The libraries that functions of the module open when called."""
         for function in source.functions:
             self._actions(source, [_filled(action, {}) for action in function.actions], 1, None)
 
@@ -199,7 +199,7 @@ class _Walk:
         self._actions(module, actions, depth + 1, action)
 
     def _function(self, name: str) -> tuple[PythonSource, Function] | None:
-        """The function of a dotted name, also where its module only imports it from another one."""
+        """The function of a dotted name, also if its module only imports it from another one."""
         for _ in range(5):
             module, _, last = name.rpartition(".")
             source = self._sources.get(module)
@@ -216,7 +216,7 @@ class _Walk:
 
 
 def _filled(action: Action, given: Mapping[str, str]) -> Action:
-    """The action with arguments in place of parameters; of several texts each, and ``*`` where none is known."""
+    """The action with arguments in place of parameters; of several texts each, and ``*`` for unknown ones."""
     if not any("\x01" in name for name in action.names):
         return action
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""A wheel as its directory shows it: libraries with names and places, of which nothing else was read."""
+"""A wheel by its directory alone: the names and paths of its libraries."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from wheel_checks.targets.target import Target
 def outline_of(
     file_name: str, paths: Iterable[str], target: Target, bytes_read: int = 0, requests: int = 0
 ) -> LaidOutWheel:
-    """The libraries at ``paths`` as they would be found by their names: for the machine of the target, needing nothing.
+    """The libraries at ``paths``, assumed to be for the machine of the target and to need nothing.
 
-    Their sonames are supposed to be the names of their files, as those of nearly all libraries are.
+    Their sonames are assumed to be the names of their files, as for nearly all libraries.
     """
     header = ElfHeader.of_machine(target.machine)
     missing = Missing()

@@ -1,4 +1,4 @@
-"""What a library may need, when its dynamic section was not read but the strings were that it refers to."""
+"""The possible needs of a library whose dynamic section was not read, but whose strings were."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from itertools import islice
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 
 _LIBRARY = re.compile(r"[\w.+-]+\.so(?:\.[\w.]+)?")
-# What auditwheel makes of libgomp.so.1: libgomp-a49a47f9.so.1.0.0. The old name stays in .dynstr, and nothing needs it.
+# auditwheel renames libgomp.so.1 to libgomp-a49a47f9.so.1.0.0. The old name stays in .dynstr, and nothing needs it.
 _MANGLED = re.compile(r"(?P<stem>.+?)(?:-[0-9a-f]{8})+\.so")
 _MOST = 1000  # names; libraries need some thirty
 
 
 def supposed_dynamic(path: str, names: Iterable[str]) -> DynamicFacts:
-    """The dynamic section that a file at ``path`` has at most, by the strings of its .dynstr.
+    """The largest possible dynamic section of a file at ``path``, by the strings of its .dynstr.
 
-    Every name of a library is taken for a need, but its own and those that a mangled one replaced; whatever holds
+    Every name of a library is taken for a need, but its own and those that a mangled one replaced; every string with
     ``$ORIGIN`` for a DT_RPATH. The soname is the file name, or the one among ``names`` that differs in its version.
     """
     names = list(dict.fromkeys(islice(names, _MOST)))
@@ -44,5 +44,5 @@ def supposed_dynamic(path: str, names: Iterable[str]) -> DynamicFacts:
 
 
 def _stem(name: str) -> str:
-    """What is before ``.so``."""
+    """The part before ``.so``."""
     return name.partition(".so")[0]

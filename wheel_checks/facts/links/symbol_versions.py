@@ -1,4 +1,4 @@
-"""Symbol versions across libraries: what one needs (DT_VERNEED) and the other does not define (DT_VERDEF)."""
+"""Symbol versions across libraries: needed by one (DT_VERNEED), but not defined by the other (DT_VERDEF)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class LackingVersions:
 def lacking_versions(needs: Iterable[Need], elf_at: Callable[[str], ElfFacts | None]) -> Iterator[LackingVersions]:
     """The needs whose library lacks versions, as the loader's check finds them (glibc, elf/dl-version.c).
 
-    Weak needs do not count, and a library without any versions satisfies every need, both with a warning of the loader.
-    ``elf_at`` gives the facts of a file; needs of which either side was not read are omitted.
+    Weak needs are ignored, and a library without any versions satisfies every need, both with a warning of the loader.
+    ``elf_at`` gives the facts of a file; needs with an unread side are omitted.
     """
     for need in needs:
         user, library = elf_at(need.elf), elf_at(need.by)

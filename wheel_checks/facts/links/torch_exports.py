@@ -1,8 +1,8 @@
-"""What torch's own libraries export, release by release: ``data/torch_exports.bin``, from the wheels on the index.
+"""The exports of torch's own libraries, release by release: ``data/torch_exports.bin``, from the wheels on the index.
 
-The table holds hashes of names and not the names, which would take a hundred times as much: whoever asks for a symbol
-has its name. Two names share a hash in one of 20,000 questions about a name that torch does not export. The table is
-made by ``ci/update_torch_exports.py``.
+The table has hashes of names and not the names, which would take a hundred times as much: queries have the name of a
+symbol. Two names share a hash in one of 20,000 queries about a name that torch does not export. The table is made by
+``ci/update_torch_exports.py``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TorchExports:
 
     ``version`` is the full one in ``torch/version.py`` ("2.11.0+cu130"), ``machine`` as in wheel tags. ``libraries``
     are the :func:`export_hash` of the names that a library exports, by its file name ("libc10.so"), for every Python of
-    the release. ``by_python`` is what it exports besides for some Pythons, by their ABI tags ("cp312") and its name.
+    the release. ``by_python`` are its further exports for some Pythons, by their ABI tags ("cp312") and its name.
     """
 
     version: str
@@ -39,7 +39,7 @@ class TorchExports:
 
     @property
     def undecided(self) -> Mapping[str, frozenset[int]]:
-        """What a library exports for some Pythons only."""
+        """The exports of a library for some Pythons only."""
         found: dict[str, frozenset[int]] = {}
         for libraries in self.by_python.values():
             for name, hashes in libraries.items():
@@ -54,10 +54,10 @@ def export_hash(name: str) -> int:
 
 @cache
 def torch_exports(version: str, machine: str) -> TorchExports | None:
-    """The exports of this torch, None for one that the table does not hold.
+    """The exports of this torch, None if the table lacks it.
 
-    A version with a local part means the build that has it: "2.11.0+cpu" is not the torch of the package index.
-    Raises FormatError for a damaged table.
+    A version with a local part means the build that has it: "2.11.0+cpu" is not the torch of the package index. Raises
+    FormatError for a damaged table.
     """
     stored = stored_sets(version, machine)
     if stored is None:
@@ -73,10 +73,7 @@ def torch_exports(version: str, machine: str) -> TorchExports | None:
 
 
 def stored_sets(version: str, machine: str) -> tuple[str, dict[str, frozenset[int]]] | None:
-    """The full version of this torch and the sets of the table for it, by library or :func:`of_python`.
-
-    Raises FormatError for a damaged table.
-    """
+    """The full version of this torch and its sets, by library or :func:`of_python`. Raises FormatError if damaged."""
     public, _, local = version.partition("+")
     table = _table()
     for number, row in enumerate(table.descriptions):
@@ -88,15 +85,12 @@ def stored_sets(version: str, machine: str) -> tuple[str, dict[str, frozenset[in
 
 
 def of_python(library: str, abi: str) -> str:
-    """The name of the set of what a library exports for this Python and not for every other."""
+    """The name of the set of exports that a library has for this Python but not for every other."""
     return f"{library}{_OF}{abi}"
 
 
 def releases_that_export(names: Collection[str], machine: str) -> tuple[str, ...]:
-    """The torch releases, oldest first, that export all of ``names`` on this machine, for every Python of them.
-
-    Raises FormatError for a damaged table.
-    """
+    """The torch releases, oldest first, that export all ``names`` for every Python. Raises FormatError if damaged."""
     wanted = frozenset(map(export_hash, names))
     table = _table()
     with _naming_the_file():
@@ -110,7 +104,7 @@ def releases_that_export(names: Collection[str], machine: str) -> tuple[str, ...
 
 
 def known_releases(machine: str) -> tuple[str, ...]:
-    """The torch releases that the table holds for this machine, oldest first, without local parts."""
+    """The torch releases in the table for this machine, oldest first, without local parts."""
     return _sorted(_public(row) for row in _table().descriptions if row["machine"] == machine)
 
 

@@ -1,11 +1,11 @@
-"""The symbols that a wheel's files need, and no library next to them defines.
+"""The symbols that a wheel's files need, and that no library next to them defines.
 
-glibc looks a symbol up in what is global, then in the file that Python opens and all that this one needs, breadth
-first. A library that another one of the wheel needs is therefore judged with what loads it. Where packages open
-libraries themselves, for all to see, nothing in the files says so; hence a name counts as missing only when *no*
-library of the closure defines it: then no order of loading helps.
+glibc looks a symbol up in the global scope, then in the file that Python opens and all its needs, breadth first. A
+library that another one of the wheel needs is therefore judged with its loader. If packages open libraries themselves
+with RTLD_GLOBAL, nothing in the files shows it; hence a name is missing only when *no* library of the closure defines
+it: then no order of loading helps.
 
-Pure, but for ``Definitions``, which reads what libraries define as late as possible, and as few of them.
+Pure, but for ``Definitions``, which reads definitions of libraries as late as possible, and as few as possible.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OF_TORCH = re.compile(
     r"|_Z\d+THPC?[A-Z]|aoti_torch_|torch_\w|THP[A-Z]|THC?[A-Z]\w+_"
 )
 _STANDARD = re.compile(r"(?:libc|libm|libdl|librt|libpthread|libutil|libstdc\+\+|libgcc_s|ld-linux[\w-]*)\.so")
-# Names of libstdc++: in std and __gnu_cxx, operators new and delete, and what the ABI of C++ itself demands.
+# Names of libstdc++: in std and __gnu_cxx, operators new and delete, and names required by the C++ ABI.
 _OF_STANDARD = re.compile(
     r"_Z(?:T[VISTh])?(?:N[KVRO]{0,3})?(?:S[a-z]|9__gnu_cxx|10__cxxabiv)|_Z(?:na|nw|da|dl)"
     r"|_ZT[IS]P?K?[a-z]$|__cxa_|__gxx_"
@@ -50,7 +50,7 @@ class UnresolvedFile:
     """A file of the wheel with the names that nothing defines, as linkers write them.
 
     ``of_torch`` are those in the namespaces of torch. ``imported`` is False for a library that nothing is known to
-    open, and for one of several alternatives of which others load.
+    open, and for an alternative when others load.
     """
 
     path: str
@@ -61,11 +61,11 @@ class UnresolvedFile:
 
 @dataclass(frozen=True, slots=True)
 class SymbolFacts:
-    """What came of looking every symbol up.
+    """The result of looking up every symbol.
 
     ``unresolved`` are files that cannot be loaded; ``unread`` are sentences, by file, about what could not be decided;
-    ``judged`` counts the files whose symbols were looked up. ``torch`` is the torch version in the closure ("" for
-    none) from the wheel ``torch_wheel``; ``fitting`` are the torch releases that define all that is missing of it.
+    ``judged`` counts the files whose symbols were looked up. ``torch`` is the torch version in the closure (or "") from
+    the wheel ``torch_wheel``; ``fitting`` are the torch releases that define all of its missing symbols.
     """
 
     unresolved: tuple[UnresolvedFile, ...] = ()
@@ -80,7 +80,7 @@ NOT_LOOKED_UP = Unavailable("no symbol was looked up: the wheel links to no othe
 
 
 class Definitions(Protocol):
-    """What the libraries of other wheels define; each is read when it is requested."""
+    """The definitions of other wheels' libraries; each is read when it is requested."""
 
     @property
     def torch(self) -> Collection[int] | None:
@@ -88,7 +88,7 @@ class Definitions(Protocol):
 
     @property
     def process(self) -> Collection[int] | None:
-        """The hashes of all that the interpreter has loaded when it starts; None where it is unknown which one runs.
+        """The hashes of all symbols that the interpreter has loaded when it starts; None if the interpreter is unknown.
 
         These are the names of the interpreter itself, and of the C library and others that it needs.
         """
@@ -98,7 +98,7 @@ class Definitions(Protocol):
         """How many libraries may be read for a name that none of the needed ones defines."""
 
     def of(self, paths: Sequence[str]) -> Mapping[str, Collection[int] | None]:
-        """The hashes of what the files at ``paths`` define, None for one that cannot be read. Raises SourceError."""
+        """The hashes of each file's definitions, None if it cannot be read. Raises SourceError."""
 
     def libraries(self) -> Sequence[str]:
         """The paths of all libraries that others may link to, the likely ones first."""
@@ -110,9 +110,9 @@ def is_of_python(name: str) -> bool:
 
 
 def find_unresolved(
-    files: Mapping[str, ElfFacts], needs: Iterable[Need], imported: Collection[str], beside: Definitions
+    files: Mapping[str, ElfFacts], needs: Iterable[Need], imported: Collection[str], definitions: Definitions
 ) -> tuple[tuple[UnresolvedFile, ...], tuple[tuple[str, str], ...], int]:
-    """The files with unresolved names, sentences about what is open, and how many files were judged.
+    """The files with unresolved names, sentences about undecided ones, and how many files were judged.
 
     ``files`` are those of the judged wheel; ``needs`` those of the whole closure. Raises SourceError.
     """
@@ -122,10 +122,10 @@ def find_unresolved(
     own, blind = _own_definitions(files)
     open_ = [(path, _FAR) for path, elf in sorted(files.items()) if isinstance(elf.imports, Missing)]
     known = {path: elf for path, elf in sorted(files.items()) if isinstance(elf.imports, Imports)}
-    lookup = _Lookup(beside, needed, blind)
+    lookup = _Lookup(definitions, needed, blind)
     found: list[UnresolvedFile] = []
     for path, elf in known.items():
-        wanted = _to_look_up(elf, needed[path], interpreter=beside.process is not None)
+        wanted = _to_look_up(elf, needed[path], interpreter=definitions.process is not None)
         names = [name for name in wanted if symbol_hash(name) not in own]
         missing, reason = lookup.missing(path, names, files.keys()) if names else ([], "")
         if reason:
@@ -140,7 +140,7 @@ def find_unresolved(
 
 
 def _own_definitions(files: Mapping[str, ElfFacts]) -> tuple[set[int], list[str]]:
-    """What the files of the wheel define, and those of which it is unknown."""
+    """The definitions of the wheel's files, and the files whose definitions are unknown."""
     own: set[int] = set()
     for elf in files.values():
         if isinstance(elf.exports, Exports):
@@ -149,10 +149,7 @@ def _own_definitions(files: Mapping[str, ElfFacts]) -> tuple[set[int], list[str]
 
 
 def _to_look_up(elf: ElfFacts, needs: Sequence[Need], *, interpreter: bool) -> list[str]:
-    """The names without their versions, but those of libraries that nothing is known to bring.
-
-    Those of the ``interpreter`` only where it is known what it defines.
-    """
+    """The unversioned names to look up, but those of missing providers; Python's only with ``interpreter``."""
     libraries: dict[str, set[str]] = defaultdict(set)
     if isinstance(elf.versions, SymbolVersions):
         for record in elf.versions.needs:
@@ -172,10 +169,10 @@ def _to_look_up(elf: ElfFacts, needs: Sequence[Need], *, interpreter: bool) -> l
 
 
 def _of_lost_libraries(elf: ElfFacts, needs: Sequence[Need]) -> list[str]:
-    """The names with versions of libraries that nothing brings, as ``name@library``.
+    """The names with versions of libraries that nothing provides, as ``name@library``.
 
-    Only where the need itself rests only on strings: the version proves it. Of one that is certain WHL521 speaks, and
-    of one that the host may have.
+    Only if the need itself is inferred from strings: the version proves it. WHL521 reports certain needs, and libraries
+    that the host may have.
     """
     uncertain = (need.soname for need in needs if need.status is Status.MISSING and not need.certain)
     lost = {soname for soname in uncertain if not host_program_of(soname)}
@@ -187,10 +184,10 @@ def _of_lost_libraries(elf: ElfFacts, needs: Sequence[Need]) -> list[str]:
 
 
 class _Lookup:
-    """Looks names up, from what is available to what must be read."""
+    """Looks names up, first in known definitions, then in those that must be read."""
 
-    def __init__(self, beside: Definitions, needed: Mapping[str, Sequence[Need]], blind: Sequence[str]) -> None:
-        self._beside = beside
+    def __init__(self, definitions: Definitions, needed: Mapping[str, Sequence[Need]], blind: Sequence[str]) -> None:
+        self._others = definitions
         self._needed = needed
         self._blind = blind
         self._everything: set[int] | None = None
@@ -198,14 +195,14 @@ class _Lookup:
 
     def missing(self, path: str, names: Sequence[str], own: Collection[str]) -> tuple[list[str], str]:
         """The names that nothing defines; and why it is unknown of others, "" when it is."""
-        torch, process = self._beside.torch, self._beside.process
+        torch, process = self._others.torch, self._others.process
         at_hand = [known for known in (process, torch) if known is not None]
         left = [name for name in names if not any(symbol_hash(name) in known for known in at_hand)]
         if not left:
             return [], ""
         scope = self._scope(path)
         providers = sorted({need.by for need in scope if need.by and need.by not in own})
-        read = self._beside.of(providers)
+        read = self._others.of(providers)
         unknown = [provider for provider in providers if read.get(provider) is None]
         for exports in read.values():
             left = [name for name in left if exports is None or symbol_hash(name) not in exports]
@@ -231,7 +228,7 @@ class _Lookup:
         return certain + others, ""
 
     def _scope(self, path: str) -> list[Need]:
-        """What the file leads to, breadth first."""
+        """The closure of the file, breadth first."""
         found: dict[tuple[str, str], Need] = {}
         queue, seen = [path], {path}
         for one in queue:
@@ -250,20 +247,20 @@ class _Lookup:
             for path, stem in stems.items()
             if len(stem) >= _SHORTEST_STEM and any(name.lower().startswith(stem) for name in names)
         ]
-        defined = set[int]().union(*filter(None, self._beside.of(alike[: self._beside.most_libraries]).values()))
+        defined = set[int]().union(*filter(None, self._others.of(alike[: self._others.most_libraries]).values()))
         return [name for name in names if symbol_hash(name) not in defined]
 
     @cached_property
     def _paths(self) -> Sequence[str]:
-        return self._beside.libraries()
+        return self._others.libraries()
 
     def _all(self) -> set[int]:
-        """What any library of any other wheel defines."""
+        """The definitions of all libraries of all other wheels."""
         if self._everything is None:
             self._everything = set()
-            most = self._beside.most_libraries
+            most = self._others.most_libraries
             self._unread_libraries = len(self._paths[most:])
-            for exports in self._beside.of(self._paths[:most]).values():
+            for exports in self._others.of(self._paths[:most]).values():
                 if exports is None:
                     self._unread_libraries += 1
                 else:
@@ -272,10 +269,10 @@ class _Lookup:
 
 
 def _may_be_of_the_system(name: str, outside: Collection[str], *, is_known: bool) -> bool:
-    """Whether a name can come from a library of the driver or of the system that was not read.
+    """Whether a name can come from an unread library of the driver or of the system.
 
-    The C library is in every process; ``is_known`` says that its names were looked up. Some linkers leave the versions
-    of its names out, and of those of libstdc++. Other libraries of the system and of the driver are libraries of C.
+    The C library is in every process; ``is_known`` says that its names were looked up. Some linkers omit the versions
+    of its names, and of those of libstdc++. Other libraries of the system and of the driver are libraries of C.
     """
     if _OF_DRIVER.match(name) or (not is_known and name in lines("glibc_symbols")):
         return True
@@ -293,10 +290,7 @@ def without_numbers(path: str) -> str:
 def _with_alternatives(
     found: Sequence[UnresolvedFile], open_: Sequence[tuple[str, str]], files: Mapping[str, ElfFacts]
 ) -> tuple[tuple[UnresolvedFile, ...], list[tuple[str, str]]]:
-    """Files whose paths differ in numbers alone are one for each CUDA, GPU or torch: one that loads is enough.
-
-    Where none is known to load, those that are open decide.
-    """
+    """Alternatives, whose paths differ in numbers alone: one that loads is enough, else undecided ones decide."""
     groups: dict[str, list[str]] = defaultdict(list)
     for path in files:
         groups[without_numbers(path)].append(path)

@@ -1,4 +1,4 @@
-"""What an install would do to packages that are installed, and which package requires it."""
+"""The changes of an install to installed packages, and the packages that require each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from wheel_checks.model import Unavailable
 
 
 class Fate(StrEnum):
-    """What becomes of an installed package.
+    """The effect of an install on an installed package.
 
     Shadowed: it stays, and imports find another copy in front of it. Overwritten: another package installs the same
-    files. Broken: it stays, and something that it requires, or that it is built for, does not.
+    files. Broken: it stays, and a package that it requires, or is built for, does not.
     """
 
     KEPT = "kept"
@@ -33,7 +33,7 @@ LOST = (Fate.REPLACED, Fate.REMOVED, Fate.SHADOWED, Fate.OVERWRITTEN)
 
 
 class Role(StrEnum):
-    """What a package is to its family: the framework itself, built for one release of it, or loaded by it."""
+    """The role of a package in its family: the framework itself, built for one release of it, or loaded by it."""
 
     ANCHOR = "framework"
     COMPANION = "companion"
@@ -43,10 +43,10 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """Whether ``installed`` is kept by ``requirement``, and why: one sentence for each clause that matters.
+    """Whether ``requirement`` keeps ``installed``, with one sentence for each relevant clause.
 
     ``may_fail`` is True when the requirement names a local version: an index that lacks it makes the install fail,
-    which keeps what is installed as well. ``upgrade`` says for each installer what ``--upgrade`` does.
+    which keeps the installed version as well. ``upgrade`` is the effect of ``--upgrade`` for each installer.
     """
 
     name: str
@@ -67,11 +67,11 @@ class PackageChange:
     after: str  # version; "" if it is removed
     installer: str  # pip or uv
     machine: str  # of the target
-    fate: Fate = Fate.KEPT  # what happens to it
+    fate: Fate = Fate.KEPT  # the effect on it
     # of the wheel that would be installed; None if none would be
     accelerator: AcceleratorFacts | Unavailable | None = None
     file_name: str = ""  # of that wheel
-    # from what was requested to the demand that makes the difference; empty without one (``--upgrade``)
+    # from the user's requirement to the demand that makes the difference; empty without one (``--upgrade``)
     chain: tuple[Demand, ...] = ()
     upgrade: bool = False  # whether ``--upgrade`` was given
     role: Role = Role.ANCHOR  # of the package
@@ -79,12 +79,12 @@ class PackageChange:
     by: str = ""  # the package that overwrites it
     broken: tuple[str, ...] = ()  # requirements that it would not have
     unfit: tuple[str, ...] = ()  # packages that it would not fit
-    open: tuple[str, ...] = ()  # what is unknown of it
+    open: tuple[str, ...] = ()  # undecided parts
     culprits: tuple[str, ...] = ()  # packages that break it
 
     @property
     def is_lost(self) -> bool:
-        """Whether imports would no longer find what is installed."""
+        """Whether imports would no longer find the installed copy."""
         return self.fate in LOST
 
     @property
@@ -95,8 +95,8 @@ class PackageChange:
             return ""
         if isinstance(facts, Unavailable):
             return f"an unknown build: {facts.reason}"
-        told = f" ({facts.local_version})" if facts.local_version else ""
-        return f"{facts.label}{told} on {self.machine}"
+        local = f" ({facts.local_version})" if facts.local_version else ""
+        return f"{facts.label}{local} on {self.machine}"
 
     @property
     def sentence(self) -> str:
@@ -120,7 +120,7 @@ class PackageChange:
 
 @dataclass(frozen=True, slots=True)
 class PlannedInstall:
-    """One install as a whole. ``conflict`` says why nothing at all would be done, ``open`` what is unknown of it."""
+    """One install as a whole. ``conflict`` says why nothing at all would be done, ``open`` are undecided parts."""
 
     conflict: Conflict | None = None
     open: tuple[str, ...] = ()

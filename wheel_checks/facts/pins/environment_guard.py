@@ -1,4 +1,4 @@
-"""What keeps the packages of an environment, however it is asked: the installed guard, and the ways that are open."""
+"""The protection of an environment's packages in any command: the installed guard, and the commands that bypass it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from wheel_checks.model import Unavailable
 
 
 @dataclass(frozen=True, slots=True)
-class OpenWay:
-    """A way to replace what should be held that could be closed: a command of users, and ``why`` it is open."""
+class Bypass:
+    """A command that replaces protected packages although it could be prevented, and ``why`` it is not."""
 
     command: str
     why: str
@@ -20,15 +20,15 @@ class OpenWay:
 class EnvironmentGuard:
     """The guard of the environment at ``prefix``, whose interpreter is ``python``.
 
-    ``guard`` is None if none is installed. ``damages`` are sentences about what is no longer as it was when it was
-    guarded, by the name of the package; ``versions`` those that the guard holds. ``unknown`` are the held packages of
-    which it is unknown how they were. ``outside`` are the ways that nothing in an environment can close.
+    ``guard`` is None if none is installed. ``damages`` are sentences about changes since it was guarded, by the name of
+    the package; ``versions`` those that the guard keeps. ``unknown`` are the kept packages whose former state is
+    unknown. ``outside`` are commands that nothing in an environment can prevent.
     """
 
     prefix: str
     python: str
     guard: InstalledGuard | Unavailable | None
-    open_ways: tuple[OpenWay, ...] = ()
+    bypasses: tuple[Bypass, ...] = ()
     damages: tuple[tuple[str, str], ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     outside: tuple[str, ...] = ()

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from wheel_checks.model import Location
 
 BUILD, CONDA = "build", "conda"  # roles that no installed torch takes part in
-LOCK = "lock"  # the version that a lock file holds
-COMMAND = "command"  # what an install command names
+LOCK = "lock"  # the version in a lock file
+COMMAND = "command"  # a package named by an install command
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class PinnedRequirement:
     """A requirement on torch or one of its companions.
 
     ``role`` is "runtime", "build", "constraint", "group", "command", "lock" or "conda"; ``section`` the key under which
-    it is, or the command. ``installed`` is the version that it is held against, "" if none is known; ``kept``
-    whether an install keeps that (with none: whether any version will do), and ``reason`` why. It is not ``certain``
-    where its version is only known at run time.
+    it is, or the command. ``installed`` is the version that it is compared with, or ""; ``kept`` whether an install
+    keeps that (without one: whether any version is accepted), and ``reason`` why. It is not ``certain`` if its version
+    is only known at run time.
     """
 
     name: str
@@ -35,10 +35,7 @@ class PinnedRequirement:
 
 @dataclass(frozen=True, slots=True)
 class PinNotice:
-    """What else a file says of torch; ``code`` is that of the notices of ``wheelproof pins``.
-
-    ``names`` are the packages that it is about.
-    """
+    """A further remark on ``names`` in a file; ``code`` is that of the notices of ``wheelproof pins``."""
 
     code: str
     message: str
@@ -48,7 +45,7 @@ class PinNotice:
 
 @dataclass(frozen=True, slots=True)
 class RequirementFile:
-    """A file that holds requirements: those on torch and its companions, and what else it says of them."""
+    """A file with requirements: those on torch and its companions, and remarks on them."""
 
     path: str
     requirements: tuple[PinnedRequirement, ...] = ()

@@ -1,4 +1,4 @@
-"""Families of packages, from the table ``families``: an anchor such as torch, and what belongs to it."""
+"""Families of packages, from the table ``families``: an anchor such as torch, and its members."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TORCH = "torch"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One row of the table; names are normalized, and every tuple may hold globs."""
+    """One row of the table; names are normalized, and every tuple may contain globs."""
 
     name: str
     anchor: str
@@ -40,9 +40,7 @@ class Family:
         return matches(name, self.core) or (wide and matches(name, self.wide))
 
     def is_member(self, name: str) -> bool:
-        """Whether a change of this distribution can take the anchor away, break it, or leave it with one that does not
-        fit.
-        """
+        """Whether a change of this distribution can remove the anchor, break it, or make it incompatible."""
         groups = (self.core, self.wide, self.companions, self.closure)
         return self.is_anchor(name) or any(matches(name, group) for group in groups)
 
@@ -72,7 +70,7 @@ def families_of(names: Iterable[str]) -> tuple[Family, ...]:
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a normalized name is one of these, or matches one that is a glob."""
+    """Whether a normalized name is one of these, or matches a glob among them."""
     return any(name == pattern or bool(is_glob(pattern) and _regex(pattern).match(name)) for pattern in patterns)
 
 

@@ -1,4 +1,4 @@
-"""Does a companion fit the package that it is built for? By tables, since its metadata need not say so."""
+"""Does a companion fit the package that it is built for? By tables, since its metadata may not show it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Whether a companion fits the package ``of``; None where no table says so. ``expected`` says which releases go
-    together.
-    """
+    """Whether a companion fits the package ``of``; None if no table has it. ``expected`` are compatible releases."""
 
     of: str
     fits: bool | None
@@ -27,7 +25,7 @@ class Fit:
 
 
 def partner(name: str) -> str:
-    """The package that a companion is held against by a table; "" where no table has it."""
+    """The package that a companion must match by a table; "" if no table has it."""
     if name in ("torchvision", "torchaudio"):
         return TORCH
     row = _row(name)

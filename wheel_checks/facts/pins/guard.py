@@ -1,4 +1,4 @@
-"""What keeps an installer from replacing the installed torch: the settings that it reads, and what they say."""
+"""The settings by which an installer keeps the installed torch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wheel_checks.facts.wheel.resolution import exact_pin
 
 
 class Kind(StrEnum):
-    """What a setting is for."""
+    """The purpose of a setting."""
 
     CONSTRAINT = "constraint"
     BUILD_CONSTRAINT = "build constraint"
@@ -27,10 +27,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GuardSetting:
-    """One setting that an installer reads. ``origin`` is where it is: "UV_CONSTRAINT", "pyproject.toml [tool.uv]".
+    """One setting that an installer reads. ``origin`` is its place: "UV_CONSTRAINT", "pyproject.toml [tool.uv]".
 
-    ``requirements`` are those of constraints and overrides, ``packages`` the normalised names of the others.
-    ``path`` is a folder or file that it names; ``fault`` says why that could not be read, "" when it could.
+    ``requirements`` are those of constraints and overrides, ``packages`` the normalised names of the others. ``path``
+    is a folder or file that it names; ``fault`` says why that could not be read, or is "".
     """
 
     kind: Kind
@@ -43,10 +43,10 @@ class GuardSetting:
 
 @dataclass(frozen=True, slots=True)
 class GuardFacts:
-    """The guard of one installer ("uv", "pip") in one folder: its settings, and what of torch is ``installed``.
+    """The guard of one installer ("uv", "pip") in one folder: its settings, and the ``installed`` packages of torch.
 
-    ``dropped`` is why uv ignores its table in a pyproject.toml, "" when it does not. ``extensions`` are packages that
-    are known to be compiled against torch. ``asked`` are the packages that the user wants to keep.
+    ``dropped`` is why uv ignores its table in a pyproject.toml, or "". ``extensions`` are packages known to be compiled
+    against torch. ``requested`` are the packages that the user wants to keep.
     """
 
     installer: str
@@ -55,11 +55,11 @@ class GuardFacts:
     settings: tuple[GuardSetting, ...]
     dropped: str = ""
     extensions: tuple[str, ...] = ()
-    asked: frozenset[str] = frozenset()
+    requested: frozenset[str] = frozenset()
 
     def must_keep(self, name: str) -> bool:
-        """Whether losing a package loses what is guarded: a framework, or what the user requested."""
-        return name in self.asked or bool(families_of((name,)))
+        """Whether losing a package loses guarded packages: a framework, or a package that the user requested."""
+        return name in self.requested or bool(families_of((name,)))
 
     def of(self, *kinds: Kind) -> Iterator[GuardSetting]:
         """The settings of these kinds."""
@@ -73,7 +73,7 @@ class GuardFacts:
                     yield setting, requirement
 
     def keeps_away(self, name: str) -> Iterator[GuardSetting]:
-        """The settings that take every requirement on ``name`` away: excludes, and overrides that never hold."""
+        """The settings that remove every requirement on ``name``: excludes, and overrides that are never active."""
         for setting in self.of(Kind.EXCLUDE):
             if name in setting.packages:
                 yield setting

@@ -1,9 +1,9 @@
-"""Which copy of a package an import finds, before and after an install.
+"""The copy of a package that an import finds, before and after an install.
 
-Python searches the folders of ``sys.path`` in order: PYTHONPATH, the environment's site-packages and what its .pth
-files name, the user's site-packages, those of the base installation. An installer sees some of these folders, writes
-into one, and uninstalls only from its own. So a package that is not removed may still be lost: a second copy that
-is in front of it shadows it.
+Python searches the folders of ``sys.path`` in order: PYTHONPATH, the environment's site-packages and folders of its
+.pth files, the user's site-packages, those of the base installation. An installer sees some of these folders, writes
+into one, and uninstalls only from its own. So a package that is not removed may still be lost: a second copy that is in
+front of it shadows it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from wheel_checks.model import Unavailable
 class Copy:
     """One copy of a distribution. ``folder`` is the position of its folder in the import order.
 
-    ``requirements`` is Unavailable for a package of which only name and version are known. ``modules`` are the import
-    names that it brings; ``is_new`` says that an install puts it there. Where the requirements are unknown,
-    ``may_require`` are the packages that some build of this release requires, None when that is unknown either.
+    ``requirements`` is Unavailable if only name and version are known. ``modules`` are its import names; ``is_new``
+    says that an install puts it there. If the requirements are unknown, ``may_require`` are the packages that some
+    build of this release requires, None when that is unknown either.
     """
 
     name: str
@@ -43,8 +43,8 @@ class Copy:
 class ImportOrder:
     """The ``folders`` that imports search, in order, and the copies in them by normalised name, the first one first.
 
-    ``loose`` maps packages to the file that their import finds where that belongs to none of the copies: a source
-    checkout on PYTHONPATH, say. No installer touches it.
+    ``loose`` maps packages to the imported file if it belongs to none of the copies: a source checkout on PYTHONPATH,
+    say. No installer changes it.
     """
 
     folders: tuple[str, ...]
@@ -74,8 +74,8 @@ class ImportOrder:
         gone: Collection[str],
         takes_away: Callable[[Copy], bool],
     ) -> ImportOrder:
-        """The order after an install that puts ``new`` into place, and uninstalls the packages ``gone`` as far as
-        ``takes_away`` says of a copy that the installer reaches it.
+        """The order after an install that puts ``new`` into place, and uninstalls the packages ``gone``, namely the
+        copies for which ``takes_away`` is true.
         """
         copies: dict[str, list[Copy]] = {name: list(rows) for name, rows in self.copies.items()}
         for name in gone:

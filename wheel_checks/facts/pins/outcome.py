@@ -1,4 +1,4 @@
-"""What an install does to the families that are installed, from the import order before it and after it."""
+"""The effect of an install on installed families, from the import order before and after."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXTRA = re.compile(r"""\bextra\s*==\s*['"]([^'"]+)['"]|['"]([^'"]+)['"]\s*==\s*
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The families of which something is installed, and the packages that the user names (globs)."""
+    """The families with an installed package, and the packages that the user names (globs)."""
 
     families: tuple[Family, ...]
     named: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Watch:
         return cls(tuple(found), tuple(named))
 
     def role(self, name: str) -> Role | None:
-        """What a package is; None for one that is not looked at."""
+        """The role of a package; None if it is not watched."""
         if matches(name, self.named):
             return Role.NAMED
         for role, is_one in (
@@ -53,7 +53,7 @@ class Watch:
         return None
 
     def rank(self, name: str) -> tuple[int, int, str]:
-        """Where a package is in a report: frameworks first, in the order of the table."""
+        """Sort key of a package in a report: frameworks first, in the order of the table."""
         role = self.role(name)
         number = next((n for n, one in enumerate(self.families) if one.is_member(name)), len(self.families))
         return (list(Role).index(role) if role else len(Role), number, name)
@@ -62,10 +62,7 @@ class Watch:
 def changes_between(
     before: ImportOrder, after: ImportOrder, watch: Watch, environment: Mapping[str, str], installer: str, machine: str
 ) -> list[PackageChange]:
-    """What becomes of each package that is watched, and of those that one of them requires and would lose.
-
-    ``environment`` holds the values of markers on the target.
-    """
+    """The effect on watched packages, and their lost requirements; ``environment`` has the target's markers."""
     names = {n for n in (*before.copies, *after.copies) if watch.role(n)}
     changes = {name: _change(name, before, after, watch, installer, machine) for name in names}
     judging = _Judging(before, after, watch, environment, changes)
@@ -75,7 +72,7 @@ def changes_between(
 
 @dataclass(frozen=True, slots=True)
 class _Judging:
-    """Looks at what packages require, once it is known what becomes of each by itself."""
+    """Checks the requirements of packages once the effect on each package itself is known."""
 
     before: ImportOrder
     after: ImportOrder
@@ -84,7 +81,7 @@ class _Judging:
     changes: Mapping[str, PackageChange]
 
     def judge(self, change: PackageChange) -> PackageChange:
-        """The change with what the package would lack, and with what it would not fit."""
+        """The change with the requirements that the package would lack, and with incompatible ones."""
         name = change.name
         is_there = change.fate not in (Fate.REMOVED, Fate.OVERWRITTEN)
         if not is_there or name in self.before.loose or change.role is Role.LIBRARY:
@@ -113,7 +110,7 @@ class _Judging:
         )
 
     def _lacking(self, name: str) -> Iterator[tuple[Copy, Requirement, Copy | None]]:
-        """What the closure of a package would lack after the install, and did not before."""
+        """The requirements that the closure of a package would lack after the install, and did not before."""
         lacked = _Closure(self.before, self.environment, self.watch).lacking(name)
         known = {(holder.name, str(requirement)) for holder, requirement, _ in lacked}
         for holder, requirement, found in _Closure(self.after, self.environment, self.watch).lacking(name):
@@ -121,7 +118,7 @@ class _Judging:
                 yield holder, requirement, found
 
     def _unread(self, change: PackageChange) -> Iterator[str]:
-        """What is unknown since only name and version of a framework are: does it allow the libraries that change?"""
+        """Whether a framework allows the changed libraries is unknown if only its name and version are known."""
         copy = self.before.visible(change.name)
         if copy is None or not isinstance(copy.requirements, Unavailable) or change.role is not Role.ANCHOR:
             return
@@ -135,7 +132,7 @@ class _Judging:
 def _change(
     name: str, before: ImportOrder, after: ImportOrder, watch: Watch, installer: str, machine: str
 ) -> PackageChange:
-    """What becomes of one package by itself."""
+    """The effect on one package by itself."""
     old, new = before.visible(name), after.visible(name)
     role = watch.role(name) or Role.LIBRARY
     change = PackageChange(name, old.version if old else "", new.version if new else "", installer, machine, role=role)
@@ -174,7 +171,7 @@ def shares_files(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Closure:
-    """What packages require of each other in one import order."""
+    """The requirements among packages in one import order."""
 
     order: ImportOrder
     environment: Mapping[str, str]
@@ -193,7 +190,7 @@ class _Closure:
         return found
 
     def lacking(self, root: str) -> Iterator[tuple[Copy, Requirement, Copy | None]]:
-        """Who requires what, and what is there instead, in the closure of a package."""
+        """The unmet requirements in the closure of a package, with the copy that is present."""
         for copy in self.closure(root).values():
             for requirement in self._requirements(copy):
                 found = self.order.visible(str(canonicalize_name(requirement.name)))
@@ -204,7 +201,7 @@ class _Closure:
                     yield copy, requirement, found
 
     def _requirements(self, copy: Copy) -> list[Requirement]:
-        """What a package requires; of its extras, which nothing records, what belongs to a family."""
+        """The requirements of a package; of its extras, which nothing records, only packages of a family."""
         if isinstance(copy.requirements, Unavailable):
             return []
         active = active_with_extras(copy.requirements, self.environment, extras_of(copy.requirements))
@@ -237,14 +234,14 @@ def _in_words(holder: Copy, root: str, requirement: Requirement, found: Copy | N
 def _fits(
     name: str, before: ImportOrder, after: ImportOrder, changes: Mapping[str, PackageChange]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """With what a companion would not fit, and what is unknown of that; nothing where neither of the two changes."""
+    """The incompatible packages of a companion, and undecided ones; empty if neither of the two changes."""
     other = partner(name)
     ours, theirs = after.visible(name), after.visible(other) if other else None
     old, old_theirs = before.visible(name), before.visible(other) if other else None
     if ours is None or theirs is None or (ours is old and theirs is old_theirs):
         return (), ()
     if old is not None and old_theirs is not None and fit(name, old.version, old_theirs.version).fits is False:
-        return (), ()  # it does not fit what is there: the install is not to blame
+        return (), ()  # it is incompatible already: not because of the install
     judged = fit(name, ours.version, theirs.version)
     if judged.fits is False:
         return (f"{ours.label} does not match {theirs.label}: {judged.expected}",), ()

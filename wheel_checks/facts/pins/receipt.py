@@ -1,8 +1,8 @@
-"""The guard that ``wheelproof pins guard --install`` put into an environment, as its receipt and its files say.
+"""The guard that ``wheelproof pins guard --install`` put into an environment, by its receipt and its files.
 
-A receipt alone proves nothing: a wheel could bring one. So a file is recognised by what it is, not by the hash in
+A receipt alone proves nothing: a wheel could install one. So a file is recognised by its content, not by the hash in
 the receipt: a front program has the text that the guard writes for that name and environment, the modules of the
-program have digests of the table ``guard_program``, lists hold pins, and settings hold settings.
+program have digests of the table ``guard_program``, lists contain pins, and settings contain settings.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _RECEIPT = Policy(longest=4096, most=10_000)
 
 
 class FileState(StrEnum):
-    """What a file that the receipt names is now."""
+    """The current state of a file that the receipt names."""
 
-    INTACT = "intact"  # what a guard writes there
+    INTACT = "intact"  # as the guard writes it
     CHANGED = "changed"  # something else: it was written over
     MISSING = "missing"
 
@@ -73,7 +73,7 @@ class GuardFile:
 
 @dataclass(frozen=True, slots=True)
 class InstalledGuard:
-    """A guard. ``folder`` holds its own files; ``packages`` are the held versions by normalized name."""
+    """A guard. ``folder`` has its own files; ``packages`` are the kept versions by normalized name."""
 
     prefix: str
     folder: str
@@ -83,7 +83,7 @@ class InstalledGuard:
 
     @property
     def recognised(self) -> frozenset[str]:
-        """The paths of the files that are exactly what a guard writes there, and of what it keeps of those before."""
+        """The paths of the files that are exactly as a guard writes them, and of its copies of replaced files."""
         intact = [file for file in self.files if file.state is FileState.INTACT]
         return frozenset([file.path for file in intact] + [file.kept for file in intact if file.kept])
 
@@ -113,7 +113,7 @@ def read_installed_guard(tree: FileTree, prefix: str) -> InstalledGuard | Unavai
 
 
 class _Judge:
-    """Says of each file whether it is what a guard writes."""
+    """Decides of each file whether a guard wrote it."""
 
     def __init__(self, tree: FileTree, receipt: _Receipt, folder: str) -> None:
         self._tree, self._receipt, self._folder = tree, receipt, folder
@@ -139,7 +139,7 @@ class _Judge:
         return FileState.INTACT if look is not None and look(entry, data) else FileState.CHANGED
 
     def kept(self, entry: _Entry) -> str:
-        """Where the former file is kept, if that is in the folder of the guard."""
+        """The path of the replaced file's copy, if that is in the folder of the guard."""
         return entry.kept if entry.kept.startswith(f"{self._folder}/originals/") and ".." not in entry.kept else ""
 
     def _is_front(self, entry: _Entry, data: bytes) -> bool:

@@ -1,1 +1,1 @@
-"""Where files come from: what several indexes offer, and what was judged before."""
+"""The origin of files: offers of several indexes, and records of earlier runs."""

@@ -1,4 +1,4 @@
-"""Who attested a file, and what of that holds for the bytes that were read (PEP 740)."""
+"""The attestations of a file, verified for the bytes that were read (PEP 740)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.phrases import shortened
 
 LARGEST = 4 << 20
-"""Bytes of one provenance object; that of pypi-attestations 0.0.19 has 9 kB."""
+"""The most bytes of one provenance object; that of pypi-attestations 0.0.19 has 9 kB."""
 
 MOST = 32
 """Attestations of one file that are verified, each in some 40 ms."""
@@ -26,7 +26,7 @@ _UNKNOWN = (  # words of the libraries
     "no interior errors",  # no authority of the trust root has the name of the issuer
     "keyring: invalid signature",  # of a log: its key may be a newer one than the trust root has
 )
-_ISSUER = "1.3.6.1.4.1.57264.1.8"  # of Fulcio's certificates: who vouches for the identity,
+_ISSUER = "1.3.6.1.4.1.57264.1.8"  # of Fulcio's certificates: the issuer of the identity,
 _SOURCE = "1.3.6.1.4.1.57264.1.12"  # the URI of the repository,
 _BUILD = "1.3.6.1.4.1.57264.1.18"  # and that of the file that configures the build, with its revision
 _FORGES = {
@@ -41,8 +41,8 @@ _LONGEST = 300  # characters of a reason
 class Attested:
     """One attestation. ``publisher`` is the kind ("GitHub"), ``source`` the repository, account or project.
 
-    ``problem`` says why it proves nothing of the file, "" where it holds; ``is_open``: with another version of the
-    library it might.
+    ``problem`` says why it proves nothing about the file, or is ""; ``is_open``: with another version of the library it
+    might.
     """
 
     publisher: str
@@ -60,10 +60,10 @@ class Attested:
 
 @dataclass(frozen=True, slots=True)
 class FileProvenance:
-    """What is known of the attestations of a file with this ``sha256``, "" where its bytes were not all read.
+    """The attestations of a file with this ``sha256``, "" if its bytes were not all read.
 
-    ``place`` names where they are from, "" when none are offered: then ``attestations`` is empty. ``is_required``: the
-    release stops without them.
+    ``place`` is their source, "" when none are offered: then ``attestations`` is empty. ``is_required``: the release
+    fails without them.
     """
 
     file_name: str
@@ -74,11 +74,11 @@ class FileProvenance:
 
 
 class MissingExtraError(WheelproofError):
-    """What was requested needs packages that are installed with an extra only."""
+    """The request needs packages that are installed with an extra only."""
 
 
 def require_library() -> None:
-    """Raises MissingExtraError where the library that verifies attestations is not installed."""
+    """Raises MissingExtraError if the library that verifies attestations is not installed."""
     if importlib.util.find_spec(_LIBRARY) is None:
         raise MissingExtraError(
             "attestations cannot be verified: the package pypi-attestations is not installed",
@@ -87,10 +87,10 @@ def require_library() -> None:
 
 
 def verify_provenance(document: bytes, file_name: str, sha256: str) -> tuple[Attested, ...]:
-    """Each attestation of a provenance object, held against the publisher that it names and the bytes of the file.
+    """Each attestation of a provenance object, verified for the publisher that it names and the bytes of the file.
 
-    ``document`` may also be one attestation, as publishers keep them by a file: then the publisher is whoever the
-    certificate names. Nothing is fetched: signatures are checked with the trust root that the library brings.
+    ``document`` may also be one attestation, as publishers keep them by a file: then the publisher is the one in the
+    certificate. Nothing is fetched: signatures are checked with the trust root of the library.
 
     Raises FormatError for a document that is neither, and MissingExtraError.
     """
@@ -104,7 +104,7 @@ def verify_provenance(document: bytes, file_name: str, sha256: str) -> tuple[Att
 
 
 def _attestations(library: Any, document: bytes) -> Iterator[tuple[Any, Any]]:
-    """Each attestation, with the publisher that it must be of; None where the document names none."""
+    """Each attestation, with its required publisher; None if the document names no publisher."""
     try:
         if "attestation_bundles" in dict(json.loads(document)):
             bundles = library.Provenance.model_validate_json(document).attestation_bundles
@@ -124,7 +124,7 @@ def _verified(library: Any, attestation: Any, publisher: Any, file_name: str, sh
     try:
         if publisher is None:
             who = _named_by_certificate(attestation)
-            identity = importlib.import_module("sigstore.verify.policy").UnsafeNoOp()  # whoever it names
+            identity = importlib.import_module("sigstore.verify.policy").UnsafeNoOp()  # any identity that it names
         else:
             who, identity = _named_by_index(publisher), publisher
         of_file = library.Distribution(name=file_name, digest=sha256)
@@ -134,7 +134,7 @@ def _verified(library: Any, attestation: Any, publisher: Any, file_name: str, sh
         return Attested(*who, problem=shortened(reason, _LONGEST), is_open=any(words in reason for words in _UNKNOWN))
     except OSError as error:
         return Attested(*who, problem=f"the trust root cannot be read: {error.strerror}", is_open=True)
-    except Exception as error:  # noqa: BLE001  # hostile certificates make the libraries raise what they do not name
+    except Exception as error:  # noqa: BLE001  # hostile certificates make the libraries raise undocumented exceptions
         reason = shortened(" ".join(str(error).split()), _LONGEST)
         return Attested(*who, problem=f"verifying it fails with {type(error).__name__}: {reason}")
     if not who[1]:

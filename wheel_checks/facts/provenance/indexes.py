@@ -1,4 +1,4 @@
-"""What several indexes offer of a project, and from which of them an installer takes it."""
+"""The files of a project on several indexes, and the index that an installer chooses."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from wheel_checks.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What one place would give an installer if there were no other.
-
-    ``version`` is None when it has nothing for the requirement on the target.
-    """
+    """The file that a place alone would give an installer; ``version`` is None when it has nothing suitable."""
 
     place: Place
     version: Version | None = None
@@ -40,10 +37,10 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class ProjectOffers:
-    """A requirement on a target: what is taken, from which place, and what every place offers, in the order to ask.
+    """A requirement on a target: the chosen file and its place, and the offers of every place, in the order of queries.
 
-    ``version`` and ``file_name`` are of what is taken, None and "" for nothing. ``is_pinned`` is True when a
-    requirement names the one version.
+    ``version`` and ``file_name`` are of the chosen file, or None and "". ``is_pinned`` is True when a requirement names
+    the one version.
     """
 
     name: str
@@ -69,10 +66,7 @@ class IndexUse:
 
 
 class Higher(NamedTuple):
-    """A project of which an index after the first that has it offers a version that only it has, and a higher one.
-
-    ``best`` is what the first has for the requirement, else the latest version that it has.
-    """
+    """A project with a higher version on a later index alone; ``best`` is the first index's best version."""
 
     project: ProjectOffers
     first: Offer
@@ -81,7 +75,7 @@ class Higher(NamedTuple):
 
     @property
     def is_taken(self) -> bool:
-        """True when that version is what an installer takes."""
+        """True when an installer chooses that version."""
         return self.project.taken_from == self.extra.index and self.project.version == self.extra.version
 
 
@@ -95,9 +89,9 @@ def find_offers(
     pre: bool = False,
     is_pinned: bool = False,
 ) -> ProjectOffers:
-    """What every place of ``listing`` offers for a requirement; None as the target stands for all of them.
+    """The offers of every place of ``listing`` for a requirement; None as the target means all of them.
 
-    ``taken`` and its ``version`` are what an installer takes of all places together.
+    ``taken`` and its ``version`` are an installer's choice of all places together.
     """
     place = "" if taken is None else taken.index
     several = sum(bool(place.files) for place in listing.places) > 1
@@ -126,8 +120,8 @@ def _offer(place: Place, requirement: Requirement, target: Target | None, *, pre
 def find_higher(project: ProjectOffers) -> Iterator[Higher]:
     """The indexes that offer a version that only they have, and that is higher than that of the first.
 
-    A local version (2.11.0+cu130) is another build of the same version. Who names a version wants it from wherever it
-    is.
+    A local version (2.11.0+cu130) is another build of the same version. A user who names a version wants it from any
+    index.
     """
     knowing = [offer for offer in project.offers if offer.has_project]
     if project.is_pinned or not knowing:
@@ -140,7 +134,7 @@ def find_higher(project: ProjectOffers) -> Iterator[Higher]:
     for extra in extras:
         if best and extra.version and extra.version.public not in public and _is_above(extra, best):
             if extra.version.is_prerelease and not (project.version and project.version.is_prerelease):
-                continue  # taken only where there is no stable release (PEP 440)
+                continue  # chosen only if there is no stable release (PEP 440)
             yield Higher(project, first, extra, best)
 
 
@@ -150,7 +144,7 @@ def _is_above(extra: Offer, version: Version) -> bool:
 
 
 def described(project: ProjectOffers) -> str:
-    """For people: "from A; B offers 2.12.0"; "" where no other place offers something for the target."""
+    """For people: "from A; B offers 2.12.0"; "" if no other place offers a file for the target."""
     others = [
         f"{offer.index} offers {offer.version}"
         for offer in project.offers
@@ -160,7 +154,7 @@ def described(project: ProjectOffers) -> str:
 
 
 def summarised_offers(project: ProjectOffers) -> list[dict[str, Any]]:
-    """The offers, JSON-ready, where several places have files of the project or one could not be read; else []."""
+    """The offers, JSON-ready, if several places have files of the project or one could not be read; else []."""
     known = [offer for offer in project.offers if offer.place.files or offer.place.unread]
     if len(known) < 2:
         return []

@@ -1,4 +1,4 @@
-"""What a run judged, written down, and compared with what a later run meets under the same names."""
+"""The record of a run's judgements, compared with the files of the same names in a later run."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _Schema = Annotated[str, Check(lambda text: text == SCHEMA, f'"{SCHEMA}"')]
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
-    """A file that was judged. ``index`` and ``url`` hold no credentials, and are "" for a file on disk.
+    """A file that was judged. ``index`` and ``url`` have no credentials, and are "" for a file on disk.
 
-    ``hashes`` are what the index states, by algorithm, and ``sha256`` is that of the bytes, "" unless all were read.
+    ``hashes`` are those of the index, by algorithm, and ``sha256`` is that of the bytes, "" unless all were read.
     ``size`` is in bytes, None when it is unknown; ``etag`` a strong validator of the server, "" without one.
-    ``targets`` are those that it was judged for, ``failed`` the rules that failed.
+    ``targets`` are its targets, ``failed`` the rules that failed.
     """
 
     name: Filled
@@ -43,7 +43,7 @@ class RecordedFile:
 
     @property
     def known_hashes(self) -> dict[str, str]:
-        """By algorithm: of the bytes where they were read, else as stated."""
+        """By algorithm: of the bytes if they were read, else as stated."""
         return {**self.hashes, **({"sha256": self.sha256} if self.sha256 else {})}
 
 
@@ -56,8 +56,8 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedFor:
-    """The command line of the run, as far as it says what to judge; without credentials."""
+class Requested:
+    """The targets and depth on the command line of the run; without credentials."""
 
     targets: tuple[str, ...] = ()
     platforms: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Record:
     recorded: str
     verdict: Verdict
     files: tuple[RecordedFile, ...]
-    asked: AskedFor = field(default_factory=AskedFor)
+    asked: Requested = field(default_factory=Requested)
 
 
 class Sameness(enum.StrEnum):
@@ -86,7 +86,7 @@ class Sameness(enum.StrEnum):
 
 
 class Compared(NamedTuple):
-    """A file of the record with the one that is met now under its name, and ``why`` they count as they do."""
+    """A file of the record with the present one of its name, and ``why`` they are or are not the same."""
 
     before: RecordedFile
     now: RecordedFile
@@ -103,8 +103,8 @@ class Compared(NamedTuple):
 class RecordComparison:
     """A record compared with the files of this run.
 
-    ``gone`` are files of the record that this run does not meet, ``new`` those that are not in it. ``is_complete`` is
-    False when a target of this run could not be read: what is gone may be after it.
+    ``gone`` are files of the record that this run lacks, ``new`` those that are not in it. ``is_complete`` is False
+    when a target of this run could not be read: missing files may be after it.
     """
 
     record: Record

@@ -1,4 +1,4 @@
-"""What a release must be: the file after ``wheelproof release --expect FILE``. ``docs/release.md`` describes it."""
+"""The requirements for a release: the file of ``wheelproof release --expect FILE``, see ``docs/release.md``."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ FilledTexts = Annotated[tuple[str, ...], Check(bool, "a list of strings that is 
 
 
 class Agreement(StrEnum):
-    """Which wheels must carry the same METADATA: all of the release, those of one platform, or none."""
+    """Which wheels must have the same METADATA: all of the release, those of one platform, or none."""
 
     ALL = "all"
     PLATFORM = "platform"
@@ -86,7 +86,7 @@ class Agreement(StrEnum):
 
 
 class UploadRules(StrEnum):
-    """What the index takes where the release is uploaded: what a public one does, or anything."""
+    """The rules of the index that the release is uploaded to: those of a public one, or none."""
 
     PUBLIC = "public"
     NONE = "none"
@@ -108,7 +108,7 @@ class ExpectedPython:
 
     @classmethod
     def of(cls, row: str | _PythonRow) -> ExpectedPython:
-        """What a string or a table of ``pythons`` means. Raises UsageError for what is not a Python version."""
+        """The meaning of a string or a table of ``pythons``. Raises UsageError if it is not a Python version."""
         row = _PythonRow(parse_python(row)) if isinstance(row, str) else row
         version, _, free_threaded = row.python
         return cls(version, free_threaded, row.versions)
@@ -143,8 +143,7 @@ class ExpectedPlatform:
     ``variant`` is the label that its wheels have (PEP 825), "" for wheels that are no variants.
 
     ``max_size`` is in bytes. ``build_tags`` are those that a file may have, "" if none. ``versions`` are the versions
-    of the project that all this is expected of. For ``pythons`` and ``build_tags`` that it lacks those of the release
-    are meant.
+    of the project that this row applies to. Missing ``pythons`` and ``build_tags`` are those of the release.
     """
 
     name: Filled
@@ -160,10 +159,10 @@ class ExpectedPlatform:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMachines:
-    """Machines that the release claims to serve: each of ``gpus`` with each of ``drivers``, or a ``cpu`` without a GPU.
+    """Machines for the release: each of ``gpus`` with each of ``drivers``, or a ``cpu`` without a GPU.
 
     ``drivers`` may be empty for the usual one, and ``cpu`` "" for that of the product. ``variant`` is the label that
-    they must get, "" for any that is made for a GPU.
+    they must get, "" for any made for a GPU.
     """
 
     gpus: Gpus = ()
@@ -206,12 +205,12 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseExpectation:
-    """What a release must be. ``size_outlier`` bounds the ratio of a file to the median of its platform.
+    """The requirements for a release. ``size_outlier`` bounds the ratio of a file to the median of its platform.
 
     ``other_files`` are patterns of names of other files in the same place, which are not judged. ``hashes`` maps file
-    names to sha256 in hex; when there are any, every file must be among them. ``depth`` is the least to judge at.
-    ``pythons`` and ``build_tags`` are those of platforms that name none. ``upload_rules`` says what index it is for.
-    ``resolve`` asks whether what the wheels require can be installed today.
+    names to sha256 in hex; when there are any, every file must be among them. ``depth`` is the minimum depth.
+    ``pythons`` and ``build_tags`` are defaults for platforms. ``upload_rules`` is the kind of index. ``resolve``: check
+    that the wheels' requirements can be installed today.
     """
 
     project: Filled
@@ -232,10 +231,10 @@ class ReleaseExpectation:
     build_tags: tuple[str, ...] = NO_BUILD_TAG
 
     def at(self, version: Version) -> ReleaseExpectation:
-        """What is expected of one version: the platforms and Pythons whose ``versions`` hold it.
+        """The expectation for one version: the platforms and Pythons whose ``versions`` include it.
 
-        A pre-release, and a local version, is held against what its final release must be. Raises UsageError when
-        nothing is expected of the version, or a platform twice.
+        A pre-release, and a local version, must meet that of its final release. Raises UsageError when nothing is
+        expected of the version, or a platform twice.
         """
         final = Version(version.base_version)
         chosen = [
@@ -259,10 +258,7 @@ class ReleaseExpectation:
         return replace(self, platforms=tuple(chosen), parity=parity)
 
     def only(self, accepted: Collection[str]) -> ReleaseExpectation:
-        """The platforms of which one of the ``accepted`` platform tags is; files of the others are not looked at.
-
-        Raises UsageError if none exists.
-        """
+        """The platforms with one of the ``accepted`` platform tags, without the others. Raises UsageError for none."""
         kept = [p for p in self.platforms if any(fnmatchcase(tag, pattern) for pattern in p.tags for tag in accepted)]
         if not kept:
             known = ", ".join(f"{platform.name} ({', '.join(platform.tags)})" for platform in self.platforms)
@@ -292,7 +288,7 @@ def parse_release_expectation(data: bytes, source: str = "the expectation") -> R
 
 
 def _completed(release: ReleaseExpectation) -> ReleaseExpectation:
-    """With what platforms take from the release. Raises DecodeError for what one part says of another that is not."""
+    """With the release's defaults for platforms. Raises DecodeError if one part refers to a missing one."""
     faults = []
     if not release.pythons:
         missing = ("is missing, here and at the top", 'a list such as ["3.12", "3.13t"]')

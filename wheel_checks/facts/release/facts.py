@@ -1,4 +1,4 @@
-"""A release as a matrix of Pythons by platforms: what was expected, and the files that are present."""
+"""A release as a matrix of Pythons by platforms: the expected and the present files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.variant_choice import MachineChoice
 
-_FEWEST = 3  # files whose median says what is usual
+_FEWEST = 3  # files whose median shows the usual value
 _NOT_READ = Unavailable("no wheel was read")
 _NOT_RESOLVED = Unavailable("the requirements of the release were not resolved")
 
@@ -33,8 +33,8 @@ class Cell(NamedTuple):
     python: str
 
 
-class Told(NamedTuple):
-    """What someone says of a file: ``who`` ("the file on disk", an index, ...), and the value."""
+class Statement(NamedTuple):
+    """A source's statement on a file: ``who`` ("the file on disk", an index, ...), and the value."""
 
     who: str
     value: str | int
@@ -42,10 +42,10 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What comes of resolving the requirements of a cell: nothing where they can be installed.
+    """The result of resolving the requirements of a cell: empty fields if they can be installed.
 
-    ``extra`` is the extra that they were resolved with, "" if none. ``conflict`` says why no versions fulfil them,
-    ``missing`` are packages without any file for it, ``unproven`` says why it is unknown.
+    ``extra`` is the extra that they were resolved with, or "". ``conflict`` says why no versions fulfil them,
+    ``missing`` are packages without any file for it, ``unproven`` says why the result is unknown.
     """
 
     cell: Cell
@@ -56,23 +56,23 @@ class Installation:
 
     @property
     def failed(self) -> bool:
-        """True where they cannot be installed, or it is unknown."""
+        """True if they cannot be installed, or it is unknown."""
         return bool(self.conflict or self.missing or self.unproven)
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFile:
-    """A file that was found where the release is, and what was read of it.
+    """A file at the place of the release, and its facts.
 
-    ``sizes`` (bytes) and ``digests`` (sha256, hex) are what each place says. ``listed`` is True when an index lists the
-    file, ``yanked`` the reason when one marks it yanked, else None. What follows from the name is found by
+    ``sizes`` (bytes) and ``digests`` (sha256, hex) are the statements of each place. ``listed`` is True when an index
+    lists the file, ``yanked`` the reason when one marks it yanked, else None. Facts from the name are found by
     :func:`lay_out`: ``own`` is True when it has the project and the version of the release, ``platforms`` are the
-    expected ones that its tags name, ``cells`` those that it fills.
+    expected platforms in its tags, ``cells`` the filled cells.
     """
 
     file_name: str
-    sizes: tuple[Told, ...] = ()
-    digests: tuple[Told, ...] = ()
+    sizes: tuple[Statement, ...] = ()
+    digests: tuple[Statement, ...] = ()
     listed: bool = False
     yanked: str | None = None
     accelerator: AcceleratorFacts | Unavailable = _NOT_READ
@@ -90,19 +90,19 @@ class ReleaseFile:
 
     @property
     def size(self) -> int | None:
-        """In bytes, as the first place states it; None where no place does."""
+        """In bytes, as the first place states it, or None."""
         return int(self.sizes[0].value) if self.sizes else None
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFacts:
-    """All files of one release, laid over what is expected of its ``version``. ``today`` decides about exemptions.
+    """All files of one release, compared with the expectation for its ``version``. ``today`` decides about exemptions.
 
     ``filled`` has every expected cell, platform by platform, with the files that fill it: the one with the highest
     build tag, which installers prefer, first. ``median_sizes`` (bytes) are those of platforms with at least three
-    files: fewer say nothing about what is usual. ``machine_choices`` are what the machines that it claims to serve get
-    of its variants, each with the label that was expected, "" for any that is made for a GPU. ``installations`` has
-    each cell whose file requires something.
+    files: fewer do not show the usual size. ``machine_choices`` are the variants chosen for the machines that it claims
+    to support, each with the expected label, "" for any made for a GPU. ``installations`` has each cell whose file has
+    requirements.
     """
 
     expectation: ReleaseExpectation
@@ -125,7 +125,7 @@ class ReleaseFacts:
 
 
 class FileInRelease(NamedTuple):
-    """One file and its release: what the rules about single files judge."""
+    """One file and its release: the subject of rules about single files."""
 
     file: ReleaseFile
     release: ReleaseFacts
@@ -169,7 +169,7 @@ def version_of(file_name: str, project: str) -> Version | None:
 
 
 def matches(platform: ExpectedPlatform, tag: str) -> bool:
-    """Whether a platform tag is one of those that the expectation has for ``platform``."""
+    """Whether a platform tag is one of those expected for ``platform``."""
     return any(fnmatchcase(tag, pattern) for pattern in platform.tags)
 
 

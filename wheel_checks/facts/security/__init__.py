@@ -1,1 +1,1 @@
-"""What a wheel runs without being asked, and where its files land."""
+"""Code of a wheel that runs automatically, and the install paths of its files."""

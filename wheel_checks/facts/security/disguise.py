@@ -12,7 +12,7 @@ from wheel_checks.formats.zip.directory import MOST_FAULTS, Member
 from wheel_checks.sources.byte_source import ByteSource
 
 _PACKED = 1024  # bytes of a member: those of a program's header inflate to more than HEAD
-_SHOWN = 64  # bytes that show what a file is
+_SHOWN = 64  # bytes that show the kind of a file
 _SMALLEST = 20  # bytes that an ELF header has at least until its machine is known
 
 
@@ -20,14 +20,14 @@ _SMALLEST = 20  # bytes that an ELF header has at least until its machine is kno
 class Disguised:
     """``found`` are ``(member, kind)`` of programs and libraries with other names; the last may count the others.
 
-    The kind is "" where the start of a member could not be inflated from the little that is read of it.
+    The kind is "" if the start of a member could not be inflated from the few bytes read.
     """
 
     found: tuple[tuple[str, str], ...]
 
 
 def read_disguised(source: ByteSource, archive: Archive) -> Disguised:
-    """What a little of every member shows, for a local file. Raises SourceError when bytes cannot be had."""
+    """The disguised files by the first bytes of every member, for a local file. Raises SourceError."""
     members = [
         member
         for member in unpackable(archive.members)

@@ -18,7 +18,7 @@ _CONFUSED = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("5"
 
 
 def known_startup(project: str, member: str, line: str) -> str:
-    """What a line of start-up code does, where it is known of this project ("" for any); "" where it is not."""
+    """The purpose of a line of start-up code known for this project ("" for any), or ""."""
     for row in load("startup_code")["code"]:
         if project in ("", row["project"]) and re.fullmatch(row["member"], member) and line == row["text"]:
             return str(row["does"])
@@ -28,13 +28,13 @@ def known_startup(project: str, member: str, line: str) -> str:
 
 
 def is_editable(member: str, line: str) -> bool:
-    """Whether a line of start-up code is what an editable install has, to start its finder."""
+    """Whether a line of start-up code is an editable install's, to start its finder."""
     rows = load("startup_code")["editable"]
     return any(re.fullmatch(row["member"], member) and re.fullmatch(row["line"], line) for row in rows)
 
 
 def is_of_environment(member: str, line: str) -> bool:
-    """Whether a line of start-up code is what a tool that makes virtual environments writes into each."""
+    """Whether a line of start-up code is written by tools into every virtual environment."""
     rows = load("startup_code")["environment"]
     return any(re.fullmatch(row["member"], member) and re.fullmatch(row["line"], line) for row in rows)
 
@@ -56,10 +56,10 @@ def owners_of(import_name: str) -> tuple[str, ...]:
 
 
 def is_owner(project: str, owners: Collection[str]) -> bool:
-    """Whether a project is one of the owners of a package, or another build of one that is named for its accelerator.
+    """Whether a project owns a package, or is another build of an owner that is named for its accelerator.
 
-    cuml-cu12 installs what cuml-cu13 does. Of an owner without such a name no builds are assumed: anybody could
-    register torch-cu13.
+    cuml-cu12 installs the same packages as cuml-cu13. Of an owner without such a name no builds are assumed: anybody
+    could register torch-cu13.
     """
     builds = {_BUILD.sub("", name) for name in owners if _BUILD.search(name)}
     return project in owners or _BUILD.sub("", project) in builds
@@ -95,7 +95,7 @@ def resembled(project: str) -> str:
 
 
 def _read_as(project: str) -> list[str]:
-    """What the eye may read: signs that look alike replaced, and dashes omitted."""
+    """How people may read the name: similar signs replaced, and dashes omitted."""
     forms = [project.replace(sign, plain) for sign, plain in _CONFUSED if sign in project]
     joined = project.replace("-", "")
     forms += [name for name in _projects() if name != project and name.replace("-", "") == joined]

@@ -1,4 +1,4 @@
-"""Where the members of a wheel land in an environment (binary distribution format, ``.data`` folders)."""
+"""The install paths of a wheel's members (binary distribution format, ``.data`` folders)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Place(NamedTuple):
 
 
 def place_of(member: str) -> Place:
-    """Where an installer puts a member. Of a scheme that is unknown, the area has its name."""
+    """The install path of a member. Of a scheme that is unknown, the area has its name."""
     match = _DATA.fullmatch(member)
     if match is None:
         return Place("site", member)

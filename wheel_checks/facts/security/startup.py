@@ -1,4 +1,4 @@
-"""What of a wheel runs when Python starts, and what installers and other programs start of it."""
+"""Code of a wheel that runs when Python starts, and code that installers and other programs start."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _CUSTOM = re.compile(r"(?:sitecustomize|usercustomize)(?:\.[^/]+|/__init__\.[^/]
 class StartupFacts:
     """The files that ``site`` reads, those that it imports by their name, and the entry points.
 
-    ``files`` are the ``.pth`` and ``.start`` files that were read, ``unread`` those that were not, with the reason.
-    ``customize`` are members that are sitecustomize or usercustomize. ``entry_points`` is empty where there is no file.
+    ``files`` are the ``.pth`` and ``.start`` files that were read, ``unread`` the others, with the reason.
+    ``customize`` are members that are sitecustomize or usercustomize. ``entry_points`` is empty without such a file.
     """
 
     files: tuple[StartupFile, ...] = ()
@@ -40,7 +40,7 @@ class StartupFacts:
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """What runs when Python starts: ``member: line``, and the modules that ``site`` imports."""
+        """Code that runs when Python starts: ``member: line``, and the modules that ``site`` imports."""
         lines = tuple(f"{file.member}: {line.text}" for file in self.files for line in file.code)
         return (*lines, *self.customize)
 
@@ -63,7 +63,7 @@ def is_startup_file(member: str) -> bool:
 def startup_facts(
     members: Iterable[Member], dist_info: str, contents: Mapping[str, bytes | Unavailable]
 ) -> StartupFacts:
-    """What the ``contents`` of those members say."""
+    """The facts in the ``contents`` of those members."""
     files: list[StartupFile] = []
     unread: list[tuple[str, str]] = []
     customize: list[str] = []

@@ -1,1 +1,1 @@
-"""What is known about the packages of one resolution together."""
+"""Facts about the packages of one resolution together."""

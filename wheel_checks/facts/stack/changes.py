@@ -1,4 +1,4 @@
-"""What differs between two stacks for one target: the packages before and after, and what got worse."""
+"""The differences between two stacks for one target: the packages before and after, and regressions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DISTRIBUTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class PackageSide:
-    """A package on one side. ``errors`` are the messages of what fails, by rule; ``is_open``: not all is decided."""
+    """A package on one side. ``errors`` are the messages of failures, by rule; ``is_open``: not all is decided."""
 
     version: str
     distribution: str
@@ -32,7 +32,7 @@ class PackageSide:
 
     @property
     def built_for(self) -> str:
-        """Such as "CUDA 13.0", "CPU only"; what would be installed where the accelerator is unknown."""
+        """Such as "CUDA 13.0", "CPU only"; the kind of distribution if the accelerator is unknown."""
         if not self.accelerator:
             return _DISTRIBUTIONS.get(self.distribution, self.distribution) if self.distribution != WHEEL else "unknown"
         label = LABELS.get(self.accelerator, self.accelerator)
@@ -41,7 +41,7 @@ class PackageSide:
 
 @dataclass(frozen=True, slots=True)
 class PackageChange:
-    """A package that differs; a side is None where the package is not installed."""
+    """A package that differs; a side is None if the package is not installed there."""
 
     name: str
     before: PackageSide | None
@@ -50,7 +50,7 @@ class PackageChange:
 
     @property
     def worse(self) -> str:
-        """What got worse: "CUDA 13.0 -> CPU only", or the first failure that was not there before; "" for nothing."""
+        """The regression: "CUDA 13.0 -> CPU only", or the first failure that was not there before, or ""."""
         before, after = self.before, self.after
         if after is None:
             return ""
@@ -64,7 +64,7 @@ class PackageChange:
 
     @property
     def open(self) -> str:
-        """What is not decided about the change: "CUDA 13.0 -> not known"; "" for nothing."""
+        """The undecided part of the change: "CUDA 13.0 -> not known", or ""."""
         before, after = self.before, self.after
         if after is None or not after.is_open or self.worse:
             return ""
@@ -88,10 +88,10 @@ class PackageChange:
 
 @dataclass(frozen=True, slots=True)
 class StackChanges:
-    """The changes on one target: ``where`` is the target for people, ``against`` what is compared with.
+    """The changes on one target: ``where`` is the target for people, ``against`` the other stack.
 
-    ``worse`` and ``unknown`` are sentences about the stack as a whole: failures that are new, and what prevents the
-    comparison. ``fails`` is True where what got worse is an error.
+    ``worse`` and ``unknown`` are sentences about the stack as a whole: failures that are new, and reasons that prevent
+    the comparison. ``fails`` is True if a regression is an error.
     """
 
     where: str
@@ -106,7 +106,7 @@ class StackChanges:
 def compare(
     before: Mapping[str, PackageSide], after: Mapping[str, PackageSide], places: Mapping[str, Location]
 ) -> tuple[PackageChange, ...]:
-    """The packages that differ, what got worse first."""
+    """The packages that differ, regressions first."""
     names = sorted(before.keys() | after.keys())
     found = [
         PackageChange(n, before.get(n), after.get(n), places.get(n)) for n in names if before.get(n) != after.get(n)

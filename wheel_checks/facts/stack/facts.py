@@ -1,6 +1,4 @@
-"""Everything that the rules may know about a stack: the packages of one resolution, and which package requires what of
-them.
-"""
+"""The facts about a stack that rules judge: the packages of one resolution, and their requirements on each other."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ DECLARED = "declared"  # named by files of a tree, and not looked at
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One requirement on a package. ``by`` is who has it: "vllm 0.19.0", "" for what the user requested."""
+    """One requirement on a package. ``by`` is its owner: "vllm 0.19.0", "" for the user."""
 
     by: str
     requirement: Requirement
@@ -49,7 +47,7 @@ _EXTRA = re.compile(r"extra == ['\"]([^'\"]{1,100})['\"]")  # as packaging write
 
 @dataclass(frozen=True, slots=True)
 class LinkedPackage:
-    """A package in the graph of requirements: what it is called, and what it requires."""
+    """A package in the graph of requirements: its name and its requirements."""
 
     name: str
     version: str
@@ -62,7 +60,7 @@ class LinkedPackage:
 
     @property
     def cuda_extras(self) -> tuple[str, ...]:
-        """The extras that bring libraries of CUDA: "cuda" of onnxruntime-gpu, "and-cuda" of tensorflow."""
+        """The extras that provide CUDA libraries: "cuda" of onnxruntime-gpu, "and-cuda" of tensorflow."""
         bringing = (r for r in self.requirements if is_known_by_name(canonicalize_name(r.name)))
         return tuple(dict.fromkeys(extra for r in bringing for extra in _EXTRA.findall(str(r.marker or ""))))
 
@@ -74,12 +72,12 @@ class StackPackage:
     name: str  # of the project
     version: str  # that is resolved or locked
     target: Target  # platform and Python
-    distribution: str  # what would be installed: "wheel", "sdist" (built on the host), "conda" or "none"
+    distribution: str  # kind to install: "wheel", "sdist" (built on the host), "conda" or "none"
     accelerator: AcceleratorFacts | Unavailable  # of the wheel
     file_name: str = ""  # of the wheel or archive
     demands: tuple[Demand, ...] = ()  # all requirements on it
-    chain: tuple[Demand, ...] = ()  # from what the user requested to it, one demand a step
-    choice: Choice | None = None  # what the index offers, if no wheel was found
+    chain: tuple[Demand, ...] = ()  # from the user's requirement to it, one demand a step
+    choice: Choice | None = None  # the index's offers, if no wheel was found
     explanation: str = ""  # why there is no wheel, or the build of conda
     siblings: tuple[Sibling, ...] = ()  # wheels of the same release for other machines
     gpu_reason: str = ""  # why a GPU is required ("--gpu GB200"); "" if it is not
@@ -87,7 +85,7 @@ class StackPackage:
     unread_archive: str = ""  # why an archive that an installer would try first could not be read
     place: Location | None = None  # line of a user's file that requires the package; None if no file does
     locked: LockedEntry | None = None  # entry of the lock; None if it was resolved
-    cpu_reason: str = ""  # what requires a CPU build ("the index .../whl/cpu"); "" if nothing does
+    cpu_reason: str = ""  # why a CPU build is required ("the index .../whl/cpu"), or ""
     cuda_extras: tuple[str, ...] = ()  # extras of its METADATA with libraries of CUDA
 
     @property
@@ -103,11 +101,10 @@ class StackPackage:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Requirements that no set of versions satisfies: sentences that say why, and which package requires what, for
-    people.
+    """Requirements that no set of versions satisfies: sentences that say why, and the demands, for people.
 
-    ``computed`` are source archives among them that compute what they require when they are built: then it is not
-    decided that there is a conflict.
+    ``computed`` are source archives among them that compute their requirements in a build: then the conflict is not
+    certain.
     """
 
     sentences: tuple[str, ...]
@@ -131,9 +128,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class PreRelease:
-    """A pre-release that uv takes by default, and what pip takes without ``--pre``, "" for nothing.
+    """A pre-release that uv takes by default, and pip's choice without ``--pre``, or "".
 
-    pip counts a yanked release as a final one, and uv does not; ``yanked`` is the latest of those, "" if none.
+    pip treats a yanked release as a final one, and uv does not; ``yanked`` is the latest of those, or "".
     """
 
     name: str
@@ -160,11 +157,11 @@ class StackFacts:
     """A set of requirements, resolved for a target.
 
     ``packages`` is empty when ``conflicts`` prevented that, or METADATA that was served with another hash than stated.
-    ``unfinished`` says why a resolver might take newer releases than these, "" when it takes these; ``refused`` are
-    newer releases of what was requested, which it does not take, and ``pre_releases`` those of which pip takes others.
-    Of a requirements file with hashes, which is judged as it is, ``unhashed`` are lines that pip refuses, and
-    ``unlisted`` the first demand on each package that the file does not have.
-    ``lock`` is the lock file that names the packages, None when they were resolved.
+    ``unfinished`` says why a resolver might take newer releases than these, or is ""; ``refused`` are newer releases of
+    requested packages, which it does not take, and ``pre_releases`` those for which pip takes others. Of a requirements
+    file with hashes, which is judged unresolved, ``unhashed`` are lines that pip refuses, and ``unlisted`` the first
+    demand on each package that the file lacks. ``lock`` is the lock file that names the packages, None when they were
+    resolved.
     """
 
     requested: tuple[str, ...]
@@ -190,20 +187,20 @@ class StackFacts:
 
 
 def find_demands(
-    asked: Sequence[Requirement], packages: Sequence[LinkedPackage], target: Target
+    requested: Sequence[Requirement], packages: Sequence[LinkedPackage], target: Target
 ) -> dict[str, tuple[Demand, ...]]:
     """Every requirement on every package on ``target``, by normalised name, extras followed.
 
-    The order is that of the distance from ``asked``, exact pins first. What no one requires was requested in a way that
-    cannot be read here (a requirements file that includes another): it has no demand.
+    The order is that of the distance from ``requested``, exact pins first. A package without demands was requested by a
+    file that cannot be read here (a requirements file that includes another).
     """
     by_name: dict[str, LinkedPackage] = {canonicalize_name(package.name): package for package in packages}
     demands: dict[str, list[Demand]] = {}
     extras: dict[str, set[str]] = {}
     front: deque[str] = deque()
 
-    def note(by: str, requirements: Iterable[Requirement], asked_extras: Iterable[str] = ()) -> None:
-        active = active_with_extras(requirements, target.markers(), tuple(asked_extras))
+    def note(by: str, requirements: Iterable[Requirement], requested_extras: Iterable[str] = ()) -> None:
+        active = active_with_extras(requirements, target.markers(), tuple(requested_extras))
         for requirement in sorted(active, key=lambda r: not exact_pin(r)):
             name = canonicalize_name(requirement.name)
             new = name not in extras or not requirement.extras <= extras[name]
@@ -214,7 +211,7 @@ def find_demands(
             if new and name in by_name:
                 front.append(name)
 
-    note("", asked)
+    note("", requested)
     while front or (rest := next((name for name in by_name if name not in extras), "")):
         name = front.popleft() if front else rest
         extras.setdefault(name, set())
@@ -223,9 +220,9 @@ def find_demands(
 
 
 def chain_to(name: str, demands: Mapping[str, Sequence[Demand]], labels: Mapping[str, str]) -> tuple[Demand, ...]:
-    """The demands that lead to ``name``, from what the user requested; ``labels`` maps "vllm 0.19.0" to its name.
+    """The demands that lead to ``name``, from the user's requirement; ``labels`` maps "vllm 0.19.0" to its name.
 
-    At each step the demand nearest to the user counts, an exact pin first.
+    At each step the demand nearest to the user is chosen, an exact pin first.
     """
     chain: list[Demand] = []
     seen: set[str] = set()

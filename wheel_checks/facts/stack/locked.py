@@ -1,4 +1,4 @@
-"""What a lock file says of a package, and what became of that: facts for the rules about locks."""
+"""A lock file's entry for a package, and the file found for it: facts for the rules about locks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAJOR_DIGITS = 2
 
 @dataclass(frozen=True, slots=True)
 class WrongLockedHash:
-    """The hash of a file in the lock, and the one that the index states for a file of that name."""
+    """The hash of a file in the lock, and the index's hash for a file of that name."""
 
     file_name: str
     locked: str
@@ -33,11 +33,11 @@ class WrongLockedHash:
 
 @dataclass(frozen=True, slots=True)
 class LockedEntry:
-    """What a lock says of one package that a target gets.
+    """A lock's entry for one package on a target.
 
-    ``lock`` is the name of the file, ``line`` that of the entry, 0 when it is unknown. ``misfit`` says why nothing of
-    the entry can be installed on the target, ``unread`` why its file was not read, "" for neither. ``build`` is the
-    build string of a package of conda; ``address`` where the lock says that the file is, without credentials.
+    ``lock`` is the name of the file, ``line`` that of the entry, 0 when it is unknown. ``misfit`` says why no file of
+    the entry can be installed on the target, ``unread`` why its file was not read, or "". ``build`` is the build string
+    of a package of conda; ``address`` the address of the file in the lock, without credentials.
     """
 
     lock: str
@@ -58,8 +58,8 @@ class LockedEntry:
 class LockFacts:
     """A lock as a whole, for one target.
 
-    ``outside`` says why it is not for the target, "" when it is. ``open`` are sentences about what it leaves undecided,
-    ``notes`` about how it was read. ``conda`` counts packages of conda, whose files are not read.
+    ``outside`` says why it is not for the target, or is "". ``open`` are sentences about undecided points, ``notes``
+    about how it was read. ``conda`` counts packages of conda, whose files are not read.
     """
 
     name: str
@@ -71,7 +71,7 @@ class LockFacts:
 
 
 def declared_by_version(version: str) -> AcceleratorFacts | Unavailable:
-    """What a local version label says of the accelerator: CUDA 13.0 of "2.11.0+cu130"."""
+    """The accelerator in a local version label: CUDA 13.0 of "2.11.0+cu130"."""
     found = _LOCAL.search(version.partition("+")[2].lower())
     if found is None:
         return Unavailable("neither the file nor its name shows an accelerator")
@@ -79,7 +79,7 @@ def declared_by_version(version: str) -> AcceleratorFacts | Unavailable:
 
 
 def declared_by_build(build: str, version: str) -> AcceleratorFacts | Unavailable:
-    """What the build string of a package of conda says: CUDA 12.9 of "cuda129_mkl_py313_h7947483_302"."""
+    """The accelerator in the build string of a conda package: CUDA 12.9 of "cuda129_mkl_py313_h7947483_302"."""
     found = _BUILD.search(build.lower())
     if found is None:
         return Unavailable("the build string shows no accelerator")

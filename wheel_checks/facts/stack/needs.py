@@ -1,7 +1,4 @@
-"""The least that a stack needs of the system below it: glibc, and NVIDIA's driver.
-
-``stack_needs(facts).sentences`` are for people; the parts are there for whoever renders them otherwise.
-"""
+"""The least glibc and NVIDIA driver that a stack needs; ``stack_needs(facts).sentences`` are for people."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ Glibc = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class GlibcNeed:
-    """The oldest glibc that will do, the package that needs it ("torch 2.11.0"), and what says so: "platform tag" or
+    """The oldest sufficient glibc, the package that needs it ("torch 2.11.0"), and the evidence: "platform tag" or
     "symbol versions". ``distributions`` are the oldest releases of Linux distributions that have it.
     """
 
@@ -43,7 +40,7 @@ class DriverNeed:
 
 @dataclass(frozen=True, slots=True)
 class StackNeeds:
-    """What a stack needs; None for what nothing in it says. ``assumed`` is the glibc for which it was resolved."""
+    """The needs of a stack; None if nothing in it shows one. ``assumed`` is the glibc for which it was resolved."""
 
     glibc: GlibcNeed | None
     driver: DriverNeed | None
@@ -69,8 +66,8 @@ def stack_needs(stack: StackFacts, symbol_versions: Mapping[str, Glibc] | None =
     """The least glibc and driver of a stack.
 
     glibc comes from the platform tags of the wheels (PEP 600: a wheel promises the oldest of its tags), or from
-    ``symbol_versions``, the latest GLIBC_ version that the libraries of a file need, by its file name, where these
-    were read and are newer. The driver comes from the major CUDA versions (``drivers.toml``).
+    ``symbol_versions``, the latest GLIBC_ version that the libraries of a file need, by its file name, if these were
+    read and are newer. The driver comes from the major CUDA versions (``drivers.toml``).
     """
     found = [need for need in (_glibc_of(package, symbol_versions or {}) for package in stack.packages) if need]
     drivers = [need for need in map(_driver_of, stack.packages) if need]
@@ -91,7 +88,7 @@ def distributions_with(glibc: Glibc) -> tuple[str, ...]:
 
 
 def glibc_of_tags(file_name: str) -> Glibc | None:
-    """The oldest glibc that a wheel's platform tags promise to suffice; None for one that is not for manylinux."""
+    """The oldest glibc that a wheel's platform tags promise to suffice; None if it is not for manylinux."""
     found = [
         LEGACY_MANYLINUX[legacy] if legacy else (int(major), int(minor))
         for major, minor, legacy in _PLATFORM.findall(file_name)

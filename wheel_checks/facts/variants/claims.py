@@ -1,4 +1,4 @@
-"""What a variant claims of the system, read as NVIDIA's provider and those of the CPUs mean it.
+"""The system requirements that a variant claims, as NVIDIA's provider and those of the CPUs define them.
 
 ``cuda_version_lower_bound`` says that the driver's CUDA is at least this, ``cuda_version_upper_bound`` that it is less,
 ``sm_arch`` names a GPU as CMake does: "90_real" is its machine code, "90_virtual" PTX. Several values of a feature are
@@ -23,14 +23,14 @@ from wheel_checks.targets.variant_machine import NVIDIA, Machine, cpu_of
 
 LOWER, UPPER, SM_ARCH = "cuda_version_lower_bound", "cuda_version_upper_bound", "sm_arch"
 
-_ANY_CUDA = "13.0"  # without a driver a machine has no GPU; which one does not matter here
+_ANY_CUDA = "13.0"  # without a driver a machine has no GPU; any driver suffices here
 _LEVEL = re.compile(r"v([1-4])")
 _SM = re.compile(r"(\d{2,3})_(real|virtual)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class CudaClaim:
-    """The CUDA versions of drivers that a variant claims to serve, from ``lower`` on and below ``upper``.
+    """The CUDA versions of drivers that a variant claims to support, from ``lower`` on and below ``upper``.
 
     None is no bound. ``malformed`` are values that are no versions.
     """
@@ -96,7 +96,7 @@ def sm_claims(variant: Variant) -> tuple[tuple[SmClaim, ...], tuple[str, ...]]:
 
 
 def claimed_gpus(variant: Variant, gpus: Iterable[Product]) -> tuple[Product, ...]:
-    """Those of ``gpus`` on which an installer may choose the variant, whatever the driver; none for a CPU's variant."""
+    """Those of ``gpus`` on which an installer may choose the variant, with any driver; none for a CPU's variant."""
     if not any(each.namespace == NVIDIA for each in variant.properties):
         return ()
     values = variant.values(NVIDIA, SM_ARCH)

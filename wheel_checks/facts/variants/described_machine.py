@@ -16,10 +16,10 @@ from wheel_checks.targets.variant_machine import Machine, cpu_of, parse_cpu
 def describe_machines(
     gpus: Sequence[Product], drivers: Sequence[str], cpu: str | None, machines: Sequence[str] = ()
 ) -> tuple[Machine, ...]:
-    """Every GPU with every driver; () when nothing is described. ``machines`` are those of ``--platform``, () if none.
+    """Every GPU with every driver; () when nothing is described. ``machines`` are those of ``--platform``, or ().
 
-    The platform follows from the product, or the CPU; where ``--platform`` says something else, that holds.
-    Raises UsageError for a driver or a CPU that the tables do not have.
+    The platform follows from the product, or the CPU, unless ``--platform`` gives another. Raises UsageError for a
+    driver or a CPU that the tables lack.
     """
     if not gpus and not cpu:
         return ()
@@ -36,9 +36,9 @@ def describe_machines(
     for gpu in gpus:
         usual = of_cpu or gpu.machine
         for machine in [usual] if usual in machines or (usual and not machines) else machines or [here]:
-            beside = name if machine == of_cpu else cpu_of(gpu.name, machine)
+            cpu_name = name if machine == of_cpu else cpu_of(gpu.name, machine)
             found += [
-                Machine(machine, beside, gpu.name, gpu.sm, driver if cuda else "", cuda)
+                Machine(machine, cpu_name, gpu.name, gpu.sm, driver if cuda else "", cuda)
                 for driver, cuda in ((("", ""),) if gpu.gfx else known)  # AMD's GPUs have no driver of NVIDIA's
             ]
     return tuple(dict.fromkeys(found))

@@ -40,9 +40,7 @@ def variants_on_index(name: WheelName, listed: Sequence[IndexFile], place: str, 
 
 
 def variants_in_folder(name: WheelName, folder: Path, files: VariantFiles) -> VariantIndex | Unavailable:
-    """The variants of the release of ``name`` in a folder; Unavailable when it contains no document: one is not
-    needed.
-    """
+    """The variants of the release of ``name`` in a folder; Unavailable without a document, which is optional."""
     documents = sorted(folder.glob(f"*{VARIANTS_SUFFIX}"))
     path = next((each for each in documents if each.is_file() and is_variants_file(each.name, name)), None)
     if path is None:
@@ -66,7 +64,7 @@ def _is_release(project: str, version: str, name: WheelName) -> bool:
 
 def _by_label(name: WheelName, file_names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The wheels of the release, by label."""
-    spellings: dict[tuple[str, ...], bool] = {}  # a page lists a thousand files, of which a release has thirty
+    spellings: dict[tuple[str, ...], bool] = {}  # a page lists a thousand files, of one release only thirty
     found: defaultdict[str, list[str]] = defaultdict(list)
     count = 0
     for file_name in file_names:

@@ -1,4 +1,4 @@
-"""What the bytes of a wheel say: the same for every target, index, command and expectation."""
+"""The facts in a wheel's bytes: the same for every target, index, command and expectation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wheel_checks.formats.wheel.version_file import VersionFile
 from wheel_checks.formats.wheel.wheel_file import WheelFile
 from wheel_checks.model import Unavailable
 
-if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF files and GPU code
+if TYPE_CHECKING:  # depth quick, the most common, need not import the readers of ELF files and GPU code
     from wheel_checks.facts.elf.member_elf import MemberElf
     from wheel_checks.facts.elf.named_imports import NamedImportFacts
     from wheel_checks.facts.gpu.code import GpuCodeFacts
@@ -27,28 +27,25 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
 
 @dataclass(frozen=True, slots=True)
 class WheelContents:
-    """What the bytes of one wheel show. What could not be had is ``Unavailable``, with the reason.
-
-    Fields without a comment are those of ``WheelFacts``.
-    """
+    """The facts in the bytes of one wheel, as in ``WheelFacts``; missing ones are ``Unavailable``."""
 
     size: int  # bytes
     depth: Depth  # how much was read
     archive: Archive | Unavailable
     metadata: CoreMetadata | Unavailable
-    metadata_bytes: bytes | Unavailable  # METADATA as it is, to compare it with what an index serves
+    metadata_bytes: bytes | Unavailable  # METADATA as it is, to compare it with the index's copy
     wheel_file: WheelFile | Unavailable
     record: Record | Unavailable
     dist_infos: tuple[str, ...] = ()
     egg_infos: tuple[tuple[str, str | Unavailable], ...] = ()
     version_files: tuple[VersionFile, ...] = ()
-    variant_member: str = ""  # path where ``variant.json`` is or should be
+    variant_member: str = ""  # actual or expected path of ``variant.json``
     variant: VariantMetadata | Unavailable | None = None  # None without a ``variant.json``
     elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS
     sources: ModuleSources | Unavailable = NO_ELFS
     imports: NamedImportFacts | Unavailable = NO_ELFS
     gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE
-    accelerator: AcceleratorContent | Unavailable = NOT_READ  # what the content shows of the build
+    accelerator: AcceleratorContent | Unavailable = NOT_READ  # the accelerator by the content
     hash_faults: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED
     content_sha256: str = ""
     disguised: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED

@@ -1,9 +1,9 @@
-"""What the bytes of a wheel say, and nothing else: the same for every target, index, command and expectation.
+"""Reads the facts in a wheel's bytes, and nothing else: the same for every target, index, command and expectation.
 
-:mod:`wheel_checks.facts.wheel.reading` makes ``WheelFacts`` of these contents and of what was asked.
-A fact belongs here when it follows only from the file. Its reader is a step of :func:`read_contents`, or a function
-that takes contents and returns them with one more fact, like :func:`with_gpu_code`. Each step asks ``kept`` to
-remember what it read under a name that says how deep it looked; see :mod:`wheel_checks.facts.archive.kept`.
+:mod:`wheel_checks.facts.wheel.reading` makes ``WheelFacts`` of these contents and of the request. A fact belongs here
+when it follows only from the file. Its reader is a step of :func:`read_contents`, or a function that takes contents and
+returns them with one more fact, like :func:`with_gpu_code`. Each step caches its result in ``kept`` under a name with
+its depth; see :mod:`wheel_checks.facts.archive.kept`.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from wheel_checks.formats.zip.file_signature import describe_head
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 
-if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF files and GPU code
+if TYPE_CHECKING:  # depth quick, the most common, need not import the readers of ELF files and GPU code
     from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 
-QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
+QUICK_BYTES = 1_400_000  # the most bytes read of a remote wheel at depth quick; RECORD is read when it fits
 _LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
-ELFS, WHOLE_ELFS = "elfs", "whole elfs"  # kept facts; the second ones are streamed where head and tail did not do
-_HEAD = 512  # bytes that say what a file is that is not an archive
+ELFS, WHOLE_ELFS = "elfs", "whole elfs"  # kept facts; the second ones are streamed if head and tail did not suffice
+_HEAD = 512  # bytes that show the kind of a file that is not an archive
 _NO_METADATA = Unavailable("the wheel has no METADATA")
 
 
@@ -67,11 +67,11 @@ def read_contents(
     *,
     glance: bool = False,
 ) -> WheelContents:
-    """What the file says, read as deep as ``depth``; a file that is not a readable archive has ``broken`` set.
+    """The facts of the file, read as deep as ``depth``; a file that is not a readable archive has ``broken`` set.
 
-    ``name`` is that of the file: of several dist-info folders the one that bears it is read. At most ``max_read`` bytes
-    are streamed for its GPU code, and at depth full for its accelerator, at which ``glance`` only looks in passing.
-    Raises SourceError when bytes cannot be had.
+    ``name`` is that of the file: of several dist-info folders the one with this name is read. At most ``max_read``
+    bytes are streamed for its GPU code, and at depth full for its accelerator, which ``glance`` reads only partly.
+    Raises SourceError.
     """
     read_tail = cache(partial(source.read_tail, TAIL))
     try:
@@ -94,10 +94,7 @@ def read_contents(
 
 
 def read_metadata(source: ByteSource, name: WheelName, kept: FileFacts = NOTHING_KEPT) -> CoreMetadata:
-    """METADATA of the wheel, and nothing of its code.
-
-    Raises FormatError if none exists that can be read, SourceError when bytes cannot be had.
-    """
+    """METADATA of the wheel, and nothing of its code. Raises FormatError if missing or unreadable, SourceError."""
     found = read_sized_archive(source, cache(partial(source.read_tail, TAIL)), kept)
     metadata = _read_small_members(source, found, name, Depth.QUICK, kept).metadata
     if isinstance(metadata, Unavailable):
@@ -106,7 +103,7 @@ def read_metadata(source: ByteSource, name: WheelName, kept: FileFacts = NOTHING
 
 
 def _broken(source: ByteSource, size: int, tail: bytes, depth: Depth, error: FormatError) -> WheelContents:
-    """Contents of a file that is not a readable archive: why, and what the file looks like instead."""
+    """Contents of a file that is not a readable archive: why, and the apparent kind of the file."""
     looks = describe_head(tail[:_HEAD] if len(tail) == size else source.read(0, _HEAD))
     unreadable = Unavailable("the archive cannot be read", "see WHL001")
     return WheelContents(
@@ -127,7 +124,7 @@ def _broken(source: ByteSource, size: int, tail: bytes, depth: Depth, error: For
 def _read_small_members(
     source: ByteSource, found: SizedArchive, name: WheelName | Unavailable, depth: Depth, kept: FileFacts
 ) -> WheelContents:
-    """What depth quick reads: METADATA, WHEEL, RECORD, ``variant.json`` and the version files."""
+    """The members of depth quick: METADATA, WHEEL, RECORD, ``variant.json`` and the version files."""
     archive = found.archive
     folders = dist_infos(archive)
     dist_info = own_dist_info(folders, name)
@@ -177,7 +174,7 @@ def _variant(read: MemberContents, member: str) -> VariantMetadata | Unavailable
 def _with_elfs(
     contents: WheelContents, source: ByteSource, name: WheelName | Unavailable, kept: FileFacts
 ) -> WheelContents:
-    """With what the loader goes by; of a variant, which may claim a level of the CPU, also the level that is marked."""
+    """With the facts that the loader uses; of a variant, which may claim a CPU level, also the marked level."""
     from wheel_checks.facts.elf.kept import MemberElfs
     from wheel_checks.facts.elf.named_imports import kept_named_imports
     from wheel_checks.facts.elf.native_members import read_native_members
@@ -235,7 +232,7 @@ def _with_disguised(contents: WheelContents, source: ByteSource, kept: FileFacts
 
 
 def _mapped(archive: Archive, faults: tuple[ArchiveFault, ...], headers_read: int) -> Archive:
-    """With the faults of a map, which says more of gaps than the directory, and repeats what small members showed."""
+    """With the faults of a map, which has more facts of gaps than the directory, and repeats those of small members."""
     known = [fault for fault in archive.faults if fault.kind != "gap"]
     return replace(
         archive, faults=tuple(dict.fromkeys((*known, *faults))), local_headers_read=headers_read, mapped=True
@@ -243,7 +240,7 @@ def _mapped(archive: Archive, faults: tuple[ArchiveFault, ...], headers_read: in
 
 
 def _with_hashes(contents: WheelContents, source: ByteSource, kept: FileFacts) -> WheelContents:
-    """With what reading every byte finds."""
+    """With the results of reading every byte."""
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents

@@ -47,7 +47,7 @@ Listing = Callable[[str], Sequence[IndexFile]]
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What an installer would take: exact pins, and the names of packages without a wheel for the target."""
+    """An installer's choice: exact pins, and the names of packages without a wheel for the target."""
 
     pins: tuple[Requirement, ...]
     unusable: tuple[str, ...] = ()
@@ -56,19 +56,19 @@ class Resolved:
 Resolver = Callable[[Sequence[Requirement], Target], Resolved]
 """Resolves requirements for a target, by uv; raises SourceError and UsageError.
 
-A direct URL is the choice of who made the wheel: the resolver decides whether it is followed.
+A direct URL is the choice of the wheel's author: the resolver decides whether it is followed.
 """
 
 _AT_ONCE = 8  # dependencies read in parallel, of all wheels together; also the client's bound on connections
-_PINS, _RESOLVED, _BESIDE = "exact pins of METADATA", "uv", "the stack"
-_ROUNDS = 6  # of reading what other wheels open: libcuml opens libraft, which opens librmm
-_NOT_ASKED = Unavailable("requirements were not followed: no library needs another wheel")
+_PINS, _RESOLVED, _STACK = "exact pins of METADATA", "uv", "the stack"
+_ROUNDS = 6  # of following libraries that wheels open: libcuml opens libraft, which opens librmm
+_NOT_FOLLOWED = Unavailable("requirements were not followed: no library needs another wheel")
 
 T = TypeVar("T")
 
 
 class _Once(Generic[T]):
-    """Makes the value of each key once; whoever asks meanwhile waits for it. An error is kept as well."""
+    """Makes the value of each key once; other callers wait for it meanwhile. An error is cached as well."""
 
     def __init__(self) -> None:
         self._values: dict[str, Future[T]] = {}
@@ -83,17 +83,17 @@ class _Once(Generic[T]):
         if is_first:
             try:
                 value.set_result(make())
-            except BaseException as error:  # noqa: BLE001  # whatever it is, those who wait must learn of it
+            except BaseException as error:  # noqa: BLE001  # any error must reach the waiting threads
                 value.set_exception(error)
         return value.result()
 
 
 class Dependencies:
-    """The link closure of wheels of one run. Threads share what is read; close it, or use it in a ``with`` block.
+    """The link closure of wheels of one run. Threads share its results; close it, or use it in a ``with`` block.
 
-    ``listing`` gives the files of a project; ``resolver`` is asked only when the exact pins of METADATA leave a library
-    unfound. Neither is called for a wheel that needs no one. ``whole`` streams what head and tail do not say. What
-    ``beside`` asks for is installed with each wheel.
+    ``listing`` gives the files of a project; ``resolver`` is called only when the exact pins of METADATA leave a
+    library unfound. Neither is called for a wheel without dependencies. ``whole`` streams members if head and tail do
+    not suffice. ``installed_with`` is installed with each wheel.
     """
 
     def __init__(
@@ -103,10 +103,10 @@ class Dependencies:
         resolver: Resolver,
         *,
         whole: bool = False,
-        beside: Sequence[Requirement] = (),
+        installed_with: Sequence[Requirement] = (),
     ) -> None:
         self._client = client
-        self._also = tuple(beside)
+        self._also = tuple(installed_with)
         self._whole = whole
         self._listing = listing
         self._resolver = resolver
@@ -131,12 +131,12 @@ class Dependencies:
         wheel: WheelFacts,
         extras: Collection[str] = (),
         place: Neighbour | None = None,
-        beside: Sequence[Neighbour] | None = None,
+        installed_with: Sequence[Neighbour] | None = None,
     ) -> LinkFacts | Unavailable:
-        """The closure of ``wheel`` with ``extras`` on its target; why there isn't one: no target, or not read so deep.
+        """The closure of ``wheel`` with ``extras`` on its target; or why there isn't one: no target, or depth too low.
 
-        ``beside`` are the wheels that are installed with it, where that is known, as in a stack; without it
-        requirements are followed. ``place`` is where the wheel itself is, so that its symbols are looked up.
+        ``installed_with`` are the wheels installed with it, if known, as in a stack; else requirements are followed.
+        ``place`` is that of the wheel itself, so that its symbols are looked up.
 
         Raises SourceError or FormatError when an index page, a METADATA or a wheel cannot be read.
         """
@@ -151,14 +151,14 @@ class Dependencies:
         if unread or isinstance(wheel.elfs, Unavailable) or isinstance(wheel.metadata, Unavailable):
             return unread[0]
         own = lay_out(wheel.file_name, wheel.elfs, sources=wheel.sources)
-        if beside is not None:
-            return self._link_beside(own, wheel.target, place, beside)
+        if installed_with is not None:
+            return self._link_with(own, wheel.target, place, installed_with)
         requirements = with_extras(wheel.metadata.requirements, wheel.target.markers(), extras)
         if self._also:
             choices = self._resolved((*requirements, *self._also), wheel.target)
             taken = [Neighbour.of(choice.chosen) for choice in choices if choice.chosen is not None]
-            return self._link_beside(own, wheel.target, place, taken)
-        alone = link(own, (), wheel.target, absent=_NOT_ASKED, how="no requirement was needed")
+            return self._link_with(own, wheel.target, place, taken)
+        alone = link(own, (), wheel.target, absent=_NOT_FOLLOWED, how="no requirement was needed")
         if not _statuses(alone) & {Status.MISSING, Status.OPTIONAL}:
             return alone if own.files else replace(alone, not_judged=self._of_extras(wheel, extras))
         pins = self._pins(requirements, wheel.target)
@@ -181,21 +181,21 @@ class Dependencies:
     def _with_symbols(
         self, linked: LinkFacts, place: Neighbour | None, choices: Sequence[Choice], target: Target
     ) -> LinkFacts:
-        """The closure with the symbols of the wheel where torch is in it: what is built against it is what breaks."""
+        """The closure, with the symbols of the wheel if torch is in it, since extensions of torch break most."""
         taken = [Neighbour.of(choice.chosen) for choice in choices if choice.chosen is not None]
         if place is None or all(one.project != TORCH for one in taken):
             return linked
         outlines = [self._outline(one, target) for one in taken if one.may_have_libraries]
         return self._outlines.with_symbols(linked, place, outlines, target)
 
-    def _link_beside(
-        self, own: LaidOutWheel, target: Target, place: Neighbour | None, beside: Sequence[Neighbour]
+    def _link_with(
+        self, own: LaidOutWheel, target: Target, place: Neighbour | None, installed_with: Sequence[Neighbour]
     ) -> LinkFacts:
         """The closure with the wheels that are present, of whose libraries only the names are read at first."""
-        others = [one for one in beside if one.project != own.project and one.may_have_libraries]
+        others = [one for one in installed_with if one.project != own.project and one.may_have_libraries]
         outlines = list(self._pool.map(lambda one: self._outline(one, target), others))
         laid_out = [outline.laid_out for outline in outlines]
-        linked = link(own, laid_out, target, how=_BESIDE, outlined=True)
+        linked = link(own, laid_out, target, how=_STACK, outlined=True)
         return linked if place is None else self._outlines.with_symbols(linked, place, outlines, target)
 
     def _outline(self, neighbour: Neighbour, target: Target) -> Outline:
@@ -305,7 +305,7 @@ def _statuses(facts: LinkFacts) -> set[Status]:
 
 
 def _left_out(choice: Choice) -> Choice:
-    """Without the file that would be chosen if no one else had a say: no version of it fits all who require it."""
+    """Without the chosen file: no version of it is compatible with all packages that require it."""
     return replace(
         choice, chosen=None, explanation=choice.explanation or "no version of it satisfies all its requirements"
     )

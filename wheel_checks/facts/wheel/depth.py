@@ -1,4 +1,4 @@
-"""How deep a wheel is read, and what is said of what a depth omits."""
+"""The depths at which a wheel is read, and the texts for facts that a depth omits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user demands of a wheel: ``--expect`` and ``--max-size``."""
+"""The user's requirements for a wheel: ``--expect`` and ``--max-size``."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def _release(text: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """What the rules hold a wheel against. ``max_size`` is in bytes; None demands nothing.
+    """The user's requirements that rules compare a wheel with. ``max_size`` is in bytes; None demands nothing.
 
-    ``explain`` are sonames whose search is to be shown; ``gpus`` are those that the wheel must run on, and
-    ``drivers`` the drivers of their machines ("535", "580.95.05"; "none" is no driver). In a stack (``in_stack``) a
-    build for the CPU alone is not a fault by itself: STK101 judges which package should be another, and ``of_torch`` is
-    what the torch of the stack is to be built for. ``host`` is what a host is expected to have.
+    ``explain`` are sonames whose search is to be shown; ``gpus`` are GPUs that the wheel must run on, and ``drivers``
+    their hosts' drivers ("535", "580.95.05"; "none" is no driver). In a stack (``in_stack``) a build for the CPU alone
+    is not a fault by itself: STK101 judges which package should be another, and ``of_torch`` is the accelerator
+    expected for the stack's torch. ``host`` has the requirements for a host.
     """
 
     accelerator: AcceleratorExpectation | None = None
@@ -73,10 +73,7 @@ class Expectations:
 
 
 def parse_expectation(text: str) -> AcceleratorExpectation:
-    """Parse ``cuda``, ``cuda==13.0``, ``cuda>=13``, ``cpu``, ... Raises UsageError.
-
-    ``cuda==13`` means any CUDA 13, as people say it; PEP 440 would take 13.0 alone.
-    """
+    """Parse ``cuda``, ``cuda==13`` (any CUDA 13, unlike PEP 440), ``cuda>=13``, ``cpu``, ... Raises UsageError."""
     match = re.fullmatch(r"\s*([a-z]+)\s*(.*?)\s*", text, re.IGNORECASE)
     accelerator = match.group(1).lower() if match else ""
     if match is None or accelerator not in LABELS:

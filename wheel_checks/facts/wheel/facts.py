@@ -19,7 +19,7 @@ from wheel_checks.formats.wheel.wheel_name import WheelName
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target
 
-if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF files and GPU code
+if TYPE_CHECKING:  # depth quick, the most common, need not import the readers of ELF files and GPU code
     from wheel_checks.facts.elf.member_elf import MemberElf
     from wheel_checks.facts.elf.named_imports import NamedImportFacts
     from wheel_checks.facts.gpu.code import GpuCodeFacts
@@ -40,7 +40,7 @@ class Sibling:
 
     ``certainty`` is "exact" when that wheel was read in this run, "sampled" when one of its libraries shows the
     accelerator, "declared" when it follows from requirements whose markers were evaluated for its machine; then
-    ``accelerator`` is "" where these say nothing.
+    ``accelerator`` may be "".
     """
 
     file_name: str
@@ -53,7 +53,7 @@ class Sibling:
 
 @dataclass(frozen=True, slots=True)
 class WheelFacts:
-    """One wheel. What could not be had is ``Unavailable``, with the reason."""
+    """One wheel. Missing facts are ``Unavailable``, with the reason."""
 
     file_name: str  # of the wheel
     location: str  # path or URL
@@ -61,7 +61,7 @@ class WheelFacts:
     name: WheelName | Unavailable  # parsed file name
     archive: Archive | Unavailable  # directory of the zip file
     metadata: CoreMetadata | Unavailable  # METADATA
-    sidecar: CoreMetadata | Unavailable  # METADATA that the index serves next to the wheel (PEP 658)
+    sidecar: CoreMetadata | Unavailable  # the index's copy of METADATA (PEP 658)
     wheel_file: WheelFile | Unavailable  # WHEEL
     record: Record | Unavailable  # RECORD
     # (member, sentence) for contents that match neither RECORD nor CRC
@@ -74,21 +74,21 @@ class WheelFacts:
     dist_infos: tuple[str, ...] = ()  # names of top-level ``*.dist-info`` folders
     # egg-info folders, and why pip cannot read them; "" if it can
     egg_infos: tuple[tuple[str, str | Unavailable], ...] = ()
-    listing: IndexFile | None = None  # what the index states of it
-    other_listings: tuple[OtherListing, ...] = ()  # what other indexes state of a file of that name
+    listing: IndexFile | None = None  # the index's statements on it
+    other_listings: tuple[OtherListing, ...] = ()  # other indexes' statements on a file of that name
     target: Target | None = None  # platform and Python that markers were evaluated for; None without a single target
     siblings: tuple[Sibling, ...] = ()  # wheels of the same release for other machines
     elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS  # ELF members
-    sources: ModuleSources | Unavailable = NO_ELFS  # Python modules that show what an import loads
-    imports: NamedImportFacts | Unavailable = NO_ELFS  # what an import loads
+    sources: ModuleSources | Unavailable = NO_ELFS  # Python modules that show the files loaded by an import
+    imports: NamedImportFacts | Unavailable = NO_ELFS  # symbols that its libraries import by name
     links: LinkFacts | Unavailable = _NO_LINKS  # the link closure
     gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE  # by library
     variant: VariantFacts | None = None  # None if neither its name nor a ``variant.json`` makes it a variant
     # (member, kind) of native code with names of data files
     disguised: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED
-    startup: StartupFacts | Unavailable = NO_STARTUP  # what runs when Python starts, and entry points
+    startup: StartupFacts | Unavailable = NO_STARTUP  # code that runs when Python starts, and entry points
     heads: NativeHeads | Unavailable = NO_HEADS  # kinds of native members by their first bytes
-    upload: UploadFacts | Unavailable = NO_UPLOAD  # what an index checks on upload
+    upload: UploadFacts | Unavailable = NO_UPLOAD  # facts that an index checks on upload
     content_sha256: str = ""  # digest of the file; "" if it was not read whole
     wrong_metadata: tuple[WrongHash, ...] = ()  # METADATA of required wheels with another hash than its index states
     etag: str = ""  # strong validator of the server; "" without one
@@ -99,7 +99,7 @@ class WheelFacts:
     seconds: float = 0.0  # spent reading
 
     def without_members(self) -> WheelFacts:
-        """What comparing wheels with each other needs; the members of a whole release would fill the memory."""
+        """The facts needed to compare wheels with each other; the members of a whole release would fill the memory."""
         dropped = Unavailable("the members were already checked, and not kept")
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""The role of a member: its path without what one build of a wheel has and another has not. Pure.
+"""The role of a member: its path without the parts that differ between builds of a wheel. Pure.
 
 Two builds of one wheel name the same library ``_C.cpython-312-aarch64-linux-gnu.so`` and ``_C.abi3.so``, or
 ``libgomp-a49a47f9.so.1`` and ``libgomp-24fd393f.so.1``; both are the same role.
@@ -13,7 +13,7 @@ from enum import StrEnum
 from wheel_checks.facts.elf.native_members import is_library, may_be_elf
 from wheel_checks.formats.zip.directory import Member
 
-# PEP 3149 and what CPython does on Windows and for byte code: .cpython-312-aarch64-linux-gnu.so, .abi3.so,
+# PEP 3149 and CPython's suffixes on Windows and for byte code: .cpython-312-aarch64-linux-gnu.so, .abi3.so,
 # .cp312-win_amd64.pyd, .cpython-312.pyc
 _MODULE_SUFFIX = re.compile(
     r"\.(?:cpython-[\w-]{1,80}|abi3|abi3t|cp3\d{1,3}t?-\w{1,40})(?=(?:\.opt-\d)?\.(?:so|pyd|pyc)$)"
@@ -31,7 +31,7 @@ _LONGEST = 4_000  # characters of a name that are inspected
 
 
 class Kind(StrEnum):
-    """What a member is for, by its name; in the order in which differences matter."""
+    """The purpose of a member, by its name; in the order of importance of differences."""
 
     PYTHON = "Python files"
     NATIVE = "native files"
@@ -49,7 +49,7 @@ def role_of(name: str) -> str:
 
 
 def members_by_role(members: Iterable[Member], elfs: Collection[str] | None) -> dict[Kind, dict[str, Member]]:
-    """The files among the members by kind and role; one whose role is taken goes by its own name.
+    """The files among the members by kind and role; further ones of a role by their own names.
 
     ``elfs`` are the names of the members that are ELF files, None when that was not read: then names decide. METADATA,
     WHEEL and RECORD are omitted: they are compared field by field, or differ in every build.

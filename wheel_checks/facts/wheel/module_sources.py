@@ -1,4 +1,4 @@
-"""Reads the Python members of a wheel that say what its import loads: few files, and each once."""
+"""Reads the Python members of a wheel that show the files loaded by its import: few files, each once."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _ROUNDS = 6  # of following imports: each costs the time of one request
 _NOT_IMPORTED = {"tests", "test", "testing", "docs", "doc", "examples", "benchmarks", "benchmark", "setup", "conftest"}
 
 Sizes = Mapping[str, int]
-"""What reading each Python member costs in bytes, by its path in site-packages."""
+"""The cost of reading each Python member in bytes, by its path in site-packages."""
 Reader = Callable[[list[str]], Mapping[str, bytes]]
-"""The bytes of members by their paths; those that cannot be read are omitted."""
+"""The bytes of members by their paths; unreadable ones are omitted."""
 
 
 def read_module_sources(
     source: ByteSource, archive: Archive, native: Collection[str], roots: Collection[str] = ()
 ) -> ModuleSources:
-    """The modules of a wheel that show what is loaded when ``roots``, or else its packages, are imported.
+    """The modules of a wheel that show the files loaded when ``roots``, or else its packages, are imported.
 
-    ``native`` are the members that are libraries. Raises SourceError when bytes cannot be had.
+    ``native`` are the members that are libraries. Raises SourceError.
     """
     sizes = {m.name: m.compressed_size for m in archive.members if m.name.endswith(".py") and m.size <= MAX_SIZE}
 
@@ -81,7 +81,7 @@ def collect_module_sources(
             front = [name for name in dict.fromkeys(reached) if name not in found and name not in unread]
         unread.update(dict.fromkeys(front))
 
-    is_other = bool(given)  # a wheel of which only what it opens matters
+    is_other = bool(given)  # a wheel of which only the libraries it opens matter
     follow((members[root] for root in roots if root in members), MOST_OF_OTHERS if is_other else MOST_FILES)
     if is_other:
         return ModuleSources(tuple(found.values()), roots, tuple(unread))
@@ -134,9 +134,9 @@ def _near(native: Collection[str], found: Iterable[PythonSource], sizes: Sizes) 
 def kept_module_sources(
     source: ByteSource, archive: Archive, kept: FileFacts, roots: Collection[str] = ()
 ) -> ModuleSources:
-    """As :func:`read_module_sources`; what is ``kept`` of the wheel is not read again.
+    """As :func:`read_module_sources`, cached in ``kept``.
 
-    Of a wheel without libraries nothing is read but what is small: a name that is taken on an index raises an error.
+    Of a wheel without libraries only small members are read: a placeholder for a name on an index raises an error.
     """
     native = [member.name for member in archive.members if is_library(member.name)]
     python = sum(member.compressed_size for member in archive.members if member.name.endswith(".py"))
@@ -164,6 +164,6 @@ def _above(name: str) -> set[str]:
 
 
 def joined(one: ModuleSources, other: ModuleSources) -> ModuleSources:
-    """What was read of one wheel at two times."""
+    """The union of two readings of one wheel."""
     modules = {source.member: source for source in (*one.modules, *other.modules)}
     return ModuleSources(tuple(modules.values()), (*one.roots, *other.roots), (*one.unread, *other.unread))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from wheel_checks.facts.accelerator.shown import ALL, ASKED, QUICK, AcceleratorContent
+from wheel_checks.facts.accelerator.shown import ALL, QUICK, REQUESTED, AcceleratorContent
 from wheel_checks.facts.accelerator.signals import CUDA, GPU
 from wheel_checks.facts.archive.facts import MAX_READ, Archive
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, FileFacts
@@ -18,7 +18,7 @@ from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 
-if TYPE_CHECKING:  # depth quick, the most common, need not load what reads GPU code
+if TYPE_CHECKING:  # depth quick, the most common, need not import the readers of GPU code
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.facts.wheel.contents import WheelContents
@@ -32,9 +32,9 @@ def with_accelerator(
 ) -> WheelContents:
     """The contents with all native members read until the accelerator ``wanted`` (or ``ANY``) is shown.
 
-    ``ALL`` reads on where no CUDA version is shown.
+    ``ALL`` reads on if no CUDA version is shown.
 
-    Raises SourceError when bytes cannot be had.
+    Raises SourceError.
     """
     known = contents.accelerator
     if isinstance(known, Unavailable) or known.complete:
@@ -42,22 +42,19 @@ def with_accelerator(
     enough = known.versions(CUDA) if wanted == ALL else known.shown and wanted not in GPU
     if wanted in known.accelerators or enough:
         return contents
-    return read_accelerator(contents, source, kept, wanted, ASKED)
+    return read_accelerator(contents, source, kept, wanted, REQUESTED)
 
 
 def read_accelerator(
     contents: WheelContents, source: ByteSource, kept: FileFacts, wanted: str, most: int
 ) -> WheelContents:
-    """The contents with what native members show, of which at most ``most`` bytes are read until ``wanted`` is shown.
-
-    Raises SourceError when bytes cannot be had.
-    """
+    """The contents with the accelerator of native members, from at most ``most`` bytes. Raises SourceError."""
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents
 
     def read() -> AcceleratorContent:
-        from wheel_checks.facts.accelerator.content import read_accelerator_content  # brings what reads ELF files
+        from wheel_checks.facts.accelerator.content import read_accelerator_content  # imports the readers of ELF files
 
         return read_accelerator_content(source, archive, most=most, wanted=wanted, look=partial(_look, source, archive))
 
@@ -67,7 +64,7 @@ def read_accelerator(
 
 
 def with_glance(contents: WheelContents, source: ByteSource, kept: FileFacts) -> WheelContents:
-    """The contents with what a few native members show at a glance. Raises SourceError when bytes cannot be had."""
+    """The contents with the accelerator that a few native members show. Raises SourceError."""
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents
@@ -98,10 +95,7 @@ def _look(source: ByteSource, archive: Archive, member: Member) -> tuple[GpuCode
 def with_gpu_code(
     contents: WheelContents, source: ByteSource, kept: FileFacts = NOTHING_KEPT, max_read: int = MAX_READ
 ) -> WheelContents:
-    """The contents with all of the GPU code, of which at most ``max_read`` bytes are streamed. As they are when broken.
-
-    Raises SourceError when bytes cannot be had.
-    """
+    """The contents with all GPU code (at most ``max_read`` streamed bytes), if not broken. Raises SourceError."""
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents

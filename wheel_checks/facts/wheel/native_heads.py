@@ -1,4 +1,4 @@
-"""What the first bytes of native members say: ELF, PE or Mach-O, for which machine, and from which macOS on."""
+"""The first bytes of native members: ELF, PE or Mach-O, the machine, and the oldest macOS."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ _OTHER_SYSTEM = re.compile(r"(?:macosx|win)(?:_|32)")
 
 @dataclass(frozen=True, slots=True)
 class NativeHead:
-    """One member: ``kind`` is "ELF", "PE", "Mach-O" or "" if none of them.
-
-    ``machine`` is that of a PE file ("" for the others), ``slices`` are those of a Mach-O file.
-    """
+    """One member: ``kind`` is "ELF", "PE" (with ``machine``), "Mach-O" (with ``slices``) or ""."""
 
     member: str
     kind: str

@@ -1,4 +1,4 @@
-"""The wheels that are installed next to one, read as little as decides what it finds in them: names, and symbols."""
+"""The wheels that are installed next to one, read only as far as it needs them: names, and symbols."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MOST_LIBRARIES = 80  # of other wheels, each of which costs requests
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A wheel that is installed next to the judged one: where it is, and what its index says of it."""
+    """A wheel that is installed next to the judged one: its location, and its index's statements."""
 
     file_name: str
     location: str | Path
@@ -72,7 +72,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The libraries of a wheel by the path where they are installed, by its directory alone."""
+    """The libraries of a wheel by installed path, by its directory alone."""
 
     neighbour: Neighbour
     archive: Archive
@@ -81,7 +81,7 @@ class Outline:
 
 
 class Outlines:
-    """Reads the directories of wheels, and what libraries in them define; each once in a run."""
+    """Reads the directories of wheels, and the definitions of libraries in them; each once in a run."""
 
     def __init__(self, client: HttpClient, pool: Executor) -> None:
         self._client = client
@@ -119,21 +119,21 @@ class Outlines:
                 files[path] = elf if item.versions is None else replace(elf, versions=item.versions)
             if _lacks_init(item):
                 without.append(item.member)
-        beside = Beside(outlines, self.exports, target.machine)
+        definitions = OtherDefinitions(outlines, self.exports, target.machine)
         imported = counted_as_imported(links.loaded(), links.roles)
-        unresolved, unread, judged = find_unresolved(files, links.closure.needs, imported, beside)
+        unresolved, unread, judged = find_unresolved(files, links.closure.needs, imported, definitions)
         facts = SymbolFacts(unresolved, (*unread, *_without_any_for(unresolved, links, files)), judged)
-        if beside.torch_wheel is not None:
+        if definitions.torch_wheel is not None:
             missing = {name for item in unresolved if item.imported for name in item.of_torch}
             fitting = releases_that_export(tuple(missing), target.machine) if missing else ()
-            facts = replace(facts, torch=beside.torch_wheel.version, torch_wheel=beside.torch_wheel.file_name)
+            facts = replace(facts, torch=definitions.torch_wheel.version, torch_wheel=definitions.torch_wheel.file_name)
             facts = replace(facts, fitting=fitting)
         links = replace(links, without_init=frozenset(without))
         read, requests = links.bytes_read + cost.bytes_read, links.requests + cost.requests
         return replace(links, symbols=facts, bytes_read=read, requests=requests)
 
     def _symbols(self, own: Neighbour) -> tuple[tuple[MemberSymbols, ...], Cost]:
-        """What each library of the judged wheel needs and defines."""
+        """The imports and exports of each library of the judged wheel."""
         source = self._open(own)
         try:
             archive = read_archive(source, kept := kept_facts(source, self._client.cache))
@@ -145,7 +145,7 @@ class Outlines:
         return found, source.cost
 
     def exports(self, wanted: Sequence[tuple[Outline, Member]]) -> list[Exports | Unavailable]:
-        """What each of these members defines, read at once. Raises SourceError."""
+        """The exports of each of these members, read at once. Raises SourceError."""
         return list(self._pool.map(lambda pair: self._exports(*pair), wanted))
 
     def _exports(self, outline: Outline, member: Member) -> Exports | Unavailable:
@@ -169,8 +169,8 @@ class _Found:
     exports: Exports | Unavailable
 
 
-class Beside:
-    """The :class:`Definitions` of the wheels next to one: torch's by the table, all others by what they define."""
+class OtherDefinitions:
+    """The :class:`Definitions` of the wheels next to one: torch's by the table, all others by their exports."""
 
     def __init__(
         self, outlines: Sequence[Outline], read: Callable[..., list[Exports | Unavailable]], machine: str
@@ -226,7 +226,7 @@ class Beside:
 def _without_any_for(
     unresolved: Sequence[UnresolvedFile], links: LinkFacts, files: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """One file of each group that has none for this torch, where source opens them and the import may come to it."""
+    """One file of each group that has none for this torch, if source opens them and the import may reach it."""
     failing = {item.path: item for item in unresolved if item.of_torch and not item.imported}
     groups: dict[str, list[str]] = {}
     for path in files:

@@ -1,4 +1,4 @@
-"""Makes the facts of a wheel of its contents and of what was asked: the target, the listing, the sidecar."""
+"""Makes the facts of a wheel of its contents and of the request: the target, the listing, the sidecar."""
 
 from __future__ import annotations
 
@@ -37,16 +37,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which wheel to read: its file name, what the index says of it, for which target, and how deep.
+    """A request to read a wheel: its file name, the index's statements, the target, and the depth.
 
-    ``read_sidecar`` fetches the METADATA that the index serves next to the wheel (PEP 658), None when it serves none.
-    ``read_variants`` says what the place of a variant wheel says of the variants of its release.
-    ``accelerator`` is what is to be proven or refuted ("cuda", "cpu", ``ANY`` accelerator; ``ALL`` for its version):
-    then native members are read until it is shown, within a larger bound.
-    ``upload`` reads what an index looks at when the wheel is uploaded.
-    ``gpus`` asks for the GPU code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are
-    streamed for it. ``presence``, it is enough that it runs, if only by PTX that a driver compiles. ``glance`` looks at
-    the accelerator in passing: for a wheel of which no one asks what it is built for.
+    ``read_sidecar`` fetches the METADATA that the index serves next to the wheel (PEP 658), or is None.
+    ``read_variants`` reads the variants of its release at the place of a variant wheel. ``accelerator`` is to be proven
+    or refuted ("cuda", "cpu", ``ANY`` accelerator; ``ALL`` for its version): then native members are read until it is
+    shown, within a larger bound. ``upload`` reads the facts that an index checks on upload. ``gpus`` requests the GPU
+    code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are streamed for it. With
+    ``presence`` PTX that a driver compiles suffices. ``glance`` reads the accelerator only partly: for a wheel whose
+    accelerator was not requested.
     """
 
     file_name: str
@@ -64,10 +63,7 @@ class Request:
 
 
 def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_KEPT) -> WheelFacts:
-    """The facts of one wheel; those of a broken archive have ``broken`` set. What is ``kept`` of it is not read again.
-
-    Raises SourceError when bytes cannot be had.
-    """
+    """The facts of one wheel, with ``broken`` set for a broken archive; ``kept`` caches them. Raises SourceError."""
     started = time.perf_counter()
     name = _parsed(partial(parse_wheel_name, request.file_name))
     target = request.target or (None if isinstance(name, Unavailable) else target_of_tags(name.tags))
@@ -101,7 +97,7 @@ def _parsed(parse: Callable[[], T]) -> T | Unavailable:
 
 
 def _assemble(contents: WheelContents, location: str, request: Request, name: WheelName | Unavailable) -> WheelFacts:
-    """The facts: what the file says, and what follows from that for the target and the listing. Reads no file."""
+    """The facts: those of the file, and their consequences for the target and the listing. Reads no file."""
     facts = WheelFacts(
         file_name=request.file_name,
         location=location,
@@ -186,7 +182,7 @@ def _environment(request: Request, name: WheelName | Unavailable) -> dict[str, s
 
 
 def _with_sidecar(facts: WheelFacts, read_sidecar: Callable[[], bytes], own: bytes | Unavailable) -> WheelFacts:
-    """With what the index serves as the wheel's METADATA. One with another hash than is stated is not used."""
+    """With the index's copy of the wheel's METADATA. A copy whose hash differs from the stated one is not used."""
     try:
         data = read_sidecar()
     except SourceError as error:

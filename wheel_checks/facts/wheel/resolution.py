@@ -1,4 +1,4 @@
-"""Follows requirements from METADATA to METADATA for a target: which are active, and where exact pins lead."""
+"""Follows requirements from METADATA to METADATA for a target: the active ones, and the packages of exact pins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MetadataReader = Callable[[IndexFile], CoreMetadata]
 
 @dataclass(frozen=True, slots=True)
 class PinnedPackage:
-    """A package that an exact pin fixes, what an installer takes for it on the target, and who requires it.
+    """A package that an exact pin fixes, an installer's choice for it on the target, and the packages that require it.
 
     ``choice.chosen`` is None when the target has no wheel of it, and ``choice.explanation`` says why. ``required_by``
     contains names, "" for the requirements that were given.
@@ -48,10 +48,10 @@ class PinnedPackage:
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """What exact pins lead to.
+    """The closure of exact pins.
 
-    ``unpinned`` are the requirements that need a resolver, each as a sentence: the closure is complete when there is
-    none. ``skipped`` are those that the caller did not want to follow.
+    ``unpinned`` are the requirements that need a resolver, each as a sentence: the closure is complete when it is
+    empty. ``skipped`` are those that the caller did not want to follow.
     """
 
     packages: tuple[PinnedPackage, ...] = ()
@@ -62,23 +62,23 @@ class Pins:
 def active_with_extras(
     requirements: Iterable[Requirement], environment: Mapping[str, str], extras: Collection[str] = ()
 ) -> list[Requirement]:
-    """The requirements whose marker holds in ``environment``, without extras or with any one of ``extras``.
+    """The requirements whose marker is true in ``environment``, without extras or with any one of ``extras``.
 
-    One whose marker cannot be evaluated is omitted (rule WHL107 reports it).
+    Requirements whose marker cannot be evaluated are omitted (rule WHL107 reports them).
     """
-    asked = ["", *extras]
+    requested = ["", *extras]
     return [
         r
         for r in requirements
         if r.marker is None
-        or (not marker_fault(r, environment) and any(r.marker.evaluate({**environment, "extra": e}) for e in asked))
+        or (not marker_fault(r, environment) and any(r.marker.evaluate({**environment, "extra": e}) for e in requested))
     ]
 
 
 def with_extras(
     requirements: Iterable[Requirement], environment: Mapping[str, str], extras: Collection[str]
 ) -> list[Requirement]:
-    """The requirements, those of ``extras`` among them without their marker, so that they hold where it did."""
+    """The requirements, those of ``extras`` without their marker, so that they apply where it is true."""
     given = list(requirements)
     plain = {id(r) for r in active_with_extras(given, environment)}
     more = [r for r in active_with_extras(given, environment, extras) if id(r) not in plain]
@@ -98,8 +98,8 @@ def _refuse(wrong: WrongHash) -> None:
 def metadata_reader(client: HttpClient, on_wrong: Callable[[WrongHash], object] = _refuse) -> MetadataReader:
     """Reads METADATA the cheapest way: the file that the index serves (PEP 658), else the wheel's own by ranges.
 
-    One with another hash than the index states is not used: ``on_wrong`` is called, from any
-    thread, and unless it raises, as it does by default, the wheel's own is read.
+    METADATA whose hash differs from the index's is not used: ``on_wrong`` is called, from any thread, and unless it
+    raises, as it does by default, the wheel's own is read.
     """
 
     def served(file: IndexFile, stated: Mapping[str, str]) -> CoreMetadata | None:
@@ -135,7 +135,7 @@ def _follow_all(_: Requirement) -> bool:
 def is_pinned(requirement: Requirement) -> bool:
     """True for an exact pin, and for one release with its rebuilds: ``==13.1.0.3.*``, as CUDA's own packages have it.
 
-    A wildcard behind fewer than three numbers (``==13.*``) is a range, of which a resolver chooses.
+    A wildcard after fewer than three numbers (``==13.*``) is a range, for a resolver to choose from.
     """
     releases = [s.version for s in requirement.specifier if s.operator == "==" and s.version.endswith(".*")]
     return bool(exact_pin(requirement)) or any(text.count(".") > 2 for text in releases)
@@ -143,7 +143,7 @@ def is_pinned(requirement: Requirement) -> bool:
 
 @dataclass(slots=True)
 class _Walk:
-    """The state of following pins: what is fixed and how, with which extras, and every requirement met, with whose."""
+    """The state of following pins: the pins and their origin, their extras, and every requirement with its owner."""
 
     pins: dict[str, Requirement] = field(default_factory=dict)
     extras: dict[str, set[str]] = field(default_factory=dict)
@@ -174,7 +174,7 @@ def resolve_pins(
 ) -> Pins:
     """Follow exact pins (``==``) on ``target``, extras included, as far as they lead.
 
-    ``skip`` says which requirements do not matter to the caller; they are neither followed nor missed. A requirement
+    ``skip`` selects requirements that are irrelevant to the caller; they are neither followed nor missed. A requirement
     without a pin is fulfilled when another one pins its package to a version that it allows.
 
     Raises SourceError or FormatError when an index page or a METADATA cannot be read.

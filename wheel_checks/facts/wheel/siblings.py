@@ -1,4 +1,4 @@
-"""What the same release offers for other machines: shows a CPU wheel where a CUDA wheel was meant."""
+"""The same release's wheels for other machines: shows a CPU wheel where a CUDA wheel was meant."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def find_siblings(
 ) -> tuple[Sibling, ...]:
     """The wheels of the same release for other machines that ``listed`` names and the same Python can install.
 
-    ``read`` holds the wheels that this run has read, by file name, ``contents`` what was read of the native code of
-    others. Where neither knows a wheel its accelerator is declared: the wheels of one release carry the same METADATA
-    text, so this wheel's requirements are evaluated for the other machine.
+    ``read`` are the wheels that this run has read, by file name, ``contents`` the native code read of others. The
+    accelerator of a wheel in neither is declared: the wheels of one release have the same METADATA text, so this
+    wheel's requirements are evaluated for the other machine.
     """
     return tuple(
         _sibling(wheel, file.file_name, target, read.get(file.file_name), contents.get(file.file_name))
@@ -39,7 +39,7 @@ def find_siblings(
 
 
 def deciding_siblings(wheel: WheelFacts, listed: Iterable[IndexFile]) -> list[IndexFile]:
-    """Of the siblings the one that an installer takes, for each other machine."""
+    """The sibling that an installer chooses, for each other machine."""
     best: dict[str, tuple[tuple[int, object], IndexFile]] = {}
     for file, target in sibling_files(wheel, listed):
         other = _parsed(file.file_name)
@@ -69,7 +69,7 @@ def sibling_files(wheel: WheelFacts, listed: Iterable[IndexFile]) -> Iterator[tu
 
 
 def _installable(wheel: WheelFacts, target: Target) -> Target:
-    """A machine like ``target`` with the wheel's Python and a new glibc: what runs there is installed."""
+    """A machine like ``target`` with the wheel's Python and a new glibc, to test installability."""
     own = wheel.target or target
     return replace(own, machine=target.machine, glibc=max(own.glibc, _NEW_GLIBC))
 

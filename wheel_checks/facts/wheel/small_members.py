@@ -1,4 +1,4 @@
-"""Which small members of a wheel say what it is: its dist-info folder, and the version files of its packages."""
+"""The small members that describe a wheel: its dist-info folder, and the version files of its packages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def egg_infos(members: tuple[Member, ...]) -> dict[str, str]:
 
 
 def egg_info_facts(eggs: Mapping[str, str], read: MemberContents) -> tuple[tuple[str, str | Unavailable], ...]:
-    """Why pip cannot read each egg-info, "" where it can; unavailable for one whose PKG-INFO was not read."""
+    """Why pip cannot read each egg-info, or ""; unavailable if its PKG-INFO was not read."""
     names = list(eggs.items())
     known = [(egg, egg_info_fault(read.contents.get(member))) for egg, member in names[:EGG_INFOS]]
     return (*known, *((egg, Unavailable(f"{EGG_INFOS} others were read")) for egg, _ in names[EGG_INFOS:]))
@@ -70,7 +70,7 @@ def egg_info_fault(content: bytes | Unavailable | None) -> str | Unavailable:
 
 
 def own_dist_info(folders: tuple[str, ...], name: WheelName | Unavailable) -> str:
-    """The dist-info folder that an installer would read: the only one, or the one that bears the wheel's name."""
+    """The dist-info folder that an installer would read: the only one, or the one with the wheel's name."""
     if not isinstance(name, Unavailable):
         for folder in folders:
             if canonicalize_name(folder.partition("-")[0]) == canonicalize_name(name.distribution):
@@ -89,6 +89,6 @@ def version_members(members: tuple[Member, ...]) -> list[str]:
 
 
 def version_files(read: MemberContents, names: list[str]) -> tuple[VersionFile, ...]:
-    """What those of them say that can be read."""
+    """The versions in the readable ones."""
     parsed = [read.parse(name, partial(parse_version_file, name)) for name in names]
     return tuple(file for file in parsed if not isinstance(file, Unavailable))

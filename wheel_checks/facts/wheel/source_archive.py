@@ -1,4 +1,4 @@
-"""A source archive (sdist), read without unpacking or building it: what it requires, and what a build of it needs."""
+"""A source archive (sdist), read without unpacking or building it: its requirements, and those of its build."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ MOST_BYTES = 128 << 20
 """Bytes of an archive that are read for its metadata, which some build backends write last (scikit-build-core)."""
 
 ENOUGH_BYTES = 8 << 20
-"""Bytes after which reading ends when the requirements are known, and only what a build needs may be missing."""
+"""Bytes after which reading ends when the requirements are known, and only build requirements may be missing."""
 
 _SETUP = "setup.py"
-_OF_MACOS = "._"  # what names of resource forks start with, which its tar writes next to files
+_OF_MACOS = "._"  # prefix of resource forks, which macOS tar writes next to files
 _LIMITS = {PKG_INFO: MAX_SIZE, PYPROJECT: LARGEST_PYPROJECT, _SETUP: 1 << 20}
 _FIRST, _NEXT = 256 << 10, 2 << 20  # bytes that are read at once
 
@@ -77,11 +77,11 @@ _DOES_MORE = re.compile(
 class SourceArchive:
     """A source archive of a release. ``url`` has no credentials; ``size`` is in bytes, None when no index states it.
 
-    ``metadata_of`` names the wheel for another machine whose METADATA stands for the archive's, as in uv's resolutions;
-    "" when the archive's own is used. ``own_computed`` says of the archive's own why a build may give another.
-    ``sources`` says what kinds of source it holds, as far as it was read, and
-    ``imported`` which packages its setup.py imports although it does not say that its build requires them. ``is_pure``
-    is True where all of it was read, and a build of it compiles nothing (see :func:`_builds_nothing`).
+    ``metadata_of`` names the wheel for another machine whose METADATA replaces the archive's, as in uv's resolutions;
+    "" when the archive's own is used. ``own_computed`` says why a build may give other metadata than the archive's own.
+    ``sources`` are the kinds of source code found, and ``imported`` the packages that its setup.py imports without
+    listing them as build requirements. ``is_pure`` is True if all of it was read, and a build of it compiles nothing
+    (see :func:`_builds_nothing`).
     """
 
     name: str
@@ -115,14 +115,14 @@ class SourceArchive:
 
     @property
     def computed(self) -> str:
-        """Why what it requires is known only when it is built; "" when its metadata is static."""
+        """Why its requirements are known only from a build; "" when its metadata is static."""
         if isinstance(self.metadata, Unavailable):
             return self.metadata.reason
         return "" if self.metadata_of else self.metadata.computed
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What a build needs, as phrases: the build's requirements, compilers, packages that must be there before."""
+        """The needs of a build, as phrases: its requirements, compilers, packages that must be installed before."""
         found = []
         if isinstance(self.build, BuildSystem):
             found += [", ".join(self.build.requires)] * bool(self.build.requires)
@@ -141,10 +141,9 @@ class SourceArchive:
 def read_source_archive(
     source: ByteSource, name: str, version: str, file_name: str, *, whole: bool = False
 ) -> SourceArchive:
-    """What the archive says, read from its start as far as that takes (``MOST_BYTES``), or all of it.
+    """The facts of the archive, read from its start as far as needed (``MOST_BYTES``), or all of it.
 
-    What it does not say is Unavailable in the result. Raises SourceError when it cannot be read, FormatError for one
-    that is not an archive.
+    Missing facts are Unavailable. Raises SourceError when it cannot be read, FormatError if it is not an archive.
     """
     members: dict[str, bytes] = {}
     kinds: dict[str, None] = {}
@@ -191,7 +190,7 @@ def read_source_archive(
 
 
 def _builds_nothing(setup: str, build: BuildSystem | Unavailable) -> bool:
-    """Whether a known build backend only packs what is there: no extension, no command, no program that it starts."""
+    """Whether a known build backend only packs existing files: no extension, no command, no program that it starts."""
     if isinstance(build, Unavailable) or build.in_tree or _DOES_MORE.search(setup):
         return False
     needed = {match[0].lower().replace("_", "-") for text in build.requires if (match := _NAME.match(text))}
@@ -214,7 +213,7 @@ def _is_aside(path: str) -> bool:
 
 
 class _Known(Enum):
-    """How much of what is searched for has been found."""
+    """Which of the searched facts have been found."""
 
     NOTHING = 0
     REQUIREMENTS = 1

@@ -12,7 +12,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.wheel.wheel_name import WheelName
 from wheel_checks.model import Unavailable
 
-if TYPE_CHECKING:  # depth quick need not load what follows links and reads GPU code
+if TYPE_CHECKING:  # depth quick need not import the readers of links and GPU code
     from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.facts.links.linking import LinkFacts
     from wheel_checks.facts.wheel.variant import VariantFacts
@@ -28,9 +28,9 @@ def headline(wheel: WheelFacts) -> str:
 
 
 def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]:
-    """Facts for the report's ``subjects[].facts``. Sizes in bytes; a fact that could not be had is omitted.
+    """Facts for the report's ``subjects[].facts``. Sizes in bytes; missing facts are omitted.
 
-    ``gpus`` are the products of which to say how the wheel runs on them.
+    ``gpus`` are the products for which the report says how the wheel runs on them.
     """
     facts: dict[str, Any] = {"location": wheel.location, "size": wheel.size}
     if isinstance(wheel.name, WheelName):
@@ -106,7 +106,7 @@ def _of_accelerator(found: AcceleratorFacts) -> dict[str, Any]:
 
 
 def _of_libraries(wheel: WheelFacts, gpus: Sequence[Product]) -> dict[str, Any]:
-    """What the wheel links to and which GPU code it has, as far as that was read."""
+    """The wheel's links and GPU code, as far as they were read."""
     facts = {} if isinstance(wheel.links, Unavailable) else {"links": _of_links(wheel.links)}
     if isinstance(wheel.gpu_code, Unavailable):
         return facts
@@ -116,7 +116,7 @@ def _of_libraries(wheel: WheelFacts, gpus: Sequence[Product]) -> dict[str, Any]:
 
 
 def _of_links(links: LinkFacts) -> dict[str, Any]:
-    """Every DT_NEEDED with its status, the file that satisfies it and the wheel that brings that."""
+    """Every DT_NEEDED with its status, the file that satisfies it and the wheel that provides that."""
     needs = [
         {
             "elf": item.elf,
@@ -157,5 +157,5 @@ def _of_listing(wheel: WheelFacts) -> dict[str, Any]:
 
 
 def _sha256(wheel: WheelFacts) -> str:
-    """The digest of the file where it was read whole, else the index's word."""
+    """The digest of the file if it was read whole, else the index's."""
     return wheel.content_sha256 or (wheel.listing.hashes.get("sha256", "") if wheel.listing else "")

@@ -1,4 +1,4 @@
-"""What is known of a wheel's variant: its label, its own metadata, and those of the index that offers it."""
+"""The facts of a wheel's variant: its label, its own metadata, and those of the index that offers it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from wheel_checks.model import Unavailable
 class VariantIndex:
     """The variants of one release as one place offers them: ``{name}-{version}-variants.json``, and the wheels.
 
-    ``place`` is the index or folder, ``file_name`` the document's name as it is or should be, ``listed`` whether it is
-    there. ``wheels`` are the file names of the release by label, "" for those that are no variants. ``bytes_read`` is
+    ``place`` is the index or folder, ``file_name`` the document's actual or expected name, ``listed`` whether it
+    exists. ``wheels`` are the file names of the release by label, "" for those that are no variants. ``bytes_read`` is
     the size of the document in bytes.
     """
 
@@ -28,10 +28,10 @@ class VariantIndex:
 
 @dataclass(frozen=True, slots=True)
 class VariantFacts:
-    """A wheel with a variant label or a ``variant.json``. ``label`` is that of the file name, "" if none.
+    """A wheel with a variant label or a ``variant.json``. ``label`` is that of the file name, or "".
 
-    ``member`` is the path of ``variant.json``, where it is or should be; ``index`` is what the wheel's index or folder
-    says of the release.
+    ``member`` is the actual or expected path of ``variant.json``; ``index`` has the variants of the release on the
+    wheel's index or in its folder.
     """
 
     label: str

@@ -1,6 +1,6 @@
-"""Where the bytes of an ELF file come from: all of them, or the regions known so far.
+"""The bytes of an ELF file: all of them, or the regions known so far.
 
-The readers ask for bytes at an offset. What is unknown raises :class:`BytesNeeded`, which says what to fetch next.
+Readers request bytes at an offset. Unknown bytes raise :class:`BytesNeeded`, which names the ranges to fetch next.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ByteRange(NamedTuple):
         return self.offset + self.length
 
 
-class BytesNeeded(Exception):  # noqa: N818  # not an error: it names what the caller has to fetch
+class BytesNeeded(Exception):  # noqa: N818  # not an error: it names the ranges that the caller has to fetch
     """Bytes are needed that are unknown. ``ranges`` are sorted, do not touch one another and are inside the file."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
@@ -39,7 +39,7 @@ class ElfBytes(Protocol):
         """The size of the whole file in bytes."""
 
     def read(self, offset: int, length: int) -> bytes:
-        """Exactly these bytes, which are inside the file. Raises BytesNeeded with what is unknown of them."""
+        """Exactly these bytes, which are inside the file. Raises BytesNeeded with the ranges that are unknown."""
 
 
 def merge(ranges: Iterable[tuple[int, int]], gap: int = 0) -> tuple[ByteRange, ...]:
@@ -55,7 +55,7 @@ def merge(ranges: Iterable[tuple[int, int]], gap: int = 0) -> tuple[ByteRange, .
 
 
 class WholeFile:
-    """A file that is there from end to end, as bytes or mapped into memory (then only what is read is loaded)."""
+    """A complete file, as bytes or mapped into memory (then only the bytes read are loaded)."""
 
     def __init__(self, data: bytes | bytearray | memoryview | mmap) -> None:
         self._data = data
@@ -76,17 +76,17 @@ class _Piece(NamedTuple):
 
 
 class KnownRegions:
-    """The regions of a file of ``size`` bytes that are known so far, such as a head, a tail and what was requested."""
+    """The regions of a file of ``size`` bytes that are known so far, such as a head, a tail and requested ranges."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self._pieces: list[_Piece] = []  # sorted, not overlapping, none empty
 
     def add(self, offset: int, data: bytes) -> None:
-        """Learn ``data`` at ``offset``; what is known already stays.
+        """Add ``data`` at ``offset``; bytes that are already known are kept.
 
-        Takes a time logarithmic in the number of regions, apart from moving a list. Raises ValueError for bytes
-        outside the file.
+        Takes time logarithmic in the number of regions, apart from moving a list. Raises ValueError for bytes outside
+        the file.
         """
         end = offset + len(data)
         if offset < 0 or end > self.size:
@@ -96,14 +96,14 @@ class KnownRegions:
             insort(self._pieces, _Piece(gap.offset, new[gap.offset - offset : gap.end - offset]), key=_offset)
 
     def read(self, offset: int, length: int) -> bytes:
-        """Exactly these bytes. Raises BytesNeeded with what is unknown of them."""
+        """Exactly these bytes. Raises BytesNeeded with the ranges that are unknown."""
         gaps = self.gaps(offset, length)
         if gaps:
             raise BytesNeeded(gaps)
         return b"".join(piece.data for piece in self._known(offset, offset + length))
 
     def gaps(self, offset: int, length: int) -> tuple[ByteRange, ...]:
-        """What is unknown of these bytes."""
+        """The unknown ranges of these bytes."""
         gaps = []
         position = offset
         for piece in self._known(offset, offset + length):
@@ -115,7 +115,7 @@ class KnownRegions:
         return tuple(gaps)
 
     def _known(self, start: int, end: int) -> Iterator[_Piece]:
-        """The pieces, cut to what is between ``start`` and ``end``."""
+        """The pieces, cut to the range from ``start`` to ``end``."""
         first = bisect_right(self._pieces, start, key=lambda piece: piece.end)
         for piece in self._pieces[first : bisect_left(self._pieces, end, key=_offset)]:
             cut = slice(max(start - piece.offset, 0), end - piece.offset)
@@ -129,7 +129,7 @@ def _offset(piece: _Piece) -> int:
 class StreamKeeper:
     """Takes a file of ``size`` bytes from its beginning in chunks of any size, and keeps chosen ranges of it.
 
-    ``regions`` is what has been kept; feed on to an end, or until :attr:`position` is after what is wanted.
+    ``regions`` are the ranges kept so far; feed until :attr:`position` is after the last wanted range.
     """
 
     def __init__(self, size: int, ranges: Iterable[tuple[int, int]]) -> None:

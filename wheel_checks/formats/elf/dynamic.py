@@ -1,4 +1,4 @@
-"""The dynamic section of an ELF file (gABI, chapter 5): what the loader is to load, and where to look for it."""
+"""The dynamic section of an ELF file (gABI, chapter 5): the libraries to load and the search paths."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ _DF_1_NOW, _DF_1_NODELETE = 0x1, 0x8
 
 @dataclass(frozen=True, slots=True)
 class DynamicFacts:
-    """What the dynamic section says. Names are as written, ``$ORIGIN`` kept.
+    """The entries of the dynamic section. Names are as written, ``$ORIGIN`` kept.
 
-    ``found_by`` says whether the PT_DYNAMIC segment led to it, as for the loader, or only the section table.
-    ``rpath`` and ``runpath`` are split at colons; an empty entry stands for the working directory. With a ``runpath``
-    the loader ignores ``rpath`` (ld.so(8)).
+    ``found_by`` says whether the PT_DYNAMIC segment led to it, as for the loader, or only the section table. ``rpath``
+    and ``runpath`` are split at colons; an empty entry means the working directory. With a ``runpath`` the loader
+    ignores ``rpath`` (ld.so(8)).
     """
 
     found_by: Literal["segment", "section"]
@@ -77,7 +77,7 @@ class DynamicFacts:
 
 
 class DynamicTable:
-    """The entries up to DT_NULL, and what they refer to. Of tags that should be single the last counts, as in ld.so."""
+    """The entries up to DT_NULL, and their tables. Of repeated single tags the last is used, as in ld.so."""
 
     def __init__(
         self,

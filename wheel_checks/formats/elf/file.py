@@ -3,8 +3,8 @@
     facts = read_elf(WholeFile(data))
     facts.dynamic.needed        # ("libc10.so", "libc.so.6")
 
-What cannot be read from the bytes available is :class:`Missing` and says which bytes it needs. What the loader reads
-(program headers, PT_DYNAMIC) goes before the section table.
+A part that cannot be read from the bytes available is :class:`Missing`, with the ranges that it needs. Program headers
+and PT_DYNAMIC, which the loader reads, take precedence over the section table.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ class Part(StrEnum):
 
 
 LOADER_PARTS = frozenset({Part.SEGMENTS, Part.INTERPRETER, Part.DYNAMIC, Part.VERSIONS})
-"""What the loader goes by: everything to judge linking, and never the section table of a file that has segments."""
+"""The parts that the loader reads: enough to judge linking, without the section table of a file with segments."""
 LINKAGE_PARTS = frozenset({Part.IMPORTS, Part.EXPORTS})
-"""What a file takes from others by name, and the hashes of what it offers."""
+"""The imported symbols, and the hashes of the exported ones."""
 ALL_PARTS = frozenset(Part) - {Part.SYMBOLS} - LINKAGE_PARTS
 """Everything that is cheap to read. Symbols take whole tables, tens of megabytes of the largest libraries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A part that was not read: for want of the bytes in ``ranges``, or, when there aren't any, of being asked for."""
+    """A part that was not read: the bytes in ``ranges`` are missing, or, if empty, it was not requested."""
 
     ranges: tuple[ByteRange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ElfFacts:
-    """What an ELF file says of itself. None stands for what the file does not have.
+    """The facts of an ELF file. None means that the file has no such part.
 
-    ``isa_level`` is the level of x86-64 (1 to 4) that the file is marked to need.
-    ``possible`` are the parts that were concluded from elsewhere and might be wrong.
+    ``isa_level`` is the x86-64 level (1 to 4) that the file is marked to need. ``possible`` are parts that were
+    inferred from other bytes and might be wrong.
     """
 
     header: ElfHeader
@@ -88,7 +88,7 @@ class ElfFacts:
 
     @property
     def needed_ranges(self) -> tuple[ByteRange, ...]:
-        """What to fetch next, for all missing parts together. More may be needed then."""
+        """The ranges to fetch next for all missing parts; more may be needed after that."""
         return merge(
             piece for part in Part if isinstance(value := getattr(self, part), Missing) for piece in value.ranges
         )
@@ -97,8 +97,8 @@ class ElfFacts:
 def read_elf(view: ElfBytes, parts: Collection[Part] = ALL_PARTS) -> ElfFacts:
     """The ``parts`` of the facts that the known bytes show.
 
-    Raises BytesNeeded when not even the header is known, and FormatError, naming the field, when what is known of the
-    parts asked for is corrupt. Time and memory are bounded by what the parts have in the file, whatever it claims.
+    Raises BytesNeeded when the header is unknown, and FormatError, naming the field, when the requested parts are
+    corrupt. Time and memory are bounded by the real size of the parts in the file.
     """
     header, reader = read_header(view)
 
@@ -116,7 +116,7 @@ def read_elf(view: ElfBytes, parts: Collection[Part] = ALL_PARTS) -> ElfFacts:
         return read(table) if table else without
 
     def of_symbols(read: Callable[[DynamicTable], T | None]) -> T | None:
-        """By the dynamic section as for the loader; where that is out of reach by the section headers."""
+        """Read by the dynamic section, as the loader does, or by the section headers if it is out of reach."""
         try:
             return of_table(read, None)
         except BytesNeeded as needed:
@@ -148,7 +148,7 @@ def read_elf_by_ranges(
     """The ``parts`` of a file of ``size`` bytes, complete; ``read_many`` returns the bytes of each (offset, length).
 
     Raises FormatError as :func:`read_elf` does, and for a file so scattered that it takes more than MAX_ROUNDS calls,
-    and whatever ``read_many`` raises.
+    and the errors of ``read_many``.
     """
     known = KnownRegions(size)
     for _ in range(MAX_ROUNDS):

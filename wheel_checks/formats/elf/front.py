@@ -1,9 +1,9 @@
-"""The tables that linkers put in front of a library, read from its first bytes without its dynamic section.
+"""The tables that linkers put at the front of a library, read from its first bytes without its dynamic section.
 
 .gnu.hash, .dynsym, .dynstr, .gnu.version and .gnu.version_r follow one another near the front of a file; the dynamic
-section, which says where they are, is after all code. But the tables know themselves: each hash must belong to the
-bucket whose chain it is in, and be let through by the Bloom filter; exported names must have their hashes. What
-patchelf rearranged does not, and is not taken. For 64-bit little-endian files, as all that wheels have today.
+section, which has their addresses, is after all code. The tables can be verified by themselves: each hash must belong
+to the bucket of its chain and pass the Bloom filter; exported names must have their hashes. Files rearranged by
+patchelf fail this and are not read. For 64-bit little-endian files, as in all wheels today.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from wheel_checks.formats.elf.linkage import Exports, Imports
 from wheel_checks.formats.elf.symbols import MAX_SYMBOLS
 from wheel_checks.formats.elf.versions import MAX_VERSIONS, NeededVersion, SymbolVersions, VersionNeed
 
-_FIRST_PLACE = 0x200  # bytes: after the program headers, of which a library has seven at least
-_LAST_OLD = 0x400  # where .hash may begin: it is the first table, or follows a note
-_ENOUGH = 64  # buckets by which a table is taken for one that continues
+_FIRST_PLACE = 0x200  # bytes: after the program headers; a library has at least seven
+_LAST_OLD = 0x400  # the last offset at which .hash may begin: it is the first table, or follows a note
+_ENOUGH = 64  # buckets that suffice to recognise a table that continues
 _SYMBOL = struct.Struct("<IBBHQQ")
 _NEED, _AUX = struct.Struct("<HHIII"), struct.Struct("<IHHII")
 _WEAK, _UNTYPED = 2, (3, 4)
@@ -33,7 +33,7 @@ _MARGIN = 64  # words read beyond the beginning of the last chain
 
 
 class _Hashed(NamedTuple):
-    """A .gnu.hash table: where it ends, the first symbol that it holds, and the words of its chains."""
+    """A .gnu.hash table: its end, the index of its first symbol, and the words of its chains."""
 
     end: int
     first: int
@@ -42,7 +42,7 @@ class _Hashed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What the first bytes of a library say of its symbols."""
+    """The symbol facts found in the first bytes of a library."""
 
     imports: Imports
     exports: Exports
@@ -60,7 +60,7 @@ def find_exports(head: bytes) -> tuple[Exports | None, int]:
 
 
 class _BytesBehindError(Exception):
-    """What is read continues after the bytes available, to about ``reach``."""
+    """The table continues after the bytes available, to about ``reach``."""
 
     def __init__(self, reach: int) -> None:
         super().__init__(f"{reach} bytes are needed")
@@ -81,7 +81,7 @@ def read_front(head: bytes) -> tuple[Front | None, int]:
 
 
 def _read_behind(head: bytes, hashed: _Hashed) -> Front:
-    """What the tables behind .gnu.hash say. Raises FormatError where others follow, and _BytesBehindError."""
+    """The tables after .gnu.hash. Raises FormatError if other tables follow, and _BytesBehindError."""
     count = hashed.first + len(hashed.chain)
     symbols_at = (hashed.end + 7) & ~7
     strings_at = symbols_at + count * _SYMBOL.size
@@ -126,10 +126,10 @@ def _string(head: bytes, strings_at: int, index: int) -> str:
 
 
 def _version_table(head: bytes, start: int, rows: list[tuple[int, ...]]) -> int:
-    """Where .gnu.version begins, after the strings: the names of libraries stand between, and only zeros look like it.
+    """The offset of .gnu.version, after the strings; the names of libraries come between, and only zeros resemble it.
 
-    It is known by its entries: 0 for the first symbol, small numbers for the others, not 0 for those that are defined.
-    Raises FormatError where none exists, and _BytesBehindError.
+    It is recognised by its entries: 0 for the first symbol, small numbers for the others, not 0 for defined ones.
+    Raises FormatError if missing, and _BytesBehindError.
     """
     count = len(rows)
     for offset in range((start + 1) & ~1, min(start + _NAMES, len(head) - 2 * count + 1), 2):
@@ -145,7 +145,7 @@ def _version_table(head: bytes, start: int, rows: list[tuple[int, ...]]) -> int:
 
 
 def _needs(head: bytes, at: int, strings_at: int) -> tuple[VersionNeed, ...]:
-    """The version needs at ``at``. Raises FormatError where there aren't any, and _BytesBehindError."""
+    """The version needs at ``at``. Raises FormatError if missing, and _BytesBehindError."""
     needs = []
     for _ in range(_MOST_VERSIONS):
         _require(head, at + _NEED.size, ahead=4096)
@@ -167,7 +167,7 @@ def _needs(head: bytes, at: int, strings_at: int) -> tuple[VersionNeed, ...]:
 
 
 def _find_hashes(head: bytes) -> _Hashed | int:
-    """The table .gnu.hash; how many bytes would hold it where it continues after ``head``, 0 for none."""
+    """The .gnu.hash table; the number of first bytes that include it if it continues after ``head``; 0 if not found."""
     most = 0
     for offset in range(_FIRST_PLACE, len(head) - 15, 8):
         numbers = buckets, first, words, shift = struct.unpack_from("<4I", head, offset)
@@ -196,7 +196,7 @@ def _find_hashes(head: bytes) -> _Hashed | int:
 
 
 def _looks_like_buckets(head: bytes, at: int, first: int) -> bool:
-    """Whether what there is of the buckets looks like buckets."""
+    """Whether the bytes available look like buckets."""
     count = (len(head) - at) // 4
     if count < _ENOUGH:
         return False
@@ -205,9 +205,9 @@ def _looks_like_buckets(head: bytes, at: int, first: int) -> bool:
 
 
 def _end_of_old_hashes(head: bytes) -> int:
-    """How many bytes hold a table .hash that continues after ``head``, and the beginning of what follows; 0 for none.
+    """The number of first bytes that include a .hash table and the start of the next one, if cut off; else 0.
 
-    Linkers put it before .gnu.hash: two counts, then indices of symbols, of which the second is the number.
+    Linkers put it before .gnu.hash: two counts, then symbol indices; the second count is their number.
     """
     for offset in range(_FIRST_PLACE, min(_LAST_OLD, len(head) - 8 - 4 * _ENOUGH), 8):
         buckets, symbols = struct.unpack_from("<2I", head, offset)
@@ -220,7 +220,7 @@ def _end_of_old_hashes(head: bytes) -> int:
 
 
 def _is_cut_off(head: bytes, at: int, words: int, shift: int) -> bool:
-    """Whether ``head`` ends before the buckets, and the Bloom filter is one that linkers make.
+    """Whether ``head`` ends before the buckets, and the Bloom filter has a shift that linkers use.
 
     GNU ld and gold shift by the number of bits of the filter, lld and mold by 26.
     """
@@ -230,7 +230,7 @@ def _is_cut_off(head: bytes, at: int, words: int, shift: int) -> bool:
 def _checked_chain(
     head: bytes, offset: int, numbers: tuple[int, int, int, int], starts: tuple[int, ...]
 ) -> tuple[int, ...] | int:
-    """The words of the chains; how far the table reaches where ``head`` ends before it; none where it contradicts."""
+    """The words of the chains; the table's reach if ``head`` ends before it; empty if the words are inconsistent."""
     buckets, first, words, shift = numbers
     bloom = struct.unpack_from(f"<{words}Q", head, offset + 16)
     at = offset + 16 + 8 * words + 4 * buckets
@@ -248,7 +248,7 @@ def _checked_chain(
                 return at + 4 * (last + _MARGIN)
             word = chain[number]
             value = word & ~1
-            # The lowest bit is that of the chain's end: of the hash itself either is possible.
+            # The lowest bit marks the end of a chain; that of the hash itself may be either.
             if not any(
                 (value | low) % buckets == bucket
                 and bloom[(value | low) // 64 % words] >> ((value | low) % 64) & 1

@@ -1,4 +1,4 @@
-"""The ELF header (System V gABI, chapter 4): what kind of file it is, for which machine, and where its tables lie."""
+"""The ELF header (System V gABI, chapter 4): file type, machine, and offsets of its tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wheel_checks.formats.elf.bytes import ElfBytes
 from wheel_checks.formats.elf.reader import Bits, ByteOrder, Reader, check_entry_size
 
 MAGIC = b"\x7fELF"
-HEAD = 4096  # bytes asked for when even the header is unknown; holds the program headers too, wherever linkers put them
+HEAD = 4096  # bytes requested when even the header is unknown; includes the program headers, wherever linkers put them
 
 _IDENT_SIZE = 16
 _EXTENDED = 0xFFFF  # PN_XNUM, SHN_XINDEX: the true number is in section header 0
@@ -52,8 +52,8 @@ T = TypeVar("T")
 class ElfHeader:
     """The header. Offsets and sizes in bytes; ``bits`` (the class) is 32 or 64.
 
-    ``segment_count``, ``section_count`` and ``section_names_index`` are as in the header, where 0xFFFF and 0 may stand
-    for larger numbers; the readers of the tables resolve that.
+    ``segment_count``, ``section_count`` and ``section_names_index`` are as in the header, where 0xFFFF and 0 may mean
+    larger numbers; the readers of the tables resolve them.
     """
 
     bits: Bits
@@ -73,7 +73,7 @@ class ElfHeader:
 
     @classmethod
     def of_machine(cls, machine: str) -> ElfHeader:
-        """The header of a shared library for ``machine`` of which nothing else is known. Raises KeyError."""
+        """The header of a shared library for ``machine``, otherwise empty. Raises KeyError."""
         numbers = {name: numbers for numbers, name in _MACHINES.items()}
         number, bits, order = numbers[machine]
         return cls(_BITS[bits // 32], _ORDERS[1 if order == "little" else 2], 0, 3, number, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -92,7 +92,7 @@ class ElfHeader:
 def read_header(view: ElfBytes) -> tuple[ElfHeader, Reader]:
     """The header, and a reader for the rest of the file.
 
-    Raises FormatError for what is not an ELF file of version 1, and BytesNeeded when its first bytes are unknown.
+    Raises FormatError if it is not an ELF file of version 1, and BytesNeeded when its first bytes are unknown.
     """
     bare = Reader(view)
     if view.size < _IDENT_SIZE:
@@ -140,10 +140,7 @@ class TableSizes:
 
 
 def table_sizes(reader: Reader, header: ElfHeader) -> TableSizes:
-    """The sizes of both tables; section header 0 is read only when the header refers to it (gABI, "Extended").
-
-    Raises FormatError and BytesNeeded.
-    """
+    """The sizes of both tables, extended ones from section header 0 (gABI). Raises FormatError and BytesNeeded."""
     segments, sections, names = header.segment_count, header.section_count, header.section_names_index
     if not header.sections_offset:
         if sections or segments == _EXTENDED:

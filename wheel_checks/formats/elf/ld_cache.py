@@ -1,4 +1,4 @@
-"""``/etc/ld.so.cache``: where ldconfig found which library (glibc, sysdeps/generic/dl-cache.h).
+"""``/etc/ld.so.cache``: the paths of libraries found by ldconfig (glibc, sysdeps/generic/dl-cache.h).
 
 Only the new format, "glibc-ld.so.cache1.1", which glibc writes since 2.2, alone or after the old one.
 """
@@ -13,13 +13,13 @@ from wheel_checks.errors import FormatError
 
 MAGIC = b"glibc-ld.so.cache1.1"
 OLD_MAGIC = b"ld.so-1.7.0\0"
-MAX_SIZE = 16 * 1024 * 1024  # bytes; that of a desktop with everything installed has some 200 KB
+MAX_SIZE = 16 * 1024 * 1024  # bytes; a desktop with everything installed has about 200 KB
 MAX_PATH = 4096  # bytes, PATH_MAX of Linux
 _OLD_ENTRY = 12  # bytes
 _BIG_ENDIAN = 3  # cache_file_new_flags_endian_big; 0 (not known) and 2 are little on the machines of interest
 _HEADER, _ENTRY = "20sII4sIIII", "iIIIQ"
 
-_KINDS = {  # the flags of an entry (FLAG_ELF_LIBC6 and what it requires) -> the machine as wheel platform tags name it
+_KINDS = {  # flags of an entry (FLAG_ELF_LIBC6 and its requirements) -> the machine as wheel platform tags name it
     0x0003: "i686",
     0x0303: "x86_64",
     0x0403: "s390x",
@@ -46,10 +46,10 @@ class CacheEntry:
 
 
 def parse_ld_cache(data: bytes) -> tuple[CacheEntry, ...]:
-    """The entries in the order of the file, which is that of preference among entries of one name.
+    """The entries in file order, which is the order of preference among entries of one name.
 
-    Raises FormatError, naming the field, for what is no such cache, is cut off, or claims more than the file can hold.
-    Time and memory are bounded by a multiple of the size of the file.
+    Raises FormatError, naming the field, if the file is no such cache, is truncated, or claims more than it can
+    contain. Time and memory are bounded by a multiple of the file size.
     """
     if len(data) > MAX_SIZE:
         raise FormatError(f"ld.so.cache has {len(data)} bytes", expected=f"at most {MAX_SIZE}")
@@ -90,7 +90,7 @@ def libraries_of(entries: Iterable[CacheEntry], machine: str) -> dict[str, tuple
 
 
 def _start(data: bytes) -> int:
-    """Where the new format begins: at once, or after the old one, aligned to 8 bytes."""
+    """The offset of the new format: 0, or after the old one, aligned to 8 bytes."""
     if data.startswith(MAGIC):
         return 0
     if data.startswith(OLD_MAGIC) and len(data) >= len(OLD_MAGIC) + 4:

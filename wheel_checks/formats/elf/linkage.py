@@ -1,9 +1,9 @@
-"""What an ELF file takes from other libraries by name, and the hashes of the names that it offers.
+"""The symbols that an ELF file imports by name, and the hashes of the names that it exports.
 
-Linkers put what DT_GNU_HASH omits, the undefined symbols, in front of .dynsym; so of its two tables only the first rows
-are read, and of .dynstr what these refer to. What a library offers is known by the chains of DT_GNU_HASH alone: each
-word is the hash of one exported name, without its lowest bit. That is 4 bytes a symbol instead of 24 and a long name.
-A name whose hash is not there is not defined; one whose hash is there is, but for one in two billion per symbol.
+Linkers put the undefined symbols, which DT_GNU_HASH omits, first in .dynsym; so only the first rows of .dynsym are
+read, and their strings in .dynstr. Exports come from the chains of DT_GNU_HASH alone: each word is the hash of one
+exported name, without its lowest bit, so 4 bytes a symbol instead of 24 and a long name. A name whose hash is missing
+is not defined; a hash that is present proves the name but for one in two billion per symbol.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from wheel_checks.formats.elf.versions import MAX_VERSIONS, read_versions
 
 _FIELD = "DT_GNU_HASH"
 _MOST_SECTIONS = 4096
-# sh_type of .hash, .gnu.hash, .gnu.version, .gnu.version_r and .gnu.version_d; their tags, and that of sh_info.
+# sh_type of .hash, .gnu.hash, .gnu.version, .gnu.version_r and .gnu.version_d; their tags, and the tag of sh_info.
 _OF_SECTIONS = (
     (5, Tag.HASH, None),
     (0x6FFFFFF6, Tag.GNU_HASH, None),
@@ -49,7 +49,7 @@ _WINDOW = 4096  # bytes after the last string that is needed, in which it ends
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """The symbols that others must define for the file to load: ``name``, or ``name@version`` where it has a version.
+    """The symbols that others must define for the file to load: ``name`` or ``name@version``.
 
     Weak ones are omitted: without a definition they are 0.
     """
@@ -65,7 +65,7 @@ class Exports:
 
     @classmethod
     def of(cls, hashes: Iterable[int]) -> Exports:
-        """Of these hashes, of which the lowest bit does not count."""
+        """Exports with these hashes; the lowest bit of each is ignored."""
         return cls(b"".join(value.to_bytes(4, "little") for value in sorted({value & ~1 for value in hashes})))
 
     def __len__(self) -> int:
@@ -82,14 +82,14 @@ def hashes_of(exports: Exports) -> frozenset[int]:
 
 
 def symbol_hash(name: str) -> int:
-    """The hash of a name as :class:`Exports` holds it."""
+    """The hash of a name as stored in :class:`Exports`."""
     return gnu_hash(name) & ~1
 
 
 def table_of_sections(reader: Reader, header: ElfHeader, segments: Segments) -> DynamicTable:
-    """What the dynamic section says of symbols, by the section headers: a few kilobytes at the end of the file.
+    """The symbol tables, located by the section headers: a few kilobytes at the end of the file.
 
-    Raises FormatError where these name no dynamic symbols, and BytesNeeded.
+    Raises FormatError if they name no dynamic symbols, and BytesNeeded.
     """
     count = table_sizes(reader, header).sections
     layout = reader.struct(SECTION_LAYOUT)
@@ -110,7 +110,7 @@ def table_of_sections(reader: Reader, header: ElfHeader, segments: Segments) -> 
 
 
 def read_imports(table: DynamicTable, header: ElfHeader) -> Imports | None:
-    """What the file needs of others; None without DT_SYMTAB. Raises FormatError and BytesNeeded."""
+    """The imported symbols; None without DT_SYMTAB. Raises FormatError and BytesNeeded."""
     if Tag.SYMTAB not in table.values:
         return None
     reader = table.reader
@@ -135,7 +135,7 @@ def read_imports(table: DynamicTable, header: ElfHeader) -> Imports | None:
 
 
 def read_exports(table: DynamicTable, header: ElfHeader) -> Exports | None:
-    """The hashes of what the file defines for others; None without DT_SYMTAB. Raises FormatError and BytesNeeded."""
+    """The hashes of the exported symbols; None without DT_SYMTAB. Raises FormatError and BytesNeeded."""
     if Tag.SYMTAB not in table.values:
         return None
     if Tag.GNU_HASH in table.values:
@@ -146,7 +146,7 @@ def read_exports(table: DynamicTable, header: ElfHeader) -> Exports | None:
 
 
 def _unhashed(table: DynamicTable, header: ElfHeader, size: int) -> int:
-    """How many symbols are before those of DT_GNU_HASH; all of them where it holds none, or is not there."""
+    """The number of symbols before those of DT_GNU_HASH; all symbols if that table is empty or missing."""
     if Tag.GNU_HASH in table.values:
         reader = table.reader
         place = table.locate(Tag.GNU_HASH, reader.struct("4I").size)

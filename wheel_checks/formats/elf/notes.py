@@ -1,4 +1,4 @@
-"""What the notes of an ELF file say (gABI, "Note Section"): its build identifier, and the x86-64 level that it needs.
+"""The notes of an ELF file (gABI, "Note Section"): its build identifier, and the x86-64 level that it needs.
 
 Source: elf.h of glibc (NT_GNU_BUILD_ID, NT_GNU_PROPERTY_TYPE_0), x86-64 psABI, "Program Property".
 """
@@ -32,10 +32,10 @@ def read_build_id(reader: Reader, header: ElfHeader, segments: Segments) -> str 
 
 
 def read_isa_level(reader: Reader, header: ElfHeader, segments: Segments) -> int | None:
-    """The highest level of x86-64 that the file is marked to need, 1 to 4; None for no mark, as most files have none.
+    """The highest x86-64 level that the file is marked to need, 1 to 4; None if unmarked, as most files are.
 
-    Linkers mark a file when they are asked to (``-z x86-64-v3``); glibc refuses to load it on a lower CPU. Raises
-    FormatError for a note or a property that leaves its place, and BytesNeeded.
+    Linkers mark a file on request (``-z x86-64-v3``); glibc refuses to load it on a lower CPU. Raises FormatError for a
+    note or property out of bounds, and BytesNeeded.
     """
     if header.machine_number != _X86_64:
         return None

@@ -1,4 +1,4 @@
-"""Checked reading of ELF structures from what is known of a file."""
+"""Checked reading of ELF structures from the known bytes of a file."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _compiled(layout: str) -> struct.Struct:
 class Reader:
     """Reads checked, in the byte order and class of one file.
 
-    ``layout`` strings are those of :mod:`struct` without byte order; ``A`` stands for an address, offset or size in the
-    file's class (Elf32_Addr, Elf64_Addr). ``field`` names what is read, for messages.
+    ``layout`` strings are those of :mod:`struct` without byte order; ``A`` means an address, offset or size in the
+    file's class (Elf32_Addr, Elf64_Addr). ``field`` names the value in messages.
     """
 
     def __init__(self, view: ElfBytes, bits: Bits = 64, byte_order: ByteOrder = "little"):
@@ -68,7 +68,7 @@ class Reader:
 
 
 def ask_together(*parts: Callable[[], T]) -> list[T]:
-    """What each of ``parts`` returns. When some need bytes, one BytesNeeded asks for those of all: fewer rounds."""
+    """The results of ``parts``. When some need bytes, one BytesNeeded requests those of all, to save rounds."""
     results: list[T] = []
     needed: list[ByteRange] = []
     for part in parts:
@@ -96,6 +96,6 @@ def check_entry_size(field: str, value: int, expected: int) -> None:
 
 
 def check_count(field: str, value: int, limit: int) -> None:
-    """Raise FormatError when a count is beyond what any real file has; ``limit`` bounds time and memory."""
+    """Raise FormatError when a count exceeds that of any real file; ``limit`` bounds time and memory."""
     if value > limit:
         raise FormatError(f"{field} is {value}", expected=f"at most {limit}")

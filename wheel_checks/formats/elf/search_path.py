@@ -13,8 +13,8 @@ _TOKEN = re.compile(r"\$(?:\{(ORIGIN|LIB|PLATFORM)\}|(ORIGIN|LIB|PLATFORM)(?![A-
 def expand_path(path: str, origin: str, *, lib: str = "lib64", platform: str = "") -> str:
     """``path`` with the loader's tokens replaced and ``.``, ``..`` and doubled slashes resolved as text.
 
-    ``origin`` is the folder of the file that holds the path, such as ``torch/lib`` within site-packages; one of ``..``
-    too many stays in front. ``lib`` is what the distribution calls its library folder, ``platform`` the kernel's
+    ``origin`` is the folder of the file with the path, such as ``torch/lib`` within site-packages; one of ``..`` too
+    many stays in front. ``lib`` is the distribution's name for the library folder, ``platform`` the kernel's
     AT_PLATFORM ("x86_64", "aarch64"); without it, ``$PLATFORM`` stays. An empty path is the working directory, ".".
     """
     values: Mapping[str, str] = {"ORIGIN": origin, "LIB": lib, "PLATFORM": platform or "$PLATFORM"}

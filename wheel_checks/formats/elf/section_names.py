@@ -1,8 +1,8 @@
-"""Recognises the names of sections among bytes that are known in part, by what their headers say of them.
+"""Recognises the names of sections in partly known bytes, by means of the section headers.
 
-The headers show at which index each name begins, and of some their types fix the name. So the place of the names can be
-found, and a name of which some bytes are unknown is known when only one of the usual names fits. Sections that hold
-GPU code are among the usual ones: a name that fits none of them is a different one.
+The headers show the index at which each name begins, and some types determine the name. So the names can be located,
+and a name with unknown bytes is known when only one of the usual names fits. Sections with GPU code are among the usual
+ones: a name that fits none of them is a different one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMES_OF_TYPES = {  # gABI, "Special Sections"; Linux Standard Base, "Additiona
     0x6FFFFFFE: b".gnu.version_r",
     0x6FFFFFFF: b".gnu.version",
 }
-_CUSTOMARY = (  # those that GNU ld, lld, gcc, clang, nvcc, hipcc, strip and patchelf write
+_CUSTOMARY = (  # the names that GNU ld, lld, gcc, clang, nvcc, hipcc, strip and patchelf write
     ".bss .comment .ctors .data .data.rel.ro .debug_abbrev .debug_aranges .debug_info .debug_line .debug_line_str "
     ".debug_ranges .debug_rnglists .debug_loc .debug_loclists .debug_str .dtors .dynamic .dynstr .dynsym .eh_frame "
     ".eh_frame_hdr .fini .fini_array .gcc_except_table .gnu.build.attributes .gnu.hash .gnu.version .gnu.version_d "
@@ -45,7 +45,7 @@ _UNKNOWN = b"?"
 
 
 def find_names(rows: Sequence[HeaderRow], index: int, data: bytes) -> Iterator[int]:
-    """Where in ``data`` the names of the sections may begin: header ``index`` calls these .shstrtab, and all fit."""
+    """Offsets in ``data`` at which .shstrtab may begin: header ``index`` has that name there, and all names fit."""
     own = rows[index]
     named = [(row.name, _NAMES_OF_TYPES[row.kind]) for row in rows if row.kind in _NAMES_OF_TYPES]
     at = data.find(_OWN_NAME)
@@ -59,11 +59,11 @@ def find_names(rows: Sequence[HeaderRow], index: int, data: bytes) -> Iterator[i
 
 
 def complete_names(rows: Sequence[HeaderRow], names: Sequence[int | None]) -> bytes | None:
-    """``names``, None where a byte is unknown, with what must be there; None when that is not certain enough.
+    """``names`` (None for an unknown byte) completed; None when that is not certain enough.
 
-    A name is taken to be the only customary one that fits. One that fits none, or several that have nothing to do with
-    GPU code, keeps question marks for its unknown bytes. It is not certain enough when it may or may not be the name of
-    GPU code, nor when it may end at two places.
+    A name becomes the only usual name that fits. If none fits, or several that have nothing to do with GPU code,
+    question marks replace its unknown bytes. The result is not certain enough when the name may or may not be one of
+    GPU code, or may end at two places.
     """
     starts = {row.name for row in rows}
     if names[0] or names[-1]:
@@ -93,10 +93,7 @@ def may_be_own_name(known: Sequence[int | None]) -> bool:
 
 
 def may_name_gpu_code(known: Sequence[int | None]) -> bool:
-    """True unless no string of .shstrtab, nor the end of one, can be the name of a section of GPU code.
-
-    ``known`` is its content, None where a byte is not certain.
-    """
+    """True if a string of .shstrtab (None for uncertain bytes), or its end, can name a section of GPU code."""
     return any(
         _may_begin(text, known[start : start + len(text)])
         for start in range(len(known))

@@ -1,4 +1,4 @@
-"""The section headers of an ELF file (gABI, chapter 4): what linkers and debuggers see; the loader ignores them."""
+"""The section headers of an ELF file (gABI, chapter 4), which linkers and debuggers read; the loader ignores them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ GPU_CODE_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 HIP_SECTION = ".hip_fatbin"
 """The section in which hipcc puts offload bundles."""
 OFFLOAD_PREFIX = "__CLANG_OFFLOAD_BUNDLE__"
-"""What clang's names of sections with offloaded code start with; the kind and the target follow."""
+"""The prefix of clang's section names for offloaded code; the kind and the target follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Sections:
 
     @property
     def gpu_code(self) -> tuple[Section, ...]:
-        """The sections that hold fat binaries."""
+        """The sections of fat binaries."""
         return tuple(section for section in self.headers if section.name in GPU_CODE_SECTIONS and section.in_file)
 
 
@@ -110,7 +110,7 @@ def read_sections(reader: Reader, header: ElfHeader) -> Sections:
 
 
 class HeaderRow(NamedTuple):
-    """One section header as it stands (gABI figure 4-8)."""
+    """One section header as written (gABI figure 4-8)."""
 
     name: int
     kind: int
@@ -125,7 +125,7 @@ class HeaderRow(NamedTuple):
 
 
 def read_header_rows(reader: Reader, header: ElfHeader) -> tuple[list[HeaderRow], int]:
-    """The section headers without names, and which of them is that of the names. Raises FormatError and BytesNeeded."""
+    """The section headers without names, and the index of the name table. Raises FormatError and BytesNeeded."""
     sizes = table_sizes(reader, header)
     if not sizes.sections:
         return [], 0
@@ -156,9 +156,9 @@ def read_kind_and_link(reader: Reader, header: ElfHeader, number: int) -> tuple[
 
 
 def find_section(reader: Reader, header: ElfHeader, kind: int) -> tuple[int, int] | None:
-    """sh_offset and sh_size of the first section known to be of this type, None when the file has none.
+    """sh_offset and sh_size of the first section known to have this type, None when the file has none.
 
-    Raises FormatError, and BytesNeeded for the types that are unknown where none is known to be of this one.
+    Raises FormatError, and BytesNeeded for unknown types if no section is known to have this one.
     """
     unknown: list[ByteRange] = []
     for number in range(1, table_sizes(reader, header).sections):
@@ -180,10 +180,10 @@ def _start(reader: Reader, header: ElfHeader, number: int) -> int:
 
 
 def zeros_of_headers(header: ElfHeader, file_size: int) -> list[tuple[int, int]]:
-    """``(offset, length)`` in the file of what must be zero in its section headers, whatever else they say.
+    """``(offset, length)`` in the file of the bytes of its section headers that must be zero.
 
     Section header 0, and the upper bytes of offsets, sizes, flags and indices that a sound file of ``file_size`` bytes
-    cannot have (gABI figure 4-8). Of files with extended numbers, other byte orders and 32 bits only what is the same.
+    cannot have (gABI figure 4-8). For extended numbers, other byte orders and 32 bits only the common part.
     """
     count, start = header.section_count, header.sections_offset
     if not start or header.section_size != 64 or header.bits != 64 or not 0 < count < _EXTENDED_COUNT:
@@ -197,7 +197,7 @@ def zeros_of_headers(header: ElfHeader, file_size: int) -> list[tuple[int, int]]
 
 
 def _read_names(reader: Reader, rows: Sequence[HeaderRow], index: int) -> StringTable | None:
-    """The content of the section that holds the names; None when the file has none (SHN_UNDEF)."""
+    """The content of the section with the names; None when the file has none (SHN_UNDEF)."""
     if not index:
         return None
     if index >= len(rows):

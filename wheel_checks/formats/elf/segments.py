@@ -1,4 +1,4 @@
-"""The program headers of an ELF file (gABI, chapter 5): what the loader maps, and where addresses are in the file."""
+"""The program headers of an ELF file (gABI, chapter 5): the mapped parts, and the file offsets of addresses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """The program headers, in the order of the file, none when it has none."""
+    """The program headers in file order, possibly empty."""
 
     headers: tuple[Segment, ...]
 
@@ -44,7 +44,7 @@ class Segments:
 
     @property
     def load_alignments(self) -> tuple[int, ...]:
-        """The alignment of each loadable segment in bytes. The loader refuses one that is not a multiple of a page."""
+        """The alignment of each loadable segment in bytes. The loader requires multiples of a page."""
         return tuple(segment.alignment for segment in self.of_type(PT_LOAD))
 
     @property
@@ -54,7 +54,7 @@ class Segments:
 
     @property
     def executable_stack(self) -> bool | None:
-        """Whether PT_GNU_STACK asks for an executable stack; None without it, when the machine's default holds."""
+        """Whether PT_GNU_STACK requests an executable stack; None without it, when the machine's default applies."""
         stack = self.of_type(PT_GNU_STACK)
         return bool(stack[-1].flags & _EXECUTABLE) if stack else None
 
@@ -112,7 +112,7 @@ def _check_loadable(number: int, segment: Segment, size: int) -> None:
 
 
 class _Mapped(NamedTuple):
-    """``size`` bytes of the file at ``offset`` that appear at ``address``; ``memory_size`` with what is zero-filled."""
+    """``size`` bytes of the file at ``offset``, mapped at ``address``; ``memory_size`` includes the zero fill."""
 
     address: int
     memory_size: int
@@ -122,7 +122,7 @@ class _Mapped(NamedTuple):
 
 
 class AddressMap:
-    """Where addresses are in the file. Raises FormatError when two mapped pieces share an address."""
+    """Maps addresses to file offsets. Raises FormatError when two mapped pieces share an address."""
 
     def __init__(self, pieces: Iterable[_Mapped]) -> None:
         self._pieces = sorted(piece for piece in pieces if piece.memory_size)
@@ -135,7 +135,7 @@ class AddressMap:
 
     @classmethod
     def of_segments(cls, headers: Iterable[Segment]) -> AddressMap:
-        """What the loader maps: the PT_LOAD segments."""
+        """A map of the PT_LOAD segments, as the loader maps them."""
         return cls(
             _Mapped(segment.address, segment.memory_size, segment.offset, segment.file_size, f"program header {number}")
             for number, segment in enumerate(headers)
@@ -169,10 +169,7 @@ class AddressMap:
 
 
 def read_interpreter(reader: Reader, segments: Segments) -> str | None:
-    """The program that PT_INTERP asks to load this one, None for a library without.
-
-    Raises FormatError and BytesNeeded.
-    """
+    """The program that PT_INTERP asks to load this one, or None. Raises FormatError and BytesNeeded."""
     found = segments.of_type(PT_INTERP)
     if not found or not found[0].file_size:
         return None

@@ -28,10 +28,10 @@ class StringTable:
         self._left = _MAX_SHARING * size + MAX_STRING
 
     def get(self, index: int, field: str) -> str:
-        """The string at ``index``, bytes that are not UTF-8 escaped; ``field`` is what refers to it.
+        """The string at ``index``, bytes that are not UTF-8 escaped; ``field`` names the reference to it.
 
-        Raises FormatError when it is outside the table, has no end, or when all strings got so far are together several
-        times longer than the table; BytesNeeded.
+        Raises FormatError when it is outside the table, has no end, or when all strings read so far are together
+        several times longer than the table; BytesNeeded.
         """
         string = self._known.get(index)
         if string is None:

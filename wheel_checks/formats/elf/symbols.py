@@ -1,4 +1,4 @@
-"""The dynamic symbols of an ELF file (gABI, chapter 4): what it takes from other libraries and what it offers."""
+"""The dynamic symbols of an ELF file (gABI, chapter 4): imported and exported ones."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ CountedBy = Literal["hash", "gnu-hash", "section", "string-table"]
 class DynamicSymbol(NamedTuple):
     """One symbol of .dynsym. A tuple, for there may be hundreds of thousands.
 
-    ``binding`` and ``type`` are named as in the gABI without ``STB_`` and ``STT_``. ``version`` is "" for a symbol
-    without; of an undefined one, ``library`` is the one that must define it in this version, else "". ``default`` is
-    False for a defined symbol that only programs linked long ago still use (``name@version``, not ``name@@version``).
+    ``binding`` and ``type`` are named as in the gABI without ``STB_`` and ``STT_``. ``version`` is "" for an
+    unversioned symbol. ``library`` must define an undefined symbol in this version, else it is "". ``default`` is False
+    for a defined symbol that only programs linked long ago use (``name@version``, not ``name@@version``).
     """
 
     name: str
@@ -45,10 +45,10 @@ class DynamicSymbol(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DynamicSymbols:
-    """The dynamic symbols, in the order of the file and without the empty one at its beginning.
+    """The dynamic symbols in file order, without the empty first one.
 
-    ``counted_by`` says what gave their number, which no entry of the dynamic section does: one of the hash tables,
-    else the section table, else the gap up to the string table.
+    ``counted_by`` is the source of their number, which the dynamic section does not state: one of the hash tables, else
+    the section table, else the gap up to the string table.
     """
 
     symbols: tuple[DynamicSymbol, ...]
@@ -56,20 +56,17 @@ class DynamicSymbols:
 
     @property
     def undefined(self) -> tuple[DynamicSymbol, ...]:
-        """What other libraries must define."""
+        """The symbols that other libraries must define."""
         return tuple(symbol for symbol in self.symbols if not symbol.defined)
 
     @property
     def defined(self) -> tuple[DynamicSymbol, ...]:
-        """What this file defines."""
+        """The symbols that this file defines."""
         return tuple(symbol for symbol in self.symbols if symbol.defined)
 
 
 def read_symbols(table: DynamicTable, header: ElfHeader) -> DynamicSymbols | None:
-    """The dynamic symbols; None without DT_SYMTAB.
-
-    Raises FormatError and BytesNeeded; the latter asks for the whole symbol and string tables.
-    """
+    """The dynamic symbols; None without DT_SYMTAB. Raises FormatError, and BytesNeeded for the whole tables."""
     if Tag.SYMTAB not in table.values:
         return None
     reader = table.reader
@@ -124,7 +121,7 @@ def symbol_versions_of(table: DynamicTable, count: int) -> tuple[int, ...]:
 
 
 def named_versions(versions: SymbolVersions) -> dict[int, tuple[str, str]]:
-    """``(version, library)`` by index; the library is "" for what the file itself defines."""
+    """``(version, library)`` by index; the library is "" for a version that the file itself defines."""
     named = {_LOCAL_VERSION: ("", ""), _GLOBAL_VERSION: ("", "")}
     for definition in versions.definitions:
         if not definition.base:
@@ -136,7 +133,7 @@ def named_versions(versions: SymbolVersions) -> dict[int, tuple[str, str]]:
 
 
 def count_symbols(table: DynamicTable, header: ElfHeader, size: int) -> tuple[int, CountedBy]:
-    """The number of dynamic symbols of ``size`` bytes each, and what gave it."""
+    """The number of dynamic symbols of ``size`` bytes each, and its source."""
     if Tag.HASH in table.values:
         return _hash_count(table, header), "hash"
     if Tag.GNU_HASH in table.values and (count := _gnu_hash_count(table)):
@@ -163,7 +160,7 @@ def _hash_count(table: DynamicTable, header: ElfHeader) -> int:
 
 
 def _gnu_hash_count(table: DynamicTable) -> int:
-    """One more than the last symbol in DT_GNU_HASH; 0 when it holds none, since it omits undefined symbols.
+    """One more than the last symbol in DT_GNU_HASH; 0 when it is empty, since it omits undefined symbols.
 
     The table: numbers of buckets, of unhashed symbols, of Bloom words, a shift; the Bloom words, the buckets (the first
     symbol of each chain), the chains (one word per symbol, the lowest bit marking the last of a chain).

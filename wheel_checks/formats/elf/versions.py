@@ -11,7 +11,7 @@ from wheel_checks.formats.elf.dynamic import DynamicTable, Tag
 from wheel_checks.formats.elf.reader import ask_both, ask_together, check_count
 
 MAX_VERSIONS = 0x7FFF  # a version index has 15 bits
-_AHEAD = 2048  # bytes asked for at once, for no entry says how long these chains are; most have a few hundred
+_AHEAD = 2048  # bytes requested at once, since no entry states the length of these chains; most have a few hundred
 
 _CURRENT = 1  # VER_NEED_CURRENT, VER_DEF_CURRENT
 _BASE, _WEAK = 0x1, 0x2  # VER_FLG_BASE, VER_FLG_WEAK
@@ -19,10 +19,7 @@ _BASE, _WEAK = 0x1, 0x2  # VER_FLG_BASE, VER_FLG_WEAK
 
 @dataclass(frozen=True, slots=True)
 class NeededVersion:
-    """One version that a library must define; without a ``weak`` one the loader only warns.
-
-    ``index`` is what .gnu.version refers to.
-    """
+    """A version that a library must define, by number in .gnu.version; for a ``weak`` one the loader only warns."""
 
     name: str
     weak: bool
@@ -50,7 +47,7 @@ class VersionDefinition:
 
 @dataclass(frozen=True, slots=True)
 class SymbolVersions:
-    """What a file needs of others and defines itself."""
+    """The symbol versions that a file requires and defines."""
 
     needs: tuple[VersionNeed, ...] = ()
     definitions: tuple[VersionDefinition, ...] = ()

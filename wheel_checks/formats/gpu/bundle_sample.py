@@ -1,4 +1,4 @@
-"""Finds offload bundles in a part of a library of which the place is unknown, and not every byte."""
+"""Finds offload bundles in a part of a library whose offset is unknown, and some of whose bytes are."""
 
 from __future__ import annotations
 

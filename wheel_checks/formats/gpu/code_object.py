@@ -27,7 +27,7 @@ _FIRST_CODE_OBJECT_V4 = 2  # e_ident[EI_ABIVERSION] of ELFABIVERSION_AMDGPU_HSA_
 _XNACK, _SRAMECC = {0x200: "-", 0x300: "+"}, {0x800: "-", 0xC00: "+"}
 _ARCHITECTURE = re.compile(rb"(?<![\w-])-arch[ =](sm_[1-9]\d{1,2}[af]?)(?![\w])")
 _PTX_TARGET = re.compile(rb"^\s*\.target\s+sm_([1-9]\d{1,2}[af]?)\b", re.MULTILINE)
-_PTX_HEAD = 64 * 1024  # bytes of PTX in which the target is, behind comments
+_PTX_HEAD = 64 * 1024  # bytes of PTX that include the target, after comments
 
 
 def read_cubin(data: bytes) -> str:
@@ -54,7 +54,7 @@ class CodeObject(NamedTuple):
 
 
 def read_code_object(data: bytes) -> CodeObject:
-    """What the header of one of AMD's code objects says. Raises FormatError for anything else."""
+    """The header of one of AMD's code objects. Raises FormatError for anything else."""
     flags = _flags(data, _EM_AMDGPU, "AMD's GPU code")
     if data[_ABI_AT] < _FIRST_CODE_OBJECT_V4:
         return CodeObject(flags & 0xFF, "")

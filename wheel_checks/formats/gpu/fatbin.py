@@ -1,7 +1,7 @@
 """Fat binaries: the GPU code inside a host library, in its sections ``.nv_fatbin`` and ``__nv_relfatbin``.
 
-NVIDIA does not publish the format. What is read here was learnt from files of nvcc 13.0 and from libraries on the
-package index, and is held against what ``cuobjdump`` lists for the same files:
+NVIDIA does not publish the format. These rules were derived from files of nvcc 13.0 and from libraries on the package
+index, and are compared with the output of ``cuobjdump`` for the same files:
 
 * a section is a row of containers, each at a multiple of 8 bytes, zeros between them;
 * a container is u32 magic, u16 version, u16 header size, u64 size of the entries that follow;
@@ -10,8 +10,8 @@ package index, and is held against what ``cuobjdump`` lists for the same files:
   that of its instruction set),
   u32 architecture, u32 and u32 offset and size of an identifier, u64 flags, u64 unused, u64 size as inflated.
 
-``.nv_fatbin`` is what the CUDA runtime loads. ``__nv_relfatbin`` is relocatable code for the device linker; nothing
-loads it, and ``cuobjdump`` lists it only with ``--all-fatbin`` when the file has both.
+The CUDA runtime loads ``.nv_fatbin``. ``__nv_relfatbin`` is relocatable code for the device linker; nothing loads it,
+and ``cuobjdump`` lists it only with ``--all-fatbin`` when the file has both.
 """
 
 from __future__ import annotations
@@ -52,11 +52,10 @@ _PADDING = re.compile(rb"\0*")  # matches everywhere
 class GpuEntry:
     """One image in a fat binary.
 
-    ``kind`` is "elf" (a cubin: machine code), "ptx" (compiled at first use), "lto" (for the device linker), or, when
-    we do not know it, "kind" and its number. ``sm`` is the architecture as in sm_100. ``suffix`` is "a" (for that
-    architecture only), "f" (for its family) or "". ``size`` is that of the payload in bytes, as stored.
-    ``compression`` is "zstd", "lz4", "unknown", or "" if none. ``ptx_isa`` is the version of PTX's instruction set
-    ("9.0"), "" for anything else.
+    ``kind`` is "elf" (a cubin: machine code), "ptx" (compiled at first use), "lto" (for the device linker), or, if
+    unknown, "kind" and its number. ``sm`` is the architecture as in sm_100. ``suffix`` is "a" (for that architecture
+    only), "f" (for its family) or "". ``size`` is the stored payload size in bytes. ``compression`` is "zstd", "lz4",
+    "unknown", or "" if none. ``ptx_isa`` is the version of PTX's instruction set ("9.0"), "" for anything else.
     """
 
     kind: str
@@ -74,14 +73,13 @@ class GpuEntry:
 
 @dataclass(frozen=True, slots=True)
 class GpuCode:
-    """Which targets a library has code for, and how we know.
+    """The targets that a library has code for, and the certainty of that.
 
-    ``counts`` says how many entries each label has ("sm_100a": 3). ``containers`` says how many containers carry
-    exactly which labels: a container holds the kernels of one compiled file, and runs where one of its labels runs.
-    ``certainty`` is "exact" when every byte was read; "sampled" when parts of it were, so that there is code for these
-    labels, and perhaps for others; "declared" when the library only says so in a string: every count is 0 then, and
-    ``containers`` is empty.
-    ``ptx_isa`` has the latest version of PTX's instruction set that a label of PTX was seen with ("compute_90": "8.7").
+    ``counts`` is the number of entries for each label ("sm_100a": 3). ``containers`` is the number of containers for
+    each set of labels: a container has the kernels of one compiled file, and runs on a GPU if any of its labels
+    supports it. ``certainty`` is "exact" when every byte was read; "sampled" when parts were, so that there may be code
+    for other labels; "declared" when only a string in the library says so: every count is 0 then, and ``containers`` is
+    empty. ``ptx_isa`` is the latest PTX instruction set version of each PTX label ("compute_90": "8.7").
     """
 
     counts: Mapping[str, int]
@@ -150,15 +148,15 @@ def read_fatbins(data: Buffer) -> tuple[GpuEntry, ...]:
 class FatbinScanner:
     """Reads the entries of one section, fed in chunks of any size.
 
-    Payloads are stepped over by their size and never held: what is kept between chunks is less than one header, and
-    the counts. A size that does not fit, a container that is not where one must be, or an unknown version raises
-    FormatError with the offset in the section; the scanner is of no use after that.
+    Payloads are skipped by their size: between chunks only the counts and less than one header are kept. A size that
+    does not fit, a missing container, or an unknown version raises FormatError with the offset in the section; the
+    scanner cannot be used after that.
     """
 
     def __init__(self) -> None:
         self._fed = 0  # offsets are those in the section
-        self._header = 0  # where the next header begins
-        self._end = 0  # where the container around it ends; the same as _header between containers
+        self._header = 0  # offset of the next header
+        self._end = 0  # end of the container around it; the same as _header between containers
         self._held = b""  # the beginning of a header whose end has not come yet
         self._labels: set[str] = set()
         self._counts: Counter[str] = Counter()
@@ -187,9 +185,9 @@ class FatbinScanner:
         return entries
 
     def skip(self, size: int) -> int:
-        """Omit what no header is in: the offset in the section, of ``size`` bytes, from which to feed on.
+        """Skip bytes without headers: the offset in the section, of ``size`` bytes, at which to continue feeding.
 
-        For sections that can be read anywhere: payloads, which are nearly all of them, need not be read.
+        For sections that can be read at any offset: payloads, nearly all of the section, need not be read.
         """
         self._fed = max(self._fed, min(self._header, size))
         return self._fed
@@ -206,7 +204,7 @@ class FatbinScanner:
 
     @property
     def so_far(self) -> GpuCode:
-        """What has been fed until now, as "sampled"."""
+        """The code found until now, as "sampled"."""
         return self._code("sampled")
 
     def _code(self, certainty: Certainty) -> GpuCode:
@@ -246,7 +244,7 @@ class FatbinScanner:
 def read_entry(data: Buffer, at: int, left: int, where: int = 0) -> tuple[GpuEntry, int]:
     """The entry whose header begins at ``at`` of ``data``, and the length of both header and payload in bytes.
 
-    ``left`` bytes are left in its container. ``data`` holds 64 bytes of the header. Raises FormatError, which calls its
+    ``left`` bytes are left in its container. ``data`` has 64 bytes of the header. Raises FormatError, which calls its
     place ``where``.
     """
     kind, _, header_size, size, stored, _, minor, major, sm, _, _, flags, _, _ = _ENTRY.unpack_from(data, at)
@@ -280,11 +278,11 @@ _DECLARATION, _OF_AMD = (re.compile(rb"\0(%b(?: %b)*)(?=\0)" % (one, one)) for o
 
 
 def find_declared(chunks: Iterable[Buffer], *, amd: bool = False) -> GpuCode | None:
-    """What a library says that it was built for, from its bytes in chunks of any size; None when it does not say.
+    """The targets that a library declares in a string, from its bytes in chunks of any size, or None.
 
     torch compiles the list that ``torch.cuda.get_arch_list()`` reports, "sm_80 sm_90 sm_100", into libtorch_python.so
     as a separate string; builds for ROCm have "gfx908 gfx90a" there (``amd``). Reading stops at the first list of two
-    or more; a single label is believed only when no list follows, and no other label stands alone.
+    or more; a single label is accepted only when no list follows and no other single label occurs.
     """
     lone: set[bytes] = set()
     held = b"\0"

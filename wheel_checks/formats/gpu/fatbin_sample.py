@@ -1,8 +1,8 @@
-"""Finds entries of fat binaries in a part of a library of which the place is unknown, and not every byte.
+"""Finds entries of fat binaries in a part of a library whose offset is unknown, and some of whose bytes are.
 
 A container is recognised by its magic number, version and header size, 64 bits in all; an entry of a container that
-began before the part, by what all compilers write: over 100 bits. From there on entries are followed, each by the sizes
-of the one before, as far as the part reaches. Only bytes that are certain are believed.
+began before the part, by over 100 bits that all compilers write. Entries are then followed by their sizes to the end of
+the part. Only certain bytes are used.
 """
 
 from __future__ import annotations
@@ -26,14 +26,11 @@ _START = re.compile(
     rb"\0{8}\x11..[\0-\x03]\0{4}\0{8}",
     re.DOTALL,
 )
-_LONGEST = 1 << 30  # bytes of a container of which the beginning was not seen
+_LONGEST = 1 << 30  # bytes of a container whose beginning was not seen
 
 
 def sample_fatbins(part: Part) -> GpuCode:
-    """The code whose headers are seen in ``part``, as "sampled"; ``containers`` are those that were seen whole.
-
-    Takes a time proportional to its length.
-    """
+    """The code whose headers are in ``part``, as "sampled", with ``containers`` seen whole; in linear time."""
     counts: Counter[str] = Counter()
     containers: Counter[frozenset[str]] = Counter()
     isa: set[tuple[str, str]] = set()
@@ -58,9 +55,9 @@ def sample_fatbins(part: Part) -> GpuCode:
 
 
 def _follow(part: Part, at: int, left: int, *, strictly: bool) -> tuple[list[GpuEntry], int]:
-    """The entries from ``at`` on, as far as certain bytes show, and where the next one, or the end, would be.
+    """The entries from ``at`` on, as far as certain bytes show, and the offset of the next entry or of the end.
 
-    ``strictly``, only those that look like what compilers write: it is unknown where the container ends.
+    ``strictly`` accepts only entries that look like the output of compilers, since the container's end is unknown.
     """
     entries = []
     while left > 0 and (header := part.known(at, at + _ENTRY_SIZE)) is not None:

@@ -1,7 +1,7 @@
 """Finds fat binaries in a library that is read once, front to back, when the section headers come last.
 
-Every container is found by its magic number, wherever it is, and read as it passes; when the headers are known at
-last, :meth:`FatbinFinder.within` says what a section holds, as strictly as a scanner of that section would have.
+Every container is found by its magic number and read as it passes; once the headers are known,
+:meth:`FatbinFinder.within` returns the content of a section, as strictly as a scanner of that section.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PADDING = re.compile(rb"\0*")  # matches everywhere
 
 @dataclass(slots=True)
 class _Container:
-    """What was read of a container, and where the zeros after it end."""
+    """The content of a container, and the end of the zeros after it."""
 
     offset: int
     end: int
@@ -37,10 +37,7 @@ class _Container:
 
 
 class FatbinFinder:
-    """Takes a file of ``size`` bytes in chunks of any size, and reads every fat binary in it.
-
-    Payloads are not held: what is kept is a summary of each container.
-    """
+    """Reads every fat binary in a file of ``size`` bytes fed in chunks; keeps only a summary of each container."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -111,7 +108,7 @@ class FatbinFinder:
         return GpuCode(dict(counts), "exact", dict(containers), newest_isa(isa))
 
     def _find(self, data: bytes, start: int) -> int:
-        """Where the next magic number is at a multiple of 8; -1 if none exists."""
+        """The offset of the next magic number at a multiple of 8; -1 if none."""
         found = data.find(_MAGIC, start)
         while found >= 0 and (self._position + found) % _ALIGNMENT:
             found = data.find(_MAGIC, found + 1)
@@ -151,7 +148,7 @@ class FatbinFinder:
         return taken
 
     def _skip_padding(self, data: bytes, at: int) -> int:
-        """Where the zeros after a container end."""
+        """The end of the zeros after a container."""
         match = _PADDING.match(data, at)
         end = match.end() if match else at
         self._containers[-1].next = self._position + end

@@ -117,7 +117,7 @@ def _inflate_zlib(body: bytes) -> bytes:
 
 
 def _inflate_zstd(body: bytes) -> bytes:
-    """What the beginning of a zstd frame inflates to, as far as its blocks are whole."""
+    """The inflated beginning of a zstd frame, as far as its blocks are whole."""
     for name in _ZSTD_MODULES:
         with suppress(ImportError):
             zstd = import_module(name)
@@ -144,13 +144,13 @@ def _unpack(layout: struct.Struct, data: Buffer, at: int) -> tuple[int, ...]:
 class BundleScanner:
     """Reads the bundles of one section, fed in chunks of any size, as :class:`FatbinScanner` reads fat binaries.
 
-    At most MOST_HELD bytes are kept between chunks. What is not a bundle raises FormatError; after a compressed bundle
-    of version 1, which does not say how long it is, the next magic number is waited for.
+    At most MOST_HELD bytes are kept between chunks. Other data raises FormatError; after a compressed bundle of version
+    1, which does not state its length, the scanner looks for the next magic number.
     """
 
     def __init__(self) -> None:
         self._fed = 0
-        self._next = 0  # where the next bundle, or the zeros before it, begin
+        self._next = 0  # offset of the next bundle, or of the zeros before it
         self._seeks = False
         self._held = b""
         self._counts: Counter[str] = Counter()
@@ -195,7 +195,7 @@ class BundleScanner:
             self._containers[frozenset(bundle.labels)] += 1
 
     def skip(self, size: int) -> int:
-        """Omit what no header is in: the offset in the section, of ``size`` bytes, from which to feed on."""
+        """Skip bytes without headers: the offset in the section, of ``size`` bytes, at which to continue feeding."""
         if not self._seeks:
             self._fed = max(self._fed, min(self._next, size))
         return self._fed
@@ -212,7 +212,7 @@ class BundleScanner:
 
     @property
     def so_far(self) -> GpuCode:
-        """What has been fed until now, as "sampled"."""
+        """The code found until now, as "sampled"."""
         return GpuCode(dict(self._counts), "sampled", dict(self._containers))
 
 
@@ -220,5 +220,5 @@ _MAGICS = re.compile(re.escape(MAGIC) + rb"|" + COMPRESSED_MAGIC + rb"[\x01-\x03
 
 
 def find_bundles(data: Buffer) -> Iterator[int]:
-    """Where bundles may begin in ``data``."""
+    """Offsets in ``data`` at which bundles may begin."""
     return (match.start() for match in _MAGICS.finditer(data))

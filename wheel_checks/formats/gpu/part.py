@@ -1,4 +1,4 @@
-"""A part of a file of which not every byte is certain."""
+"""A part of a file with uncertain bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Part(Protocol):
-    """``data``, of which :meth:`known` gives what is certain."""
+    """``data``, with :meth:`known` for the certain bytes."""
 
     @property
     def data(self) -> bytes:

@@ -16,17 +16,14 @@ _KNOWN = (*STRONG, "sha224", "sha3_224", "sha1", "md5")
 
 
 class StatedHash(NamedTuple):
-    """A hash of a file as it is stated ("sha256=9f3a..."), and of the same algorithm as it is.
-
-    ``found`` is "" for an algorithm that is unknown here.
-    """
+    """A hash as stated ("sha256=9f3a..."), and ``found`` by the same algorithm, "" if that is unknown."""
 
     stated: str
     found: str
 
     @property
     def is_wrong(self) -> bool:
-        """True when the bytes are not those of the stated hash."""
+        """True when the bytes do not match the stated hash."""
         return bool(self.found) and self.stated != self.found
 
 
@@ -39,7 +36,7 @@ class WrongHash(NamedTuple):
 
 
 class WrongMetadataError(SourceError):
-    """The METADATA that an index serves of a wheel cannot be resolved by: it is not the one that the index states."""
+    """The METADATA file served by an index does not match the hash that the index states."""
 
     def __init__(self, wrong: WrongHash) -> None:
         what = f"the METADATA that the index serves of {wrong.file_name} has {wrong.found}"
@@ -48,10 +45,7 @@ class WrongMetadataError(SourceError):
 
 
 def compare_hashes(data: bytes, stated: Mapping[str, str]) -> StatedHash | None:
-    """The first stated hash that ``data`` does not have, else the strongest; None if none is stated.
-
-    ``stated`` maps algorithm to hex digest, in lower case.
-    """
+    """The first wrong hash of ``data`` (hex by algorithm), else the strongest; None if none is stated."""
     compared = [
         StatedHash(f"{name}={stated[name]}", f"{name}={hashlib.new(name, data, usedforsecurity=False).hexdigest()}")
         for name in _KNOWN

@@ -1,4 +1,4 @@
-"""The names of files on an index: wheels, source archives, and what a release says of its variants."""
+"""File names on an index: wheels, source archives, and the variants file of a release."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SDIST_SUFFIXES = (".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tgz", ".tar")
 def sdist_version(file_name: str, project: str) -> str | None:
     """The text after ``project-`` in the name of a source archive, None for any other file.
 
-    Names that predate PEP 625 may hold dashes in both parts, so the project says where its name ends.
+    Names older than PEP 625 may contain dashes in both parts, so the project is given.
     """
     suffix = next((suffix for suffix in SDIST_SUFFIXES if file_name.endswith(suffix)), None)
     if suffix is None:

@@ -1,4 +1,4 @@
-"""The start tags of an HTML page in UTF-8, in time linear in its length whatever the page holds, and one at a time."""
+"""The start tags of an HTML page in UTF-8, one at a time, in time linear in its length."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from html import unescape
 
 # html.parser is not used: on the CPython patch releases that we support it takes time quadratic in the length of a
-# malformed page (100 kB of "<a " took 87 s on 3.11.7). This scanner is linear: no expression can
-# match a text in two ways, and what does not close ends the scan.
+# malformed page (100 kB of "<a " took 87 s on 3.11.7). This scanner is linear: no expression can match a text in two
+# ways, and an unclosed tag ends the scan.
 _TAG = re.compile(rb"<(?:(!--)|([a-z][a-z0-9]*)(?=[\s/>]))", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rb"""[\s/]*([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+)))?""", re.DOTALL)
 _TAG_END = re.compile(rb"[\s/]*>")
@@ -20,8 +20,8 @@ _REFERENCE = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[a-zA-Z][a-zA-Z0
 def start_tags(page: bytes) -> Iterator[tuple[str, dict[str, str | None]]]:
     """The start tags outside of comments and scripts: name and attributes, names in lower case.
 
-    The value of an attribute is None when it has none (``<a download>``). A tag that does not close is omitted, and so
-    are its attributes beyond the first hundred.
+    The value of an attribute is None when it is missing (``<a download>``). An unclosed tag is omitted, and so are
+    attributes beyond the first hundred.
     """
     position = 0
     while found := _TAG.search(page, position):

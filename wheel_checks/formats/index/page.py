@@ -15,7 +15,7 @@ from wheel_checks.formats.index.html_tags import start_tags
 from wheel_checks.formats.index.remote_links import Refused, why_refused
 from wheel_checks.formats.json_spans import Span, elements, members, value
 
-_LISTED = (WHEEL_SUFFIX, VARIANTS_SUFFIX, *SDIST_SUFFIXES)  # what an HTML page is searched for
+_LISTED = (WHEEL_SUFFIX, VARIANTS_SUFFIX, *SDIST_SUFFIXES)  # suffixes of the links read from an HTML page
 
 KNOWN_API_VERSION = 1  # the major version of the repository API that this module understands (PEP 629)
 
@@ -36,13 +36,13 @@ _DIGEST = re.compile(r"[0-9a-fA-F]{32,128}")
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """One file that an index lists. ``url`` is absolute and may hold none of our credentials.
+    """One file that an index lists. ``url`` is absolute and must not contain our credentials.
 
     ``hashes`` maps algorithm to hex digest. ``yanked`` is None when the file is not yanked, else the reason ("" when
     none is given). ``core_metadata`` is None when no sidecar METADATA (``url + ".metadata"``) is offered, else the
     sidecar's hashes (empty when the index gives none). ``size`` is in bytes, None when the index does not say.
     ``index`` is the index or page that listed it. ``provenance`` is the address of its attestations (PEP 740), "" when
-    the index names none, or one that it may not lead to.
+    the index names none, or one on a host that it must not link to.
     """
 
     file_name: str
@@ -70,7 +70,7 @@ class OtherListing(NamedTuple):
 
 
 class IndexPage(NamedTuple):
-    """What a page lists: the files, in its order, and those that it may not lead to."""
+    """The files that a page lists, in its order, and the links that were refused."""
 
     files: tuple[IndexFile, ...]
     refused: tuple[Refused, ...] = ()
@@ -95,15 +95,15 @@ def file_from_url(url: str, index: str) -> IndexFile | None:
 
 
 def parse_index_page(body: bytes, content_type: str, url: str, index: str) -> IndexPage:
-    """The files that a page lists, in the order of the page, and those that it may not lead to.
+    """The files that a page lists, in the order of the page, and the links that were refused.
 
-    ``content_type`` is the HTTP header ("" if none exists), ``url`` the final address of the page, against which
-    its relative links are resolved, ``index`` what ``IndexFile.index`` shall say. Entries that are malformed are
-    skipped, as installers do; links that :func:`why_refused` refuses are no files. Raises FormatError when the page as
-    a whole is not an index: neither HTML nor JSON, a major API version that is unknown (PEP 629), or an HTML page such
-    as a login form; and for more than ``MOST_FILES`` files, or a file with an absurdly long entry.
+    ``content_type`` is the HTTP header ("" if none exists), ``url`` the final address of the page, against which its
+    relative links are resolved, ``index`` the value for ``IndexFile.index``. Entries that are malformed are skipped, as
+    installers do; links that :func:`why_refused` refuses are no files. Raises FormatError when the page as a whole is
+    not an index: neither HTML nor JSON, a major API version that is unknown (PEP 629), or an HTML page such as a login
+    form; and for more than ``MOST_FILES`` files, or a file with an absurdly long entry.
 
-    Entries are read one after the other: a page takes its own size in memory, and what its files take.
+    Entries are read one after the other: memory is bounded by the size of the page and its files.
     """
     media_type, charset = _media_type(content_type)
     if charset != "utf-8":
@@ -146,7 +146,7 @@ def _parse_json(body: bytes, url: str, index: str) -> IndexPage:
 
 
 def _no_object(body: bytes) -> dict[str, Span]:
-    """Nothing for another JSON value. Raises ValueError and RecursionError for what is not JSON."""
+    """Empty, for another JSON value. Raises ValueError and RecursionError if it is not JSON."""
     value(body, (0, min(len(body), _LONGEST_ENTRY)))
     return {}
 
@@ -209,7 +209,7 @@ def _parse_html(body: bytes, url: str, index: str) -> IndexPage:
 
 @dataclass(slots=True)
 class _Head:
-    """What a page says besides its links. ``asks`` is True for a page with a form or a script."""
+    """The attributes of a page besides its links. ``asks`` is True for a page with a form or a script."""
 
     api_version: str | None = None
     asks: bool = False
@@ -228,8 +228,8 @@ class _Head:
 
 
 def _base_of(body: bytes) -> str:
-    """What the page's links are relative to, "" for the page itself."""
-    if _BASE.search(body) is None:  # as on nearly every page; it might also stand after the links
+    """The base URL of the page's links, "" for the page itself."""
+    if _BASE.search(body) is None:  # as on nearly every page; it might also come after the links
         return ""
     found = (attributes.get("href") for name, attributes in start_tags(body) if name == "base")
     return next(filter(None, found), "")
@@ -257,7 +257,7 @@ def _html_file(anchor: Mapping[str, str | None], base: str, page: str, index: st
     )
 
 
-# What both have in common
+# The fields that both formats share
 
 
 def _page(listed: Iterable[IndexFile | Refused | None], index: str) -> IndexPage:
@@ -332,7 +332,7 @@ def _resolve(link: str, page: str, index: str, base: str = "") -> IndexFile | Re
 
 
 def _address(link: object, page: str, base: str = "") -> str:
-    """The absolute address that ``link`` leads to; "" for what is not a link, and where the page may not lead."""
+    """The absolute address that ``link`` leads to; "" if it is no link or was refused."""
     if not isinstance(link, str) or not link or len(link) > _LONGEST_ENTRY:
         return ""
     try:
@@ -343,7 +343,7 @@ def _address(link: object, page: str, base: str = "") -> str:
 
 
 def _without_credentials(url: str) -> str:
-    """``url`` without user and password, so that the links resolved against it carry none."""
+    """``url`` without user and password, so that the links resolved against it have none."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where a page that came from a server may lead: to servers, and never to this host."""
+"""Checks the links of a page that came from a server: they may lead to servers, never to this host."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _authority(url: str) -> str:
 
 @functools.lru_cache(maxsize=64)  # the thousands of links of a page lead to a few hosts
 def _place_of(authority: str) -> str:
-    """What of this host, or of its own link, the host of a URL names; "" for any other host."""
+    """The part of this host, or of its link, that the host of a URL names; "" for any other host."""
     host = _PORT.sub("", authority.rpartition("@")[2]).strip("[]").partition("%")[0].rstrip(".").lower()
     if host == "localhost" or host.endswith(".localhost"):  # RFC 6761
         return _LOOPBACK

@@ -1,4 +1,4 @@
-"""What lock files say, whatever their format: packages, their files, and what depends on what."""
+"""The content of lock files in any format: packages, their files, and their dependencies."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ UV, PYLOCK, POETRY, PDM, PIXI = "uv", "pylock", "poetry", "pdm", "pixi"
 
 @dataclass(frozen=True, slots=True)
 class LockedDependency:
-    """An edge of the graph. What the lock does not need is ""."""
+    """An edge of the graph. Fields that the lock does not need are ""."""
 
     name: str  # of the required package
     extras: tuple[str, ...] = ()  # of that package that are required
-    marker: str = ""  # PEP 508; if empty, it always holds
+    marker: str = ""  # PEP 508; if empty, always true
     version: str = ""  # chooses among packages of one name
     origin: str = ""  # chooses among packages of one name, as in ``LockedPackage``
     specifier: str = ""  # the required versions, such as >=2.0
@@ -31,22 +31,22 @@ class LockedPackage:
     name: str  # as in PEP 503
     version: str  # "" for a direct reference without one
     files: tuple[IndexFile, ...]  # wheels and source archive; ``url`` is "" if the lock only has names
-    source: str = ""  # VCS, DIRECTORY, PROJECT (what the lock is made for) or CONDA; "" for files of an index
+    source: str = ""  # VCS, DIRECTORY, PROJECT (the locked project itself) or CONDA; "" for files of an index
     direct: bool = False  # whether a file is named by a URL or path, not chosen from an index
     marker: str = ""  # PEP 508; if empty, it is always installed
     registry: str = ""  # URL of the index that it comes from
     origin: str = ""  # identifies the source, as edges state it
     build: str = ""  # conda's build string
     requires_python: str = ""  # versions of Python, such as >=3.10
-    dependencies: tuple[LockedDependency, ...] = ()  # what it always requires
+    dependencies: tuple[LockedDependency, ...] = ()  # its unconditional dependencies
     optional: Mapping[str, tuple[LockedDependency, ...]] = field(default_factory=dict)  # further dependencies by extra
     # further dependencies by dependency group
     development: Mapping[str, tuple[LockedDependency, ...]] = field(default_factory=dict)
     in_groups: tuple[str, ...] = ()  # groups that the package belongs to
     group_markers: Mapping[str, str] = field(default_factory=dict)  # the markers of those groups that have one
-    forks: tuple[str, ...] = ()  # markers, one of which holds where this package counts; if empty, everywhere
+    forks: tuple[str, ...] = ()  # markers of the environments for which this package is locked; if empty, all
     is_optional: bool = False  # whether only extras install it
-    extras: tuple[str, ...] = ()  # those that it provides (uv), or that this entry adds (pdm)
+    extras: tuple[str, ...] = ()  # extras that it provides (uv), or that this entry adds (pdm)
     line: int = 0  # of its entry in the file; 0 if unknown
 
     @property
@@ -76,18 +76,18 @@ class Lock:
     format: str  # UV, PYLOCK, POETRY, PDM or PIXI
     packages: tuple[LockedPackage, ...]  # in the order of the file
     roots: tuple[str, ...] = ()  # names of the projects that it is made for
-    requirements: tuple[LockedDependency, ...] = ()  # what it is made for if there is no project
+    requirements: tuple[LockedDependency, ...] = ()  # the locked requirements if there is no project
     # requirements by dependency group, without a project
     development: Mapping[str, tuple[LockedDependency, ...]] = field(default_factory=dict)
     requires_python: str = ""  # versions of Python that it is for
-    environments: tuple[str, ...] = ()  # markers, one of which holds where it can be installed; if empty, everywhere
+    environments: tuple[str, ...] = ()  # markers of the environments it can be installed in; if empty, all
     forks: tuple[str, ...] = ()  # markers of parts that were resolved separately
     platforms: tuple[str, ...] = ()  # names of platforms, in the words of the format
-    # those that can be chosen, with the packages that they name
+    # the extras that can be chosen, with the packages that they name
     extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    groups: tuple[str, ...] = ()  # those that can be chosen
-    default_groups: tuple[str, ...] = ()  # those that are installed if none is chosen
-    conflicts: tuple[tuple[Member, ...], ...] = ()  # sets of which one member can be chosen
+    groups: tuple[str, ...] = ()  # groups that can be chosen
+    default_groups: tuple[str, ...] = ()  # groups that are installed by default
+    conflicts: tuple[tuple[Member, ...], ...] = ()  # sets whose members exclude one another
     has_groups: bool = True  # False if a format of that age does not list the groups of packages
     # pixi: positions in ``packages`` by environment and platform
     chosen: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)

@@ -23,7 +23,7 @@ _REPOSITORIES = ("git", "hg", "svn", "bzr")
 
 
 def read_pdm(data: bytes) -> Lock:
-    """The lock file. Raises FormatError naming the field that is not what pdm writes."""
+    """The lock file. Raises FormatError naming the field that pdm would not write."""
     document = parse_toml(data, "the lock", MAX_SIZE, "pdm.lock")
     metadata = tables.table(document.get("metadata"), "metadata")
     version = str(metadata.get("lock_version", ""))

@@ -24,7 +24,7 @@ _REPOSITORY = re.compile(r"(?:git|hg|svn|bzr)\+")
 
 
 def read_pixi(data: bytes) -> Lock:
-    """The lock file. Raises FormatError naming the field that is not what pixi writes."""
+    """The lock file. Raises FormatError naming the field that pixi would not write."""
     document = tables.table(read_yaml(data, "the lock"), "the lock")
     version = document.get("version")
     if version not in [str(known) for known in _KNOWN]:

@@ -1,7 +1,7 @@
 """``poetry.lock``: packages with files by name and hash; since 2.1 each with its groups and its marker.
 
-Before 2.1 (poetry 1.x) the lock says neither which package is asked for nor in which group: then only the graph of
-dependencies is known, and what no package depends on counts as asked for.
+A lock older than 2.1 (poetry 1.x) does not say which packages are requested, nor their groups: then only the graph of
+dependencies is known, and a package that no other depends on is considered requested.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FILE, _URL = "file", "url"
 
 
 def read_poetry(data: bytes) -> Lock:
-    """The lock file. Raises FormatError naming the field that is not what poetry writes."""
+    """The lock file. Raises FormatError naming the field that poetry would not write."""
     document = parse_toml(data, "the lock", MAX_SIZE, "poetry.lock")
     metadata = tables.table(document.get("metadata"), "metadata")
     version = str(metadata.get("lock-version", ""))
@@ -82,7 +82,7 @@ def _package(entry: object, where: str, apart: dict[str, Any], line: int) -> Loc
 
 
 def _groups(table: dict[str, Any], where: str) -> tuple[tuple[str, ...], str, dict[str, str]]:
-    """The groups of a package, its marker, and those of single groups."""
+    """The groups of a package, its common marker, and the markers of single groups."""
     markers = table.get("markers", "")
     by_group: dict[str, str] = {}
     if isinstance(markers, dict):
@@ -131,7 +131,7 @@ def _dependencies(table: dict[str, Any], where: str) -> list[LockedDependency]:
 
 
 def _python(written: str) -> str:
-    """Requires-Python of a constraint of poetry; "" for anything else, and for one that allows everything."""
+    """Requires-Python of a constraint of poetry; "" for anything else, or if every version is allowed."""
     found = specifier_of(written)
     try:
         return str(SpecifierSet(found))

@@ -1,4 +1,4 @@
-"""``pylock.toml`` (PEP 751): a list of packages, each installed where its marker holds."""
+"""``pylock.toml`` (PEP 751): a list of packages, each installed if its marker is true."""
 
 from __future__ import annotations
 
@@ -16,18 +16,12 @@ _NAME = "pylock.toml (PEP 751)"
 
 
 def parse_pylock(data: bytes, folder: Path) -> tuple[LockedPackage, ...]:
-    """The packages of a lock file, in their order. ``folder`` is where the file is: its paths start there.
-
-    Raises FormatError naming the field that is not what PEP 751 says.
-    """
+    """The packages of a lock file, with paths relative to ``folder``. Raises FormatError naming a wrong field."""
     return read_pylock(data, folder).packages
 
 
 def read_pylock(data: bytes, folder: Path) -> Lock:
-    """The lock file. ``folder`` is where it is: its paths start there.
-
-    Raises FormatError naming the field that is not what PEP 751 says.
-    """
+    """The lock file, with paths relative to ``folder``. Raises FormatError naming the field that PEP 751 forbids."""
     if len(data) > MAX_SIZE:
         raise FormatError(f"the lock has {len(data):,} bytes", expected=f"at most {MAX_SIZE:,}")
     document = parse_toml(data, "the lock", MAX_SIZE, _NAME)
@@ -82,7 +76,7 @@ def _file(entry: object, where: str, folder: Path) -> IndexFile:
         place = url or ((folder / path).absolute().as_uri() if path else "")
         linked = file_from_url(place, "") if place else None
         _ = urlsplit(place).port
-    except ValueError:  # what no URL and no path can hold
+    except ValueError:  # characters that no URL or path can contain
         linked = None
     if linked is None:
         raise FormatError(f"{where} names no file", expected="a url (http, https or file) or a path")

@@ -23,8 +23,8 @@ _NAMES = {
     r"pdm(?:\.[^/]+)?\.lock": PDM,
     r"pixi\.lock": PIXI,
 }
-_BEGINNING = 1 << 16  # bytes; what distinguishes the formats is at the beginning, or at the end
-_CONTENTS = {  # what each writes at the beginning of a line
+_BEGINNING = 1 << 16  # bytes; the formats differ at the beginning or at the end
+_CONTENTS = {  # text that each writes at the beginning of a line
     PYLOCK: rb"^lock-version *= *['\"]",
     PDM: rb"^lock_version *= *['\"]",
     POETRY: rb"^lock-version *=[\s\S]*^(?:content-hash|python-versions) *=",
@@ -33,7 +33,7 @@ _CONTENTS = {  # what each writes at the beginning of a line
 
 
 def format_by_name(name: str) -> str:
-    """The format that a file of this name has, "" for what is named as no lock."""
+    """The lock format of files with this name, "" if unknown."""
     return next((form for pattern, form in _NAMES.items() if re.fullmatch(pattern, name)), "")
 
 
@@ -43,7 +43,7 @@ def is_lock_name(name: str) -> bool:
 
 
 def format_by_content(data: bytes) -> str:
-    """The format of a lock, "" for what looks like none."""
+    """The format of a lock, "" if unrecognised."""
     parts = data[:_BEGINNING], data[-_BEGINNING:]
     sample = parts[0] if len(data) <= _BEGINNING else b"\n".join(parts)
     if re.search(_CONTENTS[PIXI], sample, re.MULTILINE):

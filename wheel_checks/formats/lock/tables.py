@@ -1,4 +1,4 @@
-"""Fields of the tables of a lock, each with a FormatError that names it; and the lines on which packages stand."""
+"""Fields of the tables of a lock, each with a FormatError that names it; and the lines of packages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def shown(value: object) -> str:
-    """A value of the lock for a message: short, and without what a terminal would execute."""
+    """A value of the lock for a message: short, and without terminal control characters."""
     return repr(value)[:_SHOWN]
 
 
@@ -39,7 +39,7 @@ def table(value: object, where: str) -> dict[str, Any]:
 
 
 def rows(owner: dict[str, Any], key: str, where: str, most: int) -> list[Any]:
-    """The value of a key as a list, empty where it is missing."""
+    """The value of a key as a list, empty if missing."""
     value = owner.get(key, [])
     if not isinstance(value, list):
         raise FormatError(f"{where}.{key} is not a list", expected="an array")
@@ -57,7 +57,7 @@ def texts(owner: dict[str, Any], key: str, where: str, most: int = 10_000) -> tu
 
 
 def text(owner: dict[str, Any], key: str, where: str) -> str:
-    """The value of a key as a string, "" where it is missing."""
+    """The value of a key as a string, "" if missing."""
     value = owner.get(key, "")
     if not isinstance(value, str):
         raise FormatError(f"{where}.{key} is of type {type(value).__name__}", expected="a string")
@@ -90,7 +90,7 @@ def project(found: str, where: str) -> str:
 
 
 def version(owner: dict[str, Any], where: str) -> str:
-    """A version of PEP 440, "" where the lock states none."""
+    """A version of PEP 440, "" if the lock states none."""
     found = text(owner, "version", where)
     if found and version_or_none(found) is None:
         raise FormatError(f"{where}.version is {shown(found)}", expected="a version (PEP 440)")
@@ -114,7 +114,7 @@ def file_at(place: str, where: str) -> IndexFile:
     try:
         linked = file_from_url(place, "")
         _ = urlsplit(place).port
-    except ValueError:  # what no URL can hold
+    except ValueError:  # characters that no URL can contain
         linked = None
     if linked is None:
         raise FormatError(f"{where} names no file", expected="a url (http, https or file) or a path")
@@ -122,7 +122,7 @@ def file_at(place: str, where: str) -> IndexFile:
 
 
 def named_file(file_name: str, hashes: dict[str, str], where: str) -> IndexFile:
-    """A file of which the lock has the name and hashes, and no address."""
+    """A file that the lock lists by name and hashes, without an address."""
     if not re.fullmatch(r"[^\s/\\\x00-\x1f\x7f]{1,255}", file_name):
         raise FormatError(f"{where} is {shown(file_name)}", expected="the name of a file")
     return IndexFile(file_name, "", hashes)

@@ -1,7 +1,7 @@
 """``uv.lock``: a graph from the projects of a workspace to files, with markers on its edges.
 
-Where extras or groups conflict, markers name them as ``extra == 'extra-6-veomni-gpu'``, with the length of the
-project's name before it (uv's ``universal_marker.rs``).
+If extras or groups conflict, markers name them as ``extra == 'extra-6-veomni-gpu'``, with the length of the project's
+name before it (uv's ``universal_marker.rs``).
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ _LOCAL = ("editable", "virtual", "directory")
 
 
 def read_uv(data: bytes, folder: Path) -> Lock:
-    """The lock file. ``folder`` is where it is: its paths start there.
-
-    Raises FormatError naming the field that is not what uv writes.
-    """
+    """The lock file, with paths relative to ``folder``. Raises FormatError naming the field uv would not write."""
     document = parse_toml(data, "the lock", MAX_SIZE, "uv.lock")
     if document.get("version") != KNOWN_VERSION:
         raise FormatError(f"version is {tables.shown(document.get('version'))}", expected=f"{KNOWN_VERSION} (uv.lock)")

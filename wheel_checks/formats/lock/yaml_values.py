@@ -12,7 +12,7 @@ from wheel_checks.errors import FormatError
 MAX_SIZE = 32 << 20
 DEEPEST = 40
 LINE = "\0line"
-"""The key under which a mapping holds its line, which no text of YAML can be."""
+"""The key for the line of a mapping; no YAML text can equal it."""
 
 _Loader: Any = getattr(yaml, "CLoader", yaml.Loader)
 _SLOW = 1 << 20  # bytes that PyYAML takes without libyaml: 20 s

@@ -1,4 +1,4 @@
-"""The headers of a PE file: machine, sections, and where the import tables are.
+"""The headers of a PE file: machine, sections, and the offsets of the import tables.
 
 Source: Microsoft, PE Format (learn.microsoft.com/windows/win32/debug/pe-format), November 2026.
 """
@@ -24,7 +24,7 @@ _SIGNATURE = b"PE\0\0"
 _COFF = struct.Struct("<HHIIIHH")
 _PE32, _PE32_PLUS = 0x10B, 0x20B
 _LARGEST_OPTIONAL = 1024  # bytes; 240 with all sixteen directories
-_DIRECTORIES = {_PE32: 96, _PE32_PLUS: 112}  # where they begin in the optional header
+_DIRECTORIES = {_PE32: 96, _PE32_PLUS: 112}  # their offset in the optional header
 _IMPORT, _DELAY_IMPORT = 1, 13  # numbers of directories
 _SECTION = struct.Struct("<8sIIIIIIHHI")
 _MOST_SECTIONS = 2_048  # old loaders take 96; onnxruntime for arm64 has 38
@@ -37,7 +37,7 @@ _FILE_UNIT = 0x200  # bytes: the loader rounds the places of sections down to it
 class Section:
     """One section: ``address`` relative to the image's base, ``offset`` and ``size`` in the file, in bytes.
 
-    Linkers cut names to eight bytes (``.nv_fatb``), but for those that a string table holds.
+    Linkers cut names to eight bytes (``.nv_fatb``), unless they are in a string table.
     """
 
     name: str
@@ -48,9 +48,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class PeHeader:
-    """What the headers say. ``imports`` and ``delay_imports`` are relative addresses, 0 for none.
+    """The fields of the headers. ``imports`` and ``delay_imports`` are relative addresses, 0 for none.
 
-    ``machine`` is a word of the field where it is known ("x86_64"), else a number. ``base`` is the preferred address.
+    ``machine`` is the usual word if known ("x86_64"), else a number. ``base`` is the preferred address.
     """
 
     machine: str
@@ -61,7 +61,7 @@ class PeHeader:
     delay_imports: int
 
     def place(self, address: int, field: str) -> tuple[int, int]:
-        """Offset in the file of a relative address, and the bytes from there to the end of what holds it.
+        """The file offset of a relative address, and the number of bytes from there to the end of its section.
 
         Raises FormatError when no bytes of the file are loaded there.
         """
@@ -88,10 +88,7 @@ def read_bytes(view: ElfBytes, offset: int, length: int, field: str) -> bytes:
 
 
 def read_header(view: ElfBytes) -> PeHeader:
-    """The headers, with the names of all sections.
-
-    Raises FormatError, naming the field, for what is not a PE file or a corrupt one; BytesNeeded.
-    """
+    """The headers, with all section names. Raises FormatError, naming the field, for other files; BytesNeeded."""
     dos = read_bytes(view, 0, _DOS_HEADER, "the DOS header")
     if not dos.startswith(MAGIC):
         raise FormatError("the file does not start with MZ", expected="a PE file")

@@ -16,7 +16,7 @@ MOST_IMPORTS = 1_024  # DLLs; real files have some dozens
 
 _DESCRIPTOR = struct.Struct("<5I")  # lookup table, time stamp, forwarder chain, name, address table
 _DELAY_DESCRIPTOR = struct.Struct("<8I")  # attributes, name, module handle, address table, ...
-_RELATIVE = 1  # attribute of a delay descriptor: what it holds are relative addresses; old ones hold absolute ones
+_RELATIVE = 1  # attribute of a delay descriptor whose addresses are relative; old ones are absolute
 _LONGEST_NAME = 256  # bytes
 _AT_ONCE = 32  # descriptors read together
 
@@ -24,9 +24,9 @@ _AT_ONCE = 32  # descriptors read together
 def read_imports(view: ElfBytes, header: PeHeader) -> tuple[str, ...]:
     """The names of imported DLLs, then of those that load when they are first called, without repetition.
 
-    The tables end as they do for the loader: with a descriptor that has no name or no address table, whatever size
-    the header states. Raises FormatError for tables or names outside the file, ``MOST_IMPORTS`` descriptors or more,
-    names without end or with other characters than those of a file; BytesNeeded, for all names together.
+    The tables end as they do for the loader: with a descriptor that has no name or no address table, regardless of the
+    size in the header. Raises FormatError for tables or names outside the file, ``MOST_IMPORTS`` descriptors or more,
+    unterminated names, or names with characters that no file name has; BytesNeeded, for all names together.
     """
     needed: list[ByteRange] = []
     names: list[int] = []

@@ -1,8 +1,8 @@
-"""What a source archive says of its requirements without being built.
+"""The requirements of a source archive, read without building it.
 
 As uv reads it (crates/uv-distribution, ``StaticMetadata``): the ``[project]`` table of pyproject.toml when it declares
-none of the fields dynamic (PEP 621), else PKG-INFO of version 2.2 or later when it declares none (PEP 643). What else
-is written there was true where the archive was made, and is computed again by every build.
+none of the fields dynamic (PEP 621), else PKG-INFO of version 2.2 or later when it declares none (PEP 643). Other
+values were true on the machine that made the archive; every build computes them again.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _MOST_BUILD_REQUIREMENTS = 200
 _LONGEST = 500  # characters of a requirement or of a backend's name
 _STATIC_SINCE = (2, 2)
 DEFAULT_BACKEND = "setuptools.build_meta:__legacy__"
-"""What builds an archive that names no backend (PEP 517)."""
+"""The backend of an archive that names none (PEP 517)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StaticMetadata:
     """The metadata of a source archive.
 
-    ``origin`` is the file that says so. ``computed`` says why a build may give other requirements ("PKG-INFO says
-    `Dynamic: Requires-Dist`"), "" when they are static. ``requirements`` are texts, PEP 508's or not: an installer
-    decides about those that do not parse.
+    ``origin`` is the file it was read from. ``computed`` says why a build may give other requirements ("PKG-INFO says
+    `Dynamic: Requires-Dist`"), "" when they are static. ``requirements`` are texts, PEP 508's or not: the installer
+    handles texts that do not parse.
     """
 
     name: str
@@ -61,7 +61,7 @@ class StaticMetadata:
 
 @dataclass(frozen=True, slots=True)
 class BuildSystem:
-    """What builds the archive (PEP 518, PEP 517). ``in_tree`` is True when code of the archive is the backend."""
+    """The build system of the archive (PEP 518, PEP 517). ``in_tree``: the backend is code of the archive."""
 
     requires: tuple[str, ...] = ("setuptools",)
     backend: str = DEFAULT_BACKEND
@@ -69,9 +69,9 @@ class BuildSystem:
 
 
 def read_static_metadata(project: str, version: str, pkg_info: bytes | None, pyproject: bytes | None) -> StaticMetadata:
-    """The metadata of release ``version`` of ``project``, from its two files; None for one that is missing.
+    """The metadata of release ``version`` of ``project``, from its two files, each None if missing.
 
-    Raises FormatError when neither says what the release requires, or when they are of another release.
+    Raises FormatError when neither states the requirements, or when they are of another release.
     """
     table = _toml(pyproject)
     found = _of_project(table.get("project"), table, version) if pyproject is not None else None
@@ -96,7 +96,7 @@ def read_static_metadata(project: str, version: str, pkg_info: bytes | None, pyp
 
 
 def read_build_system(pyproject: bytes | None) -> BuildSystem:
-    """The ``[build-system]`` table, or what installers take without one. Raises FormatError when it is malformed."""
+    """The ``[build-system]`` table, or the default of installers. Raises FormatError when it is malformed."""
     table = _toml(pyproject).get("build-system")
     if not isinstance(table, Mapping):
         return BuildSystem()
@@ -125,7 +125,7 @@ def _why_computed(metadata: CoreMetadata) -> str:
 
 
 def _of_project(project: object, table: Mapping[str, Any], version: str) -> StaticMetadata | None:
-    """What a ``[project]`` table says; None when a build computes some of it."""
+    """The metadata of a ``[project]`` table; None when a build computes some of it."""
     if not isinstance(project, Mapping) or not isinstance(project.get("name"), str):
         return None
     dynamic = project.get("dynamic", [])
@@ -133,7 +133,7 @@ def _of_project(project: object, table: Mapping[str, Any], version: str) -> Stat
         return None
     tool = table.get("tool")
     if "dependencies" not in project and isinstance(tool, Mapping) and "poetry" in tool:
-        return None  # what poetry's own table says is not static
+        return None  # poetry's own table is not static metadata
     stated = project.get("version")
     if isinstance(stated, str) and stated.strip() != version and _differs(stated, version):
         return None

@@ -22,8 +22,8 @@ _LONGEST_EXTENSION = 64 << 10  # bytes of a pax header or of a long name
 _PIECE = 1 << 20  # bytes that are unpacked at once
 _REGULAR, _WITHOUT_CONTENT = (b"0", b"7", b"\0"), (b"1", b"2", b"3", b"4", b"5", b"6")
 _SPARSE = b"S"
-_MORE_IN_HEADER, _MORE_IN_BLOCK = 482, 504  # where a sparse file's map says that another block of it follows
-_EXTENSIONS = (b"x", b"g", b"L", b"K")  # headers of pax and GNU, which say something of what follows
+_MORE_IN_HEADER, _MORE_IN_BLOCK = 482, 504  # offset of the flag for another block of a sparse file's map
+_EXTENSIONS = (b"x", b"g", b"L", b"K")  # extension headers of pax and GNU, which describe the next member
 _PAX = re.compile(rb"(\d{1,20}) ([^=]{1,200})=")
 
 
@@ -66,8 +66,8 @@ def gunzip(chunks: Iterable[bytes], largest: int = LARGEST_TAR) -> Iterator[byte
 def read_tar(chunks: Iterable[bytes], limit_of: Callable[[str], int]) -> Iterator[TarMember]:
     """The regular files of a tar file, in their order.
 
-    ``limit_of`` gives the most bytes of a member's content that are wanted, 0 when only its name matters.
-    Ends at the end of ``chunks``, wherever that is. Raises FormatError for what is not a tar file.
+    ``limit_of`` gives the most bytes of a member's content that are wanted, 0 when only its name is needed. Ends at the
+    end of ``chunks``. Raises FormatError if it is not a tar file.
     """
     stream = _Stream(iter(chunks))
     following = _Following()
@@ -96,7 +96,7 @@ def read_tar(chunks: Iterable[bytes], limit_of: Callable[[str], int]) -> Iterato
 
 @dataclass(slots=True)
 class _Following:
-    """What extension headers say of the member that follows them."""
+    """The fields that extension headers give for the member after them."""
 
     name: str = ""
     size: int | None = None
@@ -113,9 +113,7 @@ class _Following:
 
 
 def _skip_map(stream: _Stream, header: bytes) -> None:
-    """Pass over the blocks that continue with the map of a sparse file (GNU tar); its data follow, without the
-    holes.
-    """
+    """Skip the blocks that continue the map of a sparse file (GNU tar); its data follow, without the holes."""
     more = header[_MORE_IN_HEADER]
     while more:
         block = stream.take(BLOCK)
@@ -136,7 +134,7 @@ class _Stream:
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._held = b""
-        self._position = 0  # in what is held: what is left of it is not copied for each header
+        self._position = 0  # offset in the buffer: the rest is not copied for each header
 
     def take(self, length: int) -> bytes:
         """``length`` bytes, fewer at the end."""
@@ -165,7 +163,7 @@ class _Stream:
 
 
 def _check_sum(header: bytes) -> None:
-    """Raise unless the header's checksum, of which old programs wrote a signed form, is right."""
+    """Raise unless the header's checksum is right; old programs wrote a signed form of it."""
     stated = _number(header[148:156])
     blank = header[:148] + b" " * 8 + header[156:]
     total = sum(blank)

@@ -34,12 +34,11 @@ _LONG_FIELDS = frozenset({"description", "license"})
 
 @dataclass(frozen=True, slots=True)
 class CoreMetadata:
-    """The fields that matter. ``faults`` are sentences about fields that are missing or malformed.
+    """The relevant fields. ``faults`` are sentences about fields that are missing or malformed.
 
-    ``requirements`` holds the Requires-Dist lines that parse, in their order; ``bad_requirements`` the texts of those
-    that do not, each with the parser's reason, and ``refused_requirements`` those that parse and that uv refuses.
-    ``license`` is License-Expression, or else License.
-    ``dynamic`` names the fields that a build computes (PEP 643).
+    ``requirements`` are the Requires-Dist lines that parse, in their order; ``bad_requirements`` the other texts, each
+    with the parser's reason, and ``refused_requirements`` the lines that only uv refuses. ``license`` is
+    License-Expression, or else License. ``dynamic`` names the fields that a build computes (PEP 643).
     """
 
     metadata_version: str
@@ -85,7 +84,7 @@ def parse_core_metadata(data: bytes | str) -> CoreMetadata:
 
 
 def read_fields(data: bytes | str, faults: list[str]) -> tuple[RawMetadata, dict[str, list[str]], str]:
-    """The fields that packaging reads, the values of those that it cannot read, and the text after the fields.
+    """The fields that packaging reads, the values of unreadable fields, and the text after the fields.
 
     Adds to ``faults``. Raises FormatError as :func:`parse_core_metadata` does.
     """
@@ -157,7 +156,7 @@ def _shorten(raw: RawMetadata) -> Iterator[str]:
 def _read_requirements(
     lines: list[str],
 ) -> tuple[tuple[Requirement, ...], tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """Those that parse, those that do not, and those of the first that uv refuses, with the reasons."""
+    """Requirements that parse, lines that do not, and requirements that uv refuses, the last two with reasons."""
     good: list[Requirement] = []
     bad: list[tuple[str, str]] = []
     refused: list[tuple[str, str]] = []
@@ -191,13 +190,13 @@ def _refused_by_uv(requires_python: str) -> Iterator[str]:
 
 
 def _validate(raw: RawMetadata) -> list[str]:
-    """What packaging finds wrong, all of it; requirements are read one by one elsewhere."""
+    """All faults found by packaging; requirements are read one by one elsewhere."""
     checked = raw.copy()
     version = checked.get("metadata_version", "")
     faults = []
     if version not in METADATA_VERSIONS:
-        told = f"Metadata-Version is {version[:80]!r}" if version else "Metadata-Version is missing"
-        faults.append(f"{told}; expected one of {', '.join(METADATA_VERSIONS)}")
+        fault = f"Metadata-Version is {version[:80]!r}" if version else "Metadata-Version is missing"
+        faults.append(f"{fault}; expected one of {', '.join(METADATA_VERSIONS)}")
     if "requires_dist" in checked:
         checked["requires_dist"] = []
     if version in METADATA_VERSIONS[: METADATA_VERSIONS.index("2.4")]:

@@ -1,4 +1,4 @@
-"""``entry_points.txt`` (entry points specification): which names installers make scripts of, and what these run."""
+"""``entry_points.txt`` (entry points specification): the scripts that installers generate, and their targets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EntryPoint:
 class EntryPoints:
     """All of them in the order of the file, and ``(line, sentence)`` for lines that are not entry points.
 
-    ``unreadable`` are ``(line, sentence)`` of what ends an install by pip or uv.
+    ``unreadable`` are ``(line, sentence)`` of faults that abort an install by pip or uv.
     """
 
     entries: tuple[EntryPoint, ...]
@@ -65,7 +65,7 @@ def parse_entry_points(data: bytes) -> EntryPoints:
 
 
 def _unreadable(data: bytes) -> Iterator[tuple[int, str]]:
-    """What pip's reader (importlib.metadata) or uv's reader of INI files cannot read, each line on its own for pip."""
+    """Lines that pip's reader (importlib.metadata) or uv's INI reader cannot read, each line on its own for pip."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:

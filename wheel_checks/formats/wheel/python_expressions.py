@@ -44,7 +44,7 @@ _OPENERS = {
     "importlib.machinery.ExtensionFileLoader": 1,
     "tvm_ffi.load_module": 0,
 }
-# Functions and methods that do, whatever they are of: ctypes.cdll, torch.ops, torch.classes, tensorflow, cffi's FFI.
+# Functions and methods of any object that do: ctypes.cdll, torch.ops, torch.classes, tensorflow, cffi's FFI.
 _OPENING_NAMES = ("LoadLibrary", "load_library", "dlopen", "load_op_library")
 _FINDERS = ("load_nvidia_dynamic_lib",)  # cuda-pathfinder
 _IMPORTERS = ("importlib.import_module", "__import__")
@@ -56,7 +56,7 @@ class OutOfStepsError(Exception):
 
 @dataclass(slots=True)
 class Frame:
-    """Where the interpreter is: names, what it notes, and under how many guards of each kind."""
+    """State of the interpreter: names, recorded actions, and the number of enclosing guards of each kind."""
 
     names: dict[str, Value]
     actions: list[Raw]
@@ -67,7 +67,7 @@ class Frame:
     one_of: int = 0
 
     def inside(self, names: dict[str, Value], deeper: int) -> Frame:
-        """A frame for what runs here with other names: under the same guards, with the same list of actions."""
+        """A frame with other names, the same guards and the same list of actions."""
         return Frame(names, self.actions, [], self.tried, self.conditional, self.depth + deeper, self.one_of)
 
 
@@ -117,7 +117,7 @@ class Expressions(ABC):
         """Carry out a call of a function that the module defines."""
 
     def value(self, node: ast.expr, frame: Frame) -> Value:
-        """What the expression gives. Raises OutOfStepsError."""
+        """The value of the expression. Raises OutOfStepsError."""
         self.step()
         evaluate = self._kinds.get(type(node))
         if evaluate is not None:
@@ -128,7 +128,7 @@ class Expressions(ABC):
         return UNKNOWN
 
     def truth(self, node: ast.expr, frame: Frame) -> bool | None:
-        """True or False where the text decides it on Linux."""
+        """True or False if the text decides it on Linux."""
         self.step()
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             truth = self.truth(node.operand, frame)
@@ -269,7 +269,7 @@ class Expressions(ABC):
         return Named(modules[0]) if len(modules) == 1 and modules[0] != "*" else UNKNOWN
 
     def _append(self, node: ast.Call, of: Method, new: Value, frame: Frame) -> None:
-        """``paths.append(x)`` adds to the list that a name stands for."""
+        """``paths.append(x)`` adds to the list that a name is bound to."""
         target = node.func
         if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
             return
@@ -300,7 +300,7 @@ def _operate(operator: ast.operator, left: Value, right: Value) -> Value:
 
 
 def _compare(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
-    """True or False where both sides are known texts; only ``==``, ``in`` and their opposites."""
+    """True or False if both sides are known texts; only ``==``, ``in`` and their opposites."""
     one, other = texts_of(left), texts_of(right)
     if len(one) != 1 or isinstance(left, Many) or any("*" in text or "\x01" in text for text in (*one, *other)):
         return None

@@ -1,9 +1,8 @@
-"""What a Python module imports and which libraries it opens, by its text alone. Nothing is executed.
+"""The imports of a Python module and the libraries that it opens, by its text alone. Nothing is executed.
 
-The module is parsed with :mod:`ast`, and its statements are followed as far as literals go. A value that the text
-does not say is ``*``, which matches anything; both branches of a condition that is unknown count. Calls of functions
-of the same module are followed; calls of other modules are actions, which
-:mod:`wheel_checks.facts.links.opened_first` follows.
+The module is parsed with :mod:`ast`, and its statements are followed as far as literals go. An unknown value is ``*``,
+which matches anything; both branches of an unknown condition are followed. Calls of functions of the same module are
+followed; calls of other modules are actions, which :mod:`wheel_checks.facts.links.opened_first` follows.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What a function of the module does when it is called; in patterns, a parameter is its name between two marks."""
+    """A function of the module and its actions; in patterns, a parameter is its name between two marks."""
 
     name: str
     parameters: tuple[str, ...]
@@ -90,7 +89,7 @@ def module_name(member: str) -> str:
 
 
 def parse_python_source(member: str, data: bytes) -> PythonSource:
-    """The module at ``member``, a path in site-packages; what is wrong with its text is a fact of it."""
+    """The module at ``member``, a path in site-packages; errors in its text become facts."""
     if len(data) > MAX_SIZE:
         return PythonSource(member, fault=f"it has {len(data):,} bytes; at most {MAX_SIZE:,} are parsed")
     try:
@@ -128,7 +127,7 @@ def _actions(found: list[Raw]) -> tuple[Action, ...]:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """True when ``path`` is one that ``pattern`` names, in which ``*`` stands for any characters."""
+    """True when ``path`` matches ``pattern``, in which ``*`` means any characters."""
     if pattern.startswith("*/") and matches(pattern[2:], path):
         return True
     first, *others = pattern.split("*")

@@ -38,7 +38,7 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(slots=True)
 class Found:
-    """What the module does when it is imported, and what its functions do when they are called."""
+    """The actions of the module when it is imported, and of its functions when they are called."""
 
     actions: list[Raw] = field(default_factory=list)
     functions: list[tuple[str, tuple[str, ...], list[Raw]]] = field(default_factory=list)
@@ -103,7 +103,7 @@ class Interpreter(Expressions):
         return name in self._defined and name not in frame.names
 
     def run_function(self, name: str, given: list[Value], named: dict[str, Value], frame: Frame) -> Value:
-        """Follow the body with these arguments; what it returns."""
+        """Follow the body with these arguments and return the result."""
         if name in self._running or len(self._running) >= _DEEPEST_CALL:
             return UNKNOWN
         definition = self._defined[name]
@@ -126,7 +126,7 @@ class Interpreter(Expressions):
         return UNKNOWN if result is None else result
 
     def _block(self, statements: Sequence[ast.stmt], frame: Frame) -> bool:
-        """True when what follows is not reached for certain."""
+        """True if the statements after the block are certainly not reached."""
         return any(self._statement(statement, frame) for statement in statements)
 
     def _statement(self, node: ast.stmt, frame: Frame) -> bool:
@@ -296,7 +296,7 @@ def _tries_again(handler: Sequence[ast.stmt], body: Sequence[ast.stmt]) -> bool:
 
 
 def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
-    """The node and what is in it, but for the bodies of functions and of inner loops."""
+    """The node and its descendants, except for the bodies of functions and of inner loops."""
     yield node
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.For | ast.While):

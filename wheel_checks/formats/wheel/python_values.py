@@ -1,4 +1,4 @@
-"""Values of a Python module as far as its text shows them: texts with ``*`` for what is unknown, and collections."""
+"""Values in a Python module as far as its text shows them: texts with ``*`` for unknown parts, and collections."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 MOST_TEXTS = 24
-"""Texts that one value may be; more are unknown."""
+"""The most texts that one value may be; more are treated as unknown."""
 _LONGEST = 600  # characters of a text
 _ABOVE = "\x03"  # the folder of site-packages
 _GLOB_CLASS = re.compile(r"\[[^\]/]{1,40}\]|\?")
@@ -38,7 +38,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What an import gives, by its dotted name: ``os.path.join``."""
+    """An imported object, by its dotted name: ``os.path.join``."""
 
     name: str
 
@@ -63,7 +63,7 @@ KNOWN = {
     "typing.TYPE_CHECKING": "",
     "typing_extensions.TYPE_CHECKING": "",
 }
-"""What is the same in every CPython on Linux."""
+"""Constants that are the same in every CPython on Linux."""
 _PATH_TYPES = {"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "str", "os.fspath", "builtins.str"}
 _SAME = {"os.path.abspath", "os.path.realpath", "os.path.normpath", "os.path.expanduser", "os.fsdecode", "os.fsencode"}
 _SAME |= {"ctypes.c_char_p", "list", "tuple", "set", "sorted", "reversed", "iter", "next", "dict", "frozenset"}
@@ -76,7 +76,7 @@ def one_text(text: str) -> Text:
 
 
 def texts_of(value: Value) -> tuple[str, ...]:
-    """What the value may be as text."""
+    """The texts that the value may be."""
     if isinstance(value, Text):
         return value.texts
     if isinstance(value, Many):
@@ -126,7 +126,7 @@ def join_paths(*parts: str) -> str:
 
 
 def parent(path: str) -> str:
-    """The folder of a path; that of site-packages itself is unknown."""
+    """The folder of a path; the parent of site-packages is unknown."""
     if not path:
         return _ABOVE
     folder = posixpath.dirname(path)
@@ -163,7 +163,7 @@ def _last_part(path: str, *, stem: bool = False) -> str:
 
 
 def _module_file(module: str) -> str:
-    """What finding the spec of a module leads to."""
+    """The file that finding the spec of a module leads to."""
     return f"*/{module.rpartition('.')[2]}.*"
 
 
@@ -183,7 +183,7 @@ _FUNCTIONS: dict[str, Callable[[list[Value]], Value]] = {
 
 
 def call_known(name: str, given: list[Value]) -> Value | None:
-    """What a function of the standard library returns, None for one that is unknown here."""
+    """The result of a function of the standard library, None if it is unknown here."""
     if name == "platform.system":
         return one_text("Linux")
     if name in _PATH_TYPES and len(given) > 1:
@@ -219,7 +219,7 @@ _METHODS: dict[tuple[str, int], Callable[[Text, list[Value]], Value]] = {
 
 
 def call_method(value: Value, name: str, given: list[Value]) -> Value:
-    """What a method of a value returns."""
+    """The result of a method of a value."""
     if isinstance(value, Table):
         return _call_table(value, name, given)
     if name in _SAME_METHODS or not isinstance(value, Text):
@@ -243,7 +243,7 @@ def _call_table(table: Table, name: str, given: list[Value]) -> Value:
 
 
 def subscript(value: Value, key: Value) -> Value:
-    """An element of a collection; all of them where the key is unknown."""
+    """An element of a collection; all of them if the key is unknown."""
     if isinstance(value, Table):
         wanted = texts_of(key)
         hits = [found for name, found in value.pairs if set(texts_of(name)) & set(wanted)]
@@ -257,7 +257,7 @@ def subscript(value: Value, key: Value) -> Value:
         return _any_of(list(value.items))
     is_number = all(text.isdecimal() for text in texts_of(key))
     if isinstance(value, Text) and is_number and all("/" in text for text in value.texts):
-        return value  # of what glob found
+        return value  # of the results of glob
     return value if isinstance(value, Named) and value.name.endswith("__path__") else UNKNOWN
 
 

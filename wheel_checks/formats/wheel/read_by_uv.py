@@ -1,7 +1,7 @@
-"""Requirements and Requires-Python that uv reads otherwise than packaging and pip do.
+"""Requirements and Requires-Python that uv reads differently from packaging and pip.
 
-What was found by asking uv 0.13.8 about some two hundred lines (November 2026; the tests have them): it corrects common
-slips in Requires-Python, which pip ignores as a whole, and it refuses wheels with lines that packaging takes.
+Found by running uv 0.13.8 on about two hundred lines (November 2026; the tests have them): it corrects common mistakes
+in Requires-Python, which pip ignores as a whole, and it refuses some lines that packaging accepts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PACKED = (".tar.gz", ".tar.bz2", ".tar.xz", ".tar.lz", ".tar.lzma", ".tar.zst")
 
 
 def corrected(text: str) -> str:
-    """What uv reads for a Requires-Python that is malformed, "" where it refuses it."""
+    """The Requires-Python that uv reads from a malformed one, "" if it refuses it."""
     for slip, correction in _SLIPS:
         text = slip.sub(correction, text)
         try:
@@ -48,14 +48,14 @@ def corrected(text: str) -> str:
 
 
 def requires_python_fault(text: str) -> str:
-    """Why uv refuses a Requires-Python that packaging takes, "" where it takes it."""
+    """Why uv refuses a Requires-Python that packaging accepts, "" if it accepts it."""
     if any(not clause.strip() for clause in re.sub(r",\s*$", "", text).split(",")[1:]) or re.match(r"\s*,.", text):
         return "a clause is empty"
     return _specifiers_fault(SpecifierSet(text))
 
 
 def requirement_fault(line: str, requirement: Requirement) -> str:
-    """Why uv refuses a Requires-Dist line that packaging reads as ``requirement``, "" where it takes it."""
+    """Why uv refuses a Requires-Dist line that packaging reads as ``requirement``, "" if it accepts it."""
     for name in (requirement.name, *requirement.extras):
         if not re.search(r"[A-Za-z0-9]$", name):
             return f"the name {name[:_LONGEST]} ends with a special character"

@@ -47,11 +47,11 @@ class Record:
 
 
 def parse_record(data: bytes, *, may_have_gaps: bool = False) -> Record:
-    """The rows of RECORD and what is wrong with them, one by one; duplicates and members are not compared here.
+    """The rows of RECORD and their faults, one by one; duplicates and members are not compared here.
 
-    An empty line is a fault, unless the file ``may_have_gaps``, as one from which rows were taken has.
-    Every row but those of RECORD and its signatures needs a hash of sha256 or better. Raises FormatError when the
-    file is too large, has too many rows, or more than ``MAX_FAULTS`` faults: then it is not a RECORD at all.
+    An empty line is a fault unless the file ``may_have_gaps``, such as one from which rows were taken. Every row but
+    those of RECORD and its signatures needs a hash of sha256 or better. Raises FormatError when the file is too large,
+    or has too many rows or more than ``MAX_FAULTS`` faults: then it is not a RECORD at all.
     """
     if len(data) > MAX_SIZE:
         raise FormatError(f"RECORD has {len(data)} bytes", expected=f"at most {MAX_SIZE}")
@@ -111,7 +111,7 @@ def _read_row(columns: list[str], line: int, faults: list[tuple[int, str]]) -> R
 
 
 def _hash_fault(algorithm: str, equals: str, digest: str) -> str:
-    """What is wrong with ``algorithm=digest``, "" when nothing is."""
+    """The fault of ``algorithm=digest``, or ""."""
     length = _BASE64_LENGTHS.get(algorithm)
     if length is None:
         if algorithm in _WEAK and equals:

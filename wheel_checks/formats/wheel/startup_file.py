@@ -1,4 +1,4 @@
-"""What Python's ``site`` does with the ``.pth`` and ``.start`` files of site-packages: paths it adds, code it runs.
+"""The effect of ``.pth`` and ``.start`` files in site-packages on Python's ``site``: paths added, code run.
 
 Sources: Lib/site.py of CPython 3.12 to 3.15 (addpackage), PEP 829 (``.start`` files, since 3.15).
 """
@@ -19,8 +19,8 @@ MAX_LINES = 1_000
 """Lines of a file; real ones have up to five."""
 
 _LONGEST_PARSED = 4_000  # characters of a line that is parsed as Python
-_PADDED = re.compile(r"\s{40,}\S")  # what an editor shows outside its window
-# Modules and functions that fetch, unpack or run what a reviewer does not see.
+_PADDED = re.compile(r"\s{40,}\S")  # text that an editor shows outside its window
+# Modules and functions that fetch, unpack or run code that a reviewer does not see.
 _NAMES = frozenset(
     {
         "Popen", "Request", "__builtins__", "a85decode", "b32decode", "b64decode", "b85decode", "base64",
@@ -76,7 +76,7 @@ def parse_startup_file(member: str, data: bytes) -> StartupFile:
 
 
 def suspect_names(code: str) -> tuple[str, ...]:
-    """What in one line of Python fetches, unpacks or runs other code, or hides from the eye."""
+    """The names in one line of Python that fetch, unpack or run other code, or hide it from view."""
     hidden = ["40 spaces in a row"] if _PADDED.search(code) else []
     if len(code) > _LONGEST_PARSED:
         return (*hidden, f"{len(code):,} characters in a line")

@@ -1,4 +1,4 @@
-"""What is wrong with a document of variant metadata, collected while it is read."""
+"""The faults of a document of variant metadata, collected while it is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wheel_checks.data import load
 from wheel_checks.errors import FormatError
 from wheel_checks.phrases import abbreviated
 
-MOST_FAULTS = 50  # said of one document; the others are counted
+MOST_FAULTS = 50  # faults reported for one document; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Faults:
 
 @cache
 def name_pattern(kind: str) -> re.Pattern[str]:
-    """What a label, a namespace, a feature or a value must match as a whole."""
+    """The pattern that a label, a namespace, a feature or a value must match as a whole."""
     return re.compile(load("variants")["names"][kind], re.ASCII)
 
 
@@ -90,7 +90,7 @@ def mapping_of(
 
 
 def texts_of(value: object, where: str, kind: str, faults: Faults, *, may_be_empty: bool = False) -> tuple[str, ...]:
-    """``value`` when it is a list of names of this kind, each once; what it holds else is a fault and is omitted."""
+    """``value`` if it is a list of unique names of this kind; other items are faults and are omitted."""
     if not isinstance(value, list):
         faults.add("shape", f"{where} is {shown(value)}; expected a list of strings")
         return ()
@@ -108,7 +108,7 @@ def texts_of(value: object, where: str, kind: str, faults: Faults, *, may_be_emp
 
 
 def shown(value: object) -> str:
-    """A value for a message: quoted, at most 100 characters; what is not a string by its JSON type."""
+    """A value for a message: quoted, at most 100 characters; the JSON type for anything but a string."""
     if isinstance(value, str):
         return repr(abbreviated(value, 100))
     return {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}.get(type(value), "a number")

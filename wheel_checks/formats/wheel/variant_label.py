@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 VARIANT_MEMBER = "variant.json"
-"""The file in a wheel's dist-info folder that says what its label means."""
+"""The file in a wheel's dist-info folder that explains its label."""
 
 _PYTHON_TAG = re.compile(r"(?:py|cp|pp|ip|jy|graalpy)\d", re.IGNORECASE)
 

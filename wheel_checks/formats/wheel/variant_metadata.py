@@ -1,7 +1,7 @@
 """The metadata of wheel variants: ``variant.json`` in a wheel, ``{name}-{version}-variants.json`` on an index.
 
-Both have one structure (PEP 825, "Variant metadata" and "Index-level metadata"; PEP 850 adds "providers"). Which
-revisions are understood, and what each of them allows, is data: ``wheel_checks/data/variants.toml``.
+Both have one structure (PEP 825, "Variant metadata" and "Index-level metadata"; PEP 850 adds "providers"). The
+supported revisions, and the fields allowed in each, are data: ``wheel_checks/data/variants.toml``.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ class VariantProperty:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A label and the properties after it, sorted and each of them once. The null variant has none."""
+    """A label and its properties, sorted and without duplicates. The null variant has no properties."""
 
     label: str
     properties: tuple[VariantProperty, ...] = ()
 
     def values(self, namespace: str, feature: str) -> tuple[str, ...]:
-        """The values that are claimed for a feature, of which the system must support one; () for no claim."""
+        """The values that are claimed for a feature; the system must support one of them; () for no claim."""
         return tuple(p.value for p in self.properties if (p.namespace, p.feature) == (namespace, feature))
 
 
 @dataclass(frozen=True, slots=True)
 class VariantProvider:
-    """Who computes the properties of a namespace (PEP 850): packages to install, an installer itself, or a list.
+    """The provider of the properties of a namespace (PEP 850): packages to install, an installer itself, or a list.
 
-    ``requires`` are requirements of the plugin, ``plugin_api`` its object ("" for the one that follows from them),
-    ``builtin`` the name by which an installer knows it. ``static_properties`` are the values of each feature that every
-    system supports, in their order; ``feature_order`` orders the features. Exactly one of the three is given.
-    ``enable_if`` is an environment marker without which the provider is disabled (PEP 817), "" if none.
+    ``requires`` are requirements of the plugin, ``plugin_api`` its object ("" for the default), ``builtin`` the name by
+    which an installer knows it. ``static_properties`` are the values of each feature that every system supports, in
+    their order; ``feature_order`` orders the features. Exactly one of the three is given. ``enable_if`` is an
+    environment marker without which the provider is disabled (PEP 817), "" if none.
     """
 
     requires: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class VariantProvider:
 
 @dataclass(frozen=True, slots=True)
 class DefaultPriorities:
-    """What orders the variants of a release, each most preferred first.
+    """The order of the variants of a release, each most preferred first.
 
     ``features`` and ``values`` are overrides that only older revisions know: the features of each namespace, and the
     values by namespace and feature.
@@ -103,10 +103,10 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class VariantMetadata:
-    """What one document says. ``variants`` are by label, in the order of the document.
+    """The content of one document. ``variants`` are by label, in the order of the document.
 
     ``revision`` is None for a schema that is unknown; the document is then read as one of the latest revision.
-    ``faults`` say what is against the draft; what is faulty is omitted from the other fields where it cannot be read.
+    ``faults`` are violations of the draft; faulty values that cannot be read are omitted from the other fields.
     """
 
     schema: str
@@ -144,7 +144,7 @@ def parse_variant_metadata(data: bytes, what: str = VARIANT_MEMBER) -> VariantMe
         known = ", ".join(row.schema for row in revisions())
         faults.add("schema", f"$schema is {shown(schema)}, an unknown revision; known are {known}")
     rules = revision or revisions()[0]
-    faults.strict = revision is not None  # what another revision allows is not ours to judge
+    faults.strict = revision is not None  # the rules of another revision are unknown here
     allowed = {"$schema", "default-priorities", "variants", *(["providers"] if rules.providers else [])}
     faults.unknown_keys("the document", top, allowed)
     variants = _variants(top.get("variants"), what, rules, faults)
@@ -248,8 +248,8 @@ def _providers(value: object, rules: Revision, faults: Faults) -> dict[str, Vari
         faults.unknown_keys(where, table, rules.provider_keys)
         kinds = [kind for kind in rules.provider_kinds if table.get(kind)]
         if rules.provider_kinds and len(kinds) != 1:
-            said = " and ".join(kinds) or "none of them"
-            faults.add("provider", f"{where} has {said}; expected exactly one of {', '.join(rules.provider_kinds)}")
+            listed = " and ".join(kinds) or "none of them"
+            faults.add("provider", f"{where} has {listed}; expected exactly one of {', '.join(rules.provider_kinds)}")
         _text(table, "plugin-use", where, faults)
         static = mapping_of(table.get("static-properties", {}), f"{where}.static-properties", faults)
         for feature in static:
@@ -313,7 +313,7 @@ def _flag(table: Mapping[str, Any], key: str, where: str, faults: Faults) -> boo
 
 
 def _check_namespaces(metadata: VariantMetadata, what: str, rules: Revision, faults: Faults) -> None:
-    """Every namespace that is used is ordered; where the revision has providers, the same ones have a provider."""
+    """Every used namespace must be ordered; in revisions with providers, each needs a provider."""
     ordered = metadata.priorities.namespaces
     used, pattern = metadata.namespaces, name_pattern("namespace")
     most = load("variants")["bounds"]["namespaces"]

@@ -34,13 +34,13 @@ class VersionFile:
 def parse_version_file(member: str, data: bytes) -> VersionFile:
     """The literals that the module ``member`` assigns to names at its top level, annotated or not.
 
-    Texts of more than 1,000 characters and numbers that JSON cannot hold are omitted. Raises FormatError when the
+    Texts of more than 1,000 characters and numbers that JSON cannot represent are omitted. Raises FormatError when the
     file is larger than ``MAX_SIZE``, or not Python as the running Python reads it.
     """
     if len(data) > MAX_SIZE:
         raise FormatError(f"{member} has {len(data)} bytes", expected=f"at most {MAX_SIZE}")
     try:
-        # What the parser warns of (a stray backslash) is not ours to print. The filters are global to the process.
+        # Warnings of the parser (a stray backslash) are not printed. The filters are global to the process.
         with _WARNING_FILTERS, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = _parse(data)

@@ -18,10 +18,7 @@ _SINGLE_FIELDS = ("Wheel-Version", "Generator", "Root-Is-Purelib", "Build")
 
 @dataclass(frozen=True, slots=True)
 class WheelFile:
-    """The fields of WHEEL. ``tags`` are the expanded Tag lines.
-
-    ``root_is_purelib`` is None when that is unknown; ``faults`` are sentences about what is missing or malformed.
-    """
+    """The fields of WHEEL: expanded ``tags``, ``root_is_purelib`` (None if unknown), ``faults`` as sentences."""
 
     wheel_version: str
     generator: str
@@ -61,7 +58,7 @@ def _read_fields(data: bytes, faults: list[str]) -> defaultdict[str, list[str]]:
         text = data.decode("utf-8", "replace")
     fields: defaultdict[str, list[str]] = defaultdict(list)
     lines = re.split(r"\r\n|\r|\n", text)
-    head = lines.index("") if "" in lines else len(lines)  # as in a message: what follows is not a field
+    head = lines.index("") if "" in lines else len(lines)  # as in a message: lines after it are no fields
     if any(line.strip() for line in lines[head:]):
         faults.append(f"line {head + 1} is empty, but more lines follow; installers do not read their fields")
     for number, line in enumerate(lines[:head], 1):

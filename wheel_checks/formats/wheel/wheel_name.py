@@ -85,7 +85,7 @@ def parse_wheel_name(file_name: str) -> WheelName:
 def expand_tag(text: str) -> frozenset[Tag]:
     """The single tags of a compressed tag set (PEP 425): "py2.py3-none-any" gives two.
 
-    Raises FormatError when ``text`` is not a tag or stands for more than ``MAX_TAGS``.
+    Raises FormatError when ``text`` is not a tag or has more than ``MAX_TAGS``.
     """
     if not _TAG.fullmatch(text):
         raise FormatError(f"{text[:200]!r} is not a wheel tag", expected="python-abi-platform, as py3-none-any")
@@ -95,5 +95,5 @@ def expand_tag(text: str) -> frozenset[Tag]:
 
 
 def count_tags(text: str) -> int:
-    """How many single tags a compressed tag set stands for, repeated ones included, without expanding it."""
+    """The number of single tags in a compressed tag set, repeated ones included, without expanding it."""
     return prod(part.count(".") + 1 for part in text.split("-"))

@@ -14,7 +14,7 @@ _PLAIN, _WIDE = struct.Struct("<III"), struct.Struct("<IQQ")
 
 @dataclass(frozen=True, slots=True)
 class DataDescriptor:
-    """Checksum and sizes of a member; ``length`` is that of the descriptor, all in bytes."""
+    """Checksum and sizes of a member, and the ``length`` of the descriptor, all in bytes."""
 
     crc32: int
     compressed_size: int
@@ -23,7 +23,7 @@ class DataDescriptor:
 
 
 def read_descriptor(data: bytes, *, zip64: bool) -> DataDescriptor | None:
-    """The descriptor at the beginning of ``data``, None where that ends within it. The signature may be omitted."""
+    """The descriptor at the beginning of ``data``, None if ``data`` ends within it. The signature may be omitted."""
     start = len(SIGNATURE) if data.startswith(SIGNATURE) else 0
     form = _WIDE if zip64 else _PLAIN
     if len(data) < start + form.size:

@@ -1,10 +1,10 @@
-"""Starts in the middle of a raw deflate stream (RFC 1951): where blocks may begin, and what follows, however it began.
+"""Starts in the middle of a raw deflate stream (RFC 1951): candidate block starts, and the data that follows.
 
 A deflate stream is meant to be read from its start, but every block with dynamic Huffman codes starts with a header
 (3.2.7) that few bit positions satisfy. From such a position the stream can be inflated; only copies out of the 32 KiB
-before it are unknown. So it is inflated twice, with two windows that differ in every byte: where both results agree, no
-byte came from the window. Where they differ, both together say which byte of the window it was: equal places of the
-window hold equal bytes, so a byte that is known otherwise makes all its copies known (:meth:`Inflated.learn`).
+before it are unknown. So it is inflated twice, with two windows that differ in every byte: equal bytes in both results
+did not come from the window. Different ones together identify the byte of the window, and equal places of the window
+have equal bytes, so a byte that is known otherwise makes all its copies known (:meth:`Inflated.learn`).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ LARGEST_STORED_BLOCK = 5 + 65_535  # bytes with its header (3.2.4)
 
 _WINDOW = 32 * 1024  # bytes that a copy may reach back
 _SLICE = 16 * 1024  # bytes whose bit positions are judged at once: few enough that the numbers stay in the cache
-_LONGEST_HEADER = 10  # bytes that hold a block's type, its counts and its code lengths: 3 + 14 + 19 * 3 bits
+_LONGEST_HEADER = 10  # bytes of a block's type, its counts and its code lengths: 3 + 14 + 19 * 3 bits
 _FIRST_PIECE = 256  # compressed bytes inflated at first: more than nearly every wrong start survives
 _PIECE = 16 * 1024  # compressed bytes inflated at once from then on
 _PIECE_OUTPUT = 256 * 1024  # bytes that come out at once: the most that a wrong start costs uncounted
 
 
 class _Window(NamedTuple):
-    """What is in for the unknown 32 KiB before a start, and a literal of 9 bits of the fixed codes (3.2.6): the
-    byte, and its code, the first bit the lowest.
+    """Substitute for the unknown 32 KiB before a start, and a literal of 9 bits of the fixed codes (3.2.6): the byte,
+    and its code, the first bit the lowest.
     """
 
     content: bytes
@@ -36,7 +36,7 @@ class _Window(NamedTuple):
     literal_code: int
 
 
-# Byte i of one window is i >> 7, that of the other 1 to 128 more, modulo 256: they differ everywhere, and both together
+# Byte i of one window is i >> 7, and 1 to 128 more in the other, modulo 256: they differ everywhere, and both together
 # show i. The literals are another distance apart. 0xFF has the fixed code 111111111, and 0x90 has 110010000.
 _ONE = _Window(bytes(place >> 7 for place in range(_WINDOW)), 0xFF, 0b111111111)
 _OTHER = _Window(bytes((place >> 7) + (place & 127) + 1 & 255 for place in range(_WINDOW)), 0x90, 0b000010011)
@@ -44,10 +44,7 @@ _OTHER = _Window(bytes((place >> 7) + (place & 127) + 1 & 255 for place in range
 
 @dataclass(frozen=True)
 class Inflated:
-    """``data`` that a part of a deflate stream inflates to, from bit ``start`` of ``compressed`` on.
-
-    What is certain of it is asked of the methods, by indices of ``data``.
-    """
+    """``data`` inflated from bit ``start`` of ``compressed``; the methods return its certain bytes, by index."""
 
     data: bytes = field(repr=False)
     compressed: bytes = field(repr=False)
@@ -63,14 +60,14 @@ class Inflated:
 
     @cached_property
     def other_data(self) -> bytes:
-        """``data`` after the other window; only when asked for: it may begin behind all that is wanted."""
+        """``data`` after the other window; computed on demand, since it may begin after all wanted bytes."""
         if self.whole:
             return self.data
         return run_from(self.compressed, self.start, _OTHER, len(self.data)).data[: len(self.data)]
 
     @cached_property
     def unknown(self) -> bytes:
-        """One byte for each of ``data``: 0 where it is certain, else not 0; nothing that was learnt counts."""
+        """One byte for each of ``data``: 0 if it is certain, else not 0; learnt bytes are ignored."""
         other = int.from_bytes(self.other_data, "little")
         return (int.from_bytes(self.data, "little") ^ other).to_bytes(len(self.data), "little")
 
@@ -85,14 +82,14 @@ class Inflated:
         return None if None in known else bytes(byte or 0 for byte in known)
 
     def partly_known(self, start: int, end: int) -> list[int | None]:
-        """The bytes from ``start`` to ``end``, which are inside of ``data``; None for those that are not certain."""
+        """The bytes from ``start`` to ``end``, which are inside of ``data``; None for uncertain ones."""
         pairs = zip(self.data[start:end], self.other_data[start:end], strict=True)
         return [one if one == other else self._learned.get(_place(one, other)) for one, other in pairs]
 
     def learn(self, start: int, content: bytes) -> bool:
-        """Take it that ``content`` is at ``start``, and so wherever else the same bytes of the window were copied to.
+        """Record that ``content`` is at ``start``, and at every other copy of the same bytes of the window.
 
-        False, and nothing is learnt, when it contradicts what is known.
+        False, and nothing is recorded, when it contradicts known bytes.
         """
         learnt: dict[int, int] = {}
         piece = slice(start, start + len(content))
@@ -109,14 +106,14 @@ class Inflated:
 
 
 def _place(one: int, other: int) -> int:
-    """The place in the window that both bytes were copied from; the literal before the start is behind all others."""
+    """The place in the window that both bytes were copied from; the literal before the start is after all others."""
     distance = other - one - 1 & 255
     return one << 7 | distance if distance < 128 else _WINDOW
 
 
 class Run(NamedTuple):
-    """What a start inflates to: the ``data``, how many compressed bytes were ``used``, whether the stream ``ended``,
-    and whether it is ``sound`` as far as it was followed: to its end, to that of the bytes, or up to the limit.
+    """The result of a start: the ``data``, how many compressed bytes were ``used``, whether the stream ``ended``, and
+    whether it is ``sound`` as far as it was followed: to its end, the end of the bytes, or the limit.
     """
 
     data: bytes
@@ -129,7 +126,7 @@ def run_from(compressed: bytes, start: int, window: _Window = _ONE, limit: int =
     """Inflate from bit ``start`` after ``window``, until the bytes end or more than ``limit`` bytes came out.
 
     The bits cannot be shifted to a byte boundary, since stored blocks are aligned in the original stream. Instead
-    blocks that end just before ``start`` replace what is before it.
+    blocks that end just before ``start`` replace the bytes before it.
     """
     position, bit = divmod(start, 8)
     filler, filler_bits, literals = _filler(bit, window)
@@ -175,7 +172,7 @@ def _filler(bit: int, window: _Window) -> tuple[int, int, int]:
 
 
 def header_candidates(compressed: bytes, end: int) -> Iterator[int]:
-    """The bit positions before byte ``end``, in order, where a dynamic block could begin; see :func:`_headers`."""
+    """The bit positions before byte ``end``, in order, at which a dynamic block could begin; see :func:`_headers`."""
     for first in range(0, end, _SLICE):
         length = min(_SLICE, end - first)
         stream = int.from_bytes(compressed[first : first + length + _LONGEST_HEADER], "little")
@@ -215,7 +212,7 @@ def _headers(stream: int, positions: int) -> int:
 
 
 def _kraft_terms(low: int, middle: int, high: int) -> list[int]:
-    """Where a code has length 7, 6, ... 1, from the three bits of its length: it adds 1, 2, ... 64 to the sum."""
+    """Bit masks of the positions with code length 7, 6, ... 1, which add 1, 2, ... 64 to the sum."""
     both = high & middle
     only_high, only_middle = high ^ both, middle ^ both
     seven, five, three = both & low, only_high & low, only_middle & low
@@ -223,7 +220,7 @@ def _kraft_terms(low: int, middle: int, high: int) -> list[int]:
 
 
 def _at_least(number: list[int], bound: int, every: int) -> int:
-    """Where the number whose bits these are, lowest first, is at least ``bound``."""
+    """The positions at which the number with these bits, lowest first, is at least ``bound``."""
     result = every
     for place, bits in enumerate(number):
         result = bits & result if bound >> place & 1 else bits | result

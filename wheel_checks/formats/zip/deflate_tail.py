@@ -1,10 +1,10 @@
-"""The end of a raw deflate stream (RFC 1951) from its last bytes alone, with what is certain distinguished.
+"""The end of a raw deflate stream (RFC 1951) from its last bytes alone, with certain bytes distinguished.
 
 It is inflated from a block that begins within them (:mod:`wheel_checks.formats.zip.deflate_blocks`). A wrong start is
-seen by what follows it: the codes must be complete, every later block sound, and the last one must end in the last
-byte. Chance does not satisfy that, but data might: a final stored block may hold another deflate stream, which ends
-where the outer one ends. A stored block has at most 65,535 bytes, so starts that near the end are not taken unless the
-caller has its own check. A stream made to deceive can still do so: whoever must know reads it all.
+recognised by the data after it: the codes must be complete, every later block sound, and the last one must end in the
+last byte. Chance does not satisfy that, but data might: a final stored block may contain another deflate stream, which
+ends at the same place. A stored block has at most 65,535 bytes, so starts that near the end are not taken unless the
+caller has its own check. A malicious stream can still deceive: reading all of it is the only proof.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_WASTE = 32 * 1024 * 1024  # bytes inflated from starts that then prove wron
 class Tail:
     """The end of a member: ``inflated`` begins at byte ``offset`` of the member and reaches to its end.
 
-    What is certain of it is asked of the methods. ``attempts`` is the number of starts that were tried.
+    The methods return its certain bytes. ``attempts`` is the number of starts that were tried.
     """
 
     offset: int
@@ -35,12 +35,12 @@ class Tail:
 
     @property
     def data(self) -> bytes:
-        """What was inflated; some of it may be uncertain."""
+        """The inflated bytes; some may be uncertain."""
         return self.inflated.data
 
     @property
     def unknown(self) -> bytes:
-        """One byte for each of ``data``: 0 where it is certain, else not 0."""
+        """One byte for each of ``data``: 0 if it is certain, else not 0."""
         return self.inflated.unknown
 
     def certain_runs(self) -> Iterator[tuple[int, bytes]]:
@@ -49,11 +49,11 @@ class Tail:
             yield self.offset + run.start(), self.data[run.start() : run.end()]
 
     def certain(self, offset: int, length: int) -> bytes | None:
-        """``length`` bytes at ``offset`` of the member; None unless each is certain, or a copy of what was learnt."""
+        """``length`` bytes at ``offset`` of the member; None unless each is certain, or a copy of a learnt byte."""
         return self.inflated.known(offset - self.offset, offset - self.offset + length)
 
     def learn(self, offset: int, content: bytes) -> bool:
-        """Take it that ``content``, inside of the tail, is at ``offset``; False when it contradicts what is certain."""
+        """Record that ``content``, inside of the tail, is at ``offset``; False if that contradicts certain bytes."""
         return self.inflated.learn(offset - self.offset, content)
 
 
@@ -61,10 +61,10 @@ def inflate_tail(compressed: bytes, size: int, *, limit: int = MAX_OUTPUT, margi
     """Inflate from the earliest block header in ``compressed``, the last bytes of a deflated member of ``size`` bytes.
 
     Only a header over ``margin`` bytes before the end is taken; a lower margin than the default is for callers that
-    compare the result with what else they know of the file. Raises FormatError when no start is found (the tail is too
-    short, has no dynamic block, or is damaged), when more than ``size`` or ``limit`` bytes come out, or when the search
-    takes too long. Takes 0.003 to 0.02 s for 256 KiB, and as long again when it is first asked what is certain; memory
-    for about four times the result.
+    verify the result by other facts of the file. Raises FormatError when no start is found (the tail is too short, has
+    no dynamic block, or is damaged), when more than ``size`` or ``limit`` bytes come out, or when the search takes too
+    long. Takes 0.003 to 0.02 s for 256 KiB, and as long again for the first query of certain bytes; memory for about
+    four times the result.
     """
     attempts, waste = 0, 0
     for start in header_candidates(compressed, len(compressed) - margin):

@@ -1,10 +1,10 @@
-"""A window into the middle of a raw deflate stream (RFC 1951): what some of its bytes inflate to, but not where.
+"""A window into the middle of a raw deflate stream (RFC 1951): inflated bytes at an unknown offset.
 
 Inflating begins at a block within the window (:mod:`wheel_checks.formats.zip.deflate_blocks`): one with dynamic codes,
-or a stored one, whose length occurs twice. A start counts when everything after it is sound up to the end of the
-window, which must be farther away than the largest stored block is long: such a block may hold another deflate stream.
-Any bytes are sound inside a stored block, so one must end well before the window does. The place of the result in the
-member is unknown; callers find what they look for by its form.
+or a stored one, whose length occurs twice. A start is accepted when everything after it is sound up to the end of the
+window, which must be farther away than the longest stored block: such a block may contain another deflate stream. Any
+bytes are sound inside a stored block, so one must end well before the window does. The offset of the result in the
+member is unknown; callers recognise the data by its form.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def inflate_window(compressed: bytes, *, limit: int, margin: int = LARGEST_STORE
 
 
 def _stored_candidates(compressed: bytes, end: int) -> Iterator[int]:
-    """The bit positions before byte ``end`` where a stored block (3.2.4) could begin, in order.
+    """The bit positions before byte ``end`` at which a stored block (3.2.4) could begin, in order.
 
-    Its three bits are taken to be the last of their byte; where they really are does not matter.
+    Its three bits are assumed to be the last of their byte; their real position does not matter.
     """
     number = int.from_bytes(compressed, "little")
     equal = (number ^ number >> 16).to_bytes(len(compressed), "little")

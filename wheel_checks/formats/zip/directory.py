@@ -1,6 +1,6 @@
 """The central directory of a zip archive (PKWARE APPNOTE 6.3.10), entry by entry.
 
-Stricter than unpackers on purpose: whatever lets two unpackers see two different archives is refused or reported.
+Stricter than unpackers on purpose: an archive that two unpackers may see differently is refused or reported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_ENTRIES = 250_000
 MOST_FAULTS = 50
 """Faults of one kind that are named; more of them are counted."""
 
-DEFLATE_LIMIT = 1032  # bytes that one byte of deflate can become: 258 for two bits
+DEFLATE_LIMIT = 1032  # the most bytes inflated from one byte of deflate: 258 for two bits
 
 REBUILD = "the archive is damaged; download or build it again"
 UTF8_FLAG = 0x800
@@ -46,7 +46,7 @@ NEWEST_VERSION = 63  # of the format (APPNOTE 4.4.3.2); installers refuse member
 
 @dataclass(frozen=True, slots=True)
 class EndRecord:
-    """Where the central directory is: absolute offset and size in bytes, the number of entries, zip64 or not."""
+    """The place of the central directory: absolute offset and size in bytes, the number of entries, zip64 or not."""
 
     directory_offset: int
     directory_size: int
@@ -56,7 +56,7 @@ class EndRecord:
 
 
 class Member(NamedTuple):
-    """One entry of the central directory. Sizes in bytes; ``header_offset`` is that of the local header.
+    """One entry of the central directory. Sizes in bytes; ``header_offset`` is the offset of the local header.
 
     A tuple, because a wheel has 13,000 of them and a frozen dataclass takes three times as long to make.
     """
@@ -109,7 +109,7 @@ class DirectoryFault:
 
 
 def read_directory(data: bytes, end: EndRecord) -> tuple[tuple[Member, ...], tuple[DirectoryFault, ...]]:
-    """The members, in the order of the central directory ``data``, and what is wrong short of making it unreadable.
+    """The members, in the order of the central directory ``data``, and the faults that leave it readable.
 
     Raises FormatError, with the number and the offset of the entry, when an entry is malformed.
     """
@@ -149,7 +149,7 @@ def read_directory(data: bytes, end: EndRecord) -> tuple[tuple[Member, ...], tup
 
 
 def _read_entry(data: bytes, position: int, faults: list[DirectoryFault]) -> tuple[Member, int]:
-    """The entry at ``position`` and the position after it. Raises FormatError saying only what is wrong."""
+    """The entry at ``position`` and the position after it. Raises FormatError without the place of the fault."""
     name_start = position + _ENTRY.size
     if name_start > len(data):
         raise FormatError("is truncated")
@@ -178,8 +178,8 @@ def _read_entry(data: bytes, position: int, faults: list[DirectoryFault]) -> tup
         size, packed, offset = widen(extra, size, packed, offset)
     if comment_size:
         faults.append(DirectoryFault("index", f"{name!r} has a comment", name, "comment-harmless"))
-    if comment_size and (said := suspicious_comment(data[name_end + extra_size : entry_end])):
-        faults.append(DirectoryFault("comment", f"the comment of {name!r} {said}", name, "comment-member"))
+    if comment_size and (suspicion := suspicious_comment(data[name_end + extra_size : entry_end])):
+        faults.append(DirectoryFault("comment", f"the comment of {name!r} {suspicion}", name, "comment-member"))
     if version > NEWEST_VERSION:
         message = f"{name!r} needs version {version / 10} of the format"
         faults.append(DirectoryFault("version", message, name, "version"))
@@ -198,7 +198,7 @@ def suspicious_comment(comment: bytes) -> str:
 
 
 def _impossible_size(member: Member) -> str:
-    """What is wrong with the sizes of a member, "" when its data can have them."""
+    """Why the sizes of a member are impossible, "" if they are possible."""
     if member.method == 0 and not member.is_encrypted and member.size != member.compressed_size:
         return f"{member.name!r} is stored in {member.compressed_size:,} bytes but claims {member.size:,}"
     if member.method == 8 and member.size > DEFLATE_LIMIT * member.compressed_size:
@@ -213,7 +213,7 @@ def _bad_entry(what: str, number: int, offset: int) -> FormatError:
 def apart(members: Iterable[Member]) -> list[Member]:
     """The members that share no byte with one before them in the archive, as far as the directory says, in its order.
 
-    Whoever reads these alone reads no byte of the archive twice.
+    Reading these alone reads no byte of the archive twice.
     """
     taken: set[int] = set()
     reach = 0
@@ -227,9 +227,9 @@ def apart(members: Iterable[Member]) -> list[Member]:
 
 
 def slack(members: Sequence[Member], directory_offset: int) -> list[tuple[int, Member]]:
-    """The bytes after each member's header, name and data up to what follows, where there are any.
+    """Pairs ``(length, member)`` of unclaimed bytes after each member's header, name and data.
 
-    Only local headers say what they are: extra fields, a data descriptor, or nothing that the archive knows of.
+    Only local headers can explain them: extra fields, a data descriptor, or bytes that belong to nothing.
     """
     ordered = sorted(members, key=lambda member: member.header_offset)
     ends = [*(member.header_offset for member in ordered[1:]), directory_offset]
@@ -242,7 +242,7 @@ def slack(members: Sequence[Member], directory_offset: int) -> list[tuple[int, M
 
 
 def overlaps(members: Iterable[Member], directory_offset: int) -> list[tuple[Member, Member | None]]:
-    """Pairs of members whose local header and data share bytes; None stands for the central directory.
+    """Pairs of members whose local header and data share bytes; None means the central directory.
 
     Each member is reported at most once as the later of two and once against the directory. The extra fields of local
     headers are not counted, as they are unknown here. Takes O(n log n).

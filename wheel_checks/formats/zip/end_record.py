@@ -1,6 +1,6 @@
-"""The records at the end of a zip archive that say where its central directory is (PKWARE APPNOTE 6.3.10).
+"""The records at the end of a zip archive that locate its central directory (PKWARE APPNOTE 6.3.10).
 
-Stricter than unpackers on purpose: whatever lets two of them find two different directories is refused.
+Stricter than unpackers on purpose: an archive in which two unpackers may find different directories is refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class EndRecordTruncatedError(FormatError):
     """The end of the archive begins before the bytes available: read from ``needed_offset`` to the end of the file.
 
     ``needed_offset`` is smaller than the offset of the tail that was given, by about 128 KiB at most. One such reading
-    is enough unless the zip64 record carries extensible data, which no known writer emits.
+    is enough unless the zip64 record has extensible data, which no known writer emits.
     """
 
     def __init__(self, needed_offset: int) -> None:
@@ -38,24 +38,24 @@ class EndRecordTruncatedError(FormatError):
 
 
 def find_end_record(tail: bytes, size: int) -> EndRecord:
-    """Where the central directory is, from ``tail``, the last bytes of a file of ``size`` bytes.
+    """The place of the central directory, from ``tail``, the last bytes of a file of ``size`` bytes.
 
     Raises EndRecordTruncatedError when a longer tail is needed, and FormatError when the file does not end with one
     single end record (as far as ``tail`` reaches) that agrees with the file and with its zip64 record.
     """
     start = size - len(tail)
     position = _locate_end_record(tail, start)
-    told = _END.unpack_from(tail, position)[1:7]
+    fields = _END.unpack_from(tail, position)[1:7]
     directory_end, zip64 = start + position, False
     if start and position < _LOCATOR.size:
         raise EndRecordTruncatedError(max(0, directory_end - _LOCATOR.size - _END64.size))
     locator = position - _LOCATOR.size
     if locator >= 0 and tail.startswith(_LOCATOR_SIGNATURE, locator):
-        directory_end, told64 = _read_zip64(tail, start, locator)
-        if any(short not in (full, ones) for short, full, ones in zip(told, told64, _SATURATED, strict=True)):
+        directory_end, fields64 = _read_zip64(tail, start, locator)
+        if any(short not in (full, ones) for short, full, ones in zip(fields, fields64, _SATURATED, strict=True)):
             raise FormatError("the zip64 end record and the ordinary one contradict each other", hint=REBUILD)
-        told, zip64 = told64, True
-    disk, directory_disk, disk_entries, entries, directory_size, directory_offset = told
+        fields, zip64 = fields64, True
+    disk, directory_disk, disk_entries, entries, directory_size, directory_offset = fields
     if disk or directory_disk or disk_entries != entries:
         raise FormatError("the zip archive is split over several disks", expected="a single file")
     _check_place(directory_offset, directory_size, directory_end, size)
@@ -66,7 +66,7 @@ def find_end_record(tail: bytes, size: int) -> EndRecord:
 
 
 def _check_place(offset: int, length: int, directory_end: int, size: int) -> None:
-    """Raise FormatError unless the directory ends where the end records begin: readers guess differently otherwise."""
+    """Raise FormatError unless the directory ends at the end records: readers guess differently otherwise."""
     end = offset + length
     if end > size:
         raise FormatError(

@@ -1,6 +1,6 @@
 """The extra fields of local headers and directory entries (PKWARE APPNOTE 6.3.10, 4.5; Info-ZIP's in 4.6).
 
-Stricter than the specification: whatever makes one of two unpackers take another size or name is a fault.
+Stricter than the specification: a field for which two unpackers may take different sizes or names is a fault.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ _NAMES = {ZIP64: "zip64", UNICODE_PATH: "Unicode path", UNICODE_COMMENT: "Unicod
 
 @dataclass(frozen=True, slots=True)
 class ExtraFault:
-    """One thing wrong with extra fields: ``case`` is a row of ``data/installers.toml``.
-
-    ``kind`` is "extra", or "index" where the index alone refuses it.
-    """
+    """A fault of extra fields by its row of ``data/installers.toml``; ``kind`` "index" if only the index refuses it."""
 
     case: str
     message: str
@@ -31,9 +28,9 @@ class ExtraFault:
 
 
 def extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
-    """The identifiers and contents of the fields. Fewer than four bytes at the end are passed over.
+    """The identifiers and contents of the fields. Fewer than four bytes at the end are skipped.
 
-    Raises FormatError, saying only what is wrong, for a field that runs over the end.
+    Raises FormatError, without the place of the fault, for a field that runs over the end.
     """
     position = 0
     while position + 4 <= len(extra):
@@ -45,9 +42,9 @@ def extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def widen(extra: bytes, *numbers: int) -> list[int]:
-    """``numbers`` with those that are 0xFFFFFFFF replaced, in order, from the zip64 extra field (4.5.3).
+    """``numbers`` with each 0xFFFFFFFF replaced, in order, from the zip64 extra field (4.5.3).
 
-    Raises FormatError when an extra field is malformed or has no value for one of them.
+    Raises FormatError when an extra field is malformed or lacks a value.
     """
     fields = dict(reversed(list(extra_fields(extra))))  # of two alike the first counts, as in zipfile
     if ALL_ONES not in numbers:
@@ -68,7 +65,7 @@ def has_zip64(extra: bytes) -> bool:
 def extra_faults(
     extra: bytes, raw_name: bytes, sizes: tuple[int, int], place: tuple[int, int] | None
 ) -> list[ExtraFault]:
-    """What is wrong with the fields of one header.
+    """The faults of the fields of one header.
 
     ``sizes`` are the size and the compressed size as the header has them, ``place`` the offset and the disk of a
     directory entry (None in a local header). Raises FormatError for a field that runs over the end.
@@ -95,7 +92,7 @@ def extra_faults(
 
 
 def _zip64_faults(content: bytes, sizes: tuple[int, int], place: tuple[int, int] | None) -> list[ExtraFault]:
-    """A field must hold exactly the numbers that the header leaves to it."""
+    """A field must contain exactly the numbers that the header leaves to it."""
     needed = 8 * sizes.count(ALL_ONES)
     if place is not None:
         needed += 8 * (place[0] == ALL_ONES) + 4 * (place[1] == ALL_ONES_16)

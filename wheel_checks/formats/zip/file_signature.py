@@ -1,4 +1,4 @@
-"""What a file that is not a zip archive looks like, for messages: people rename and misdownload files."""
+"""Describes a file that is not a zip archive, for messages: people rename and misdownload files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MARKUP = (
 
 
 def describe_head(head: bytes) -> str:
-    """What a file is that starts with ``head`` (512 bytes are plenty): "empty", "an HTML page ...", "text"."""
+    """The kind of a file that starts with ``head`` (512 bytes suffice): "empty", "an HTML page ...", "text"."""
     if not head:
         return "empty"
     for signature, description in _SIGNATURES:

@@ -22,10 +22,10 @@ _FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class LocalHeader:
-    """What the archive says about a member just before its data. ``header_size`` is where the data begins, in bytes.
+    """The archive's description of a member just before its data. ``header_size`` is the offset of the data, in bytes.
 
-    ``version`` of the format is what unpacking needs, in tenths; ``extra`` are the extra fields, as far as they were
-    read; ``written_sizes`` are size and compressed size as they are in the fixed part.
+    ``version`` is the format version needed for unpacking, in tenths; ``extra`` are the extra fields, as far as they
+    were read; ``written_sizes`` are size and compressed size as in the fixed part.
     """
 
     name: bytes
@@ -48,8 +48,8 @@ class LocalHeader:
 def read_local_header(data: bytes) -> LocalHeader:
     """The local header at the beginning of ``data``, which may end before the member's data or reach into it.
 
-    Raises FormatError when it is malformed or when ``data`` ends within the part that matters: 30 bytes and the name,
-    and the extra fields when a size is zip64's. ``30 + 2 * 65535`` bytes are always enough.
+    Raises FormatError when it is malformed or when ``data`` ends within the needed part: 30 bytes and the name, and the
+    extra fields when a size is zip64's. ``30 + 2 * 65535`` bytes are always enough.
     """
     if not data.startswith(_SIGNATURE) or len(data) < LOCAL_HEADER_SIZE:
         raise FormatError(
@@ -73,10 +73,10 @@ def read_local_header(data: bytes) -> LocalHeader:
 
 
 def disagreements(header: LocalHeader, member: Member) -> tuple[str, ...]:
-    """What the local header says otherwise than the central directory: "method 0, the directory says 8".
+    """Differences between local header and central directory: "method 0, the directory says 8".
 
-    Where a data descriptor follows, checksum and sizes may be 0. Unpackers that stream trust the local header,
-    others the directory: when the two differ, they unpack different files.
+    If a data descriptor follows, checksum and sizes may be 0. Unpackers that stream trust the local header, others the
+    directory: when the two differ, they unpack different files.
     """
     pairs: list[tuple[str, object, object]] = [("method", header.method, member.method)]
     if header.name != member.raw_name:

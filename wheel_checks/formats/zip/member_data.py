@@ -36,8 +36,8 @@ def method_name(method: int) -> str:
 def inflate(member: Member, data: bytes, limit: int) -> bytes:
     """The contents of ``member`` from its compressed bytes ``data``.
 
-    Raises FormatError when they are more than ``limit`` bytes, do not have the size and CRC-32 that the central
-    directory gives, are encrypted, or are compressed by anything but deflate. Never holds more than ``limit`` bytes.
+    Raises FormatError when they are more than ``limit`` bytes, differ from the size and CRC-32 in the central
+    directory, are encrypted, or are compressed by anything but deflate. Never keeps more than ``limit`` bytes.
     """
     if member.size > limit:
         raise FormatError(f"{member.name!r} has {member.size} bytes", expected=f"at most {limit}")

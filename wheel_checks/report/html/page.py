@@ -18,7 +18,7 @@ from wheel_checks.report.causes import Cause, causes, problems_of
 from wheel_checks.report.html.tables import table_of, text_of
 from wheel_checks.report.overview import cell_map, quiet_phrase, quiet_rules, speaking_rules, worst_subjects
 
-# What a cell of the table shows: class, symbol, meaning. The symbol says what the colour shows.
+# A cell of the table: class, symbol, meaning. The symbol repeats the meaning of the colour.
 _CELLS = {
     "error": ("error", "✗", "error"),
     "not checked": ("crash", "?", "could not be checked"),
@@ -35,7 +35,7 @@ _MOST = 500  # subjects of a kind that the overview sums up
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Write the page: the verdict, what was found, a table of subjects by rules, and the evidence, folded."""
+    """Write the page: the verdict, the findings, a table of subjects by rules, and the evidence, folded."""
     overview = report.overview or Overview("")
     title = f"{report.verdict.value.upper()}: wheelproof {report.command}, {wording.judged_phrase(report)}"
     shown = _shown(report, overview.summed_up)
@@ -73,8 +73,7 @@ def _write_page(title: str, body: Iterable[str], stream: TextIO, *, style: str) 
     """Write a page with this ``body``, whose parts are HTML.
 
     The text is ASCII with character references, so that no encoding of ``stream`` can spoil it. The content security
-    policy allows nothing but the page's own style sheet, by its hash.
-    ``style`` is what this page needs besides the style sheet of all.
+    policy allows nothing but the page's own style sheet, by its hash. ``style`` is added to the common style sheet.
     """
     style = files("wheel_checks.report.html").joinpath("report.css").read_text(encoding="ascii") + style
     digest = base64.b64encode(hashlib.sha256(style.encode("ascii")).digest()).decode("ascii")
@@ -125,10 +124,7 @@ def _answers(lines: Sequence[str]) -> str:
 
 
 def _choices(found: Iterable[Cause]) -> dict[str, str]:
-    """The class of each rule that can be chosen: those that found most problems, in the order of their ids.
-
-    None where there is little to choose from.
-    """
+    """The class of each rule that can be chosen: those with most problems, in the order of ids; empty if few."""
     counts = Counter(cause.first.rule for cause in found)
     if len(counts) == 1 or counts.total() <= wording.MANY:
         return {}
@@ -136,7 +132,7 @@ def _choices(found: Iterable[Cause]) -> dict[str, str]:
 
 
 def _style_of(choices: Mapping[str, str]) -> str:
-    """Hides what does not concern the rule that is chosen. The classes are ours, whatever a rule is called."""
+    """Hides everything but the chosen rule. The classes are ours, independent of the rule's name."""
     what = ":is(.findings li, .subjects tbody tr, .subject)"
     return "".join(
         f"body:has(#only-{css}:checked) {what}:not(.{css}) {{ display: none; }}\n" for css in choices.values()
@@ -173,20 +169,20 @@ def _findings(found: Sequence[Cause], anchors: Mapping[int, str], choices: Mappi
 def _finding(cause: Cause, anchors: Mapping[int, str], choices: Mapping[str, str], number: int) -> str:
     css, symbol, meaning = _CELLS[wording.label_of(cause.first)]
     message = cause.shown.message
-    said = message.removeprefix(cause.about) if message.startswith(cause.about) else f": {message}"
+    rest = message.removeprefix(cause.about) if message.startswith(cause.about) else f": {message}"
     path = " path" * ("/" in cause.about)
     classes = " ".join(filter(None, (css, choices.get(cause.first.rule), "rest" if number >= _FIRST else "")))
     return (
-        f'<li class="{classes}"><a href="#{anchors[id(cause.first)]}" title="{text_of(f"{cause.about}{said}")}">'
+        f'<li class="{classes}"><a href="#{anchors[id(cause.first)]}" title="{text_of(f"{cause.about}{rest}")}">'
         f'<b class="{css}" role="img" aria-label="{meaning}">{symbol}</b> '
         f'<span class="rule">{text_of(cause.first.rule)}</span> '
         f'<span class="about{path}"><bdi>{text_of(cause.about)}</bdi></span>'
-        f'<span class="said">{text_of(said)}</span></a></li>\n'
+        f'<span class="said">{text_of(rest)}</span></a></li>\n'
     )
 
 
 def _classes(verdict: Verdict, subject: Subject, choices: Mapping[str, str]) -> str:
-    """What the filters know of a subject: its verdict, and the rules that found a problem of it."""
+    """The classes of a subject for the filters: its verdict, and the rules that found a problem of it."""
     rules = {result.rule: None for result in wording.problems(subject)}
     return " ".join([f"row-{verdict}", *(choices[rule] for rule in rules if rule in choices)])
 

@@ -1,4 +1,4 @@
-"""Tables and heat maps as HTML. What a colour says, the text of its cell says as well."""
+"""Tables and heat maps as HTML. The text of a cell repeats the meaning of its colour."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ def text_of(text: str) -> str:
 
 
 def table_of(table: Table, number: str, links: Mapping[str, str]) -> str:
-    """The table under its heading; ``number`` distinguishes it on its page.
-
-    ``links`` are the addresses of subjects on the page, by their ids.
-    """
+    """The table under its heading and ``number``; ``links`` are the addresses of subjects on the page, by id."""
     if isinstance(table, HeatMap):
         return _heat_map(table, number, links)
     numbers = [" number" * (column in table.numbers) for column in table.columns]

@@ -1,3 +1,3 @@
-"""Rules about a fleet: what `wheelproof report merge` has read of its hosts."""
+"""Rules about a fleet, read by `wheelproof report merge`."""
 
 KIND = "fleet"

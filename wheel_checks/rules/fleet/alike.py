@@ -1,4 +1,4 @@
-"""Are the hosts of a fleet alike? Judges what `wheelproof report merge` has read."""
+"""Are the hosts of a fleet alike? Judges the input of `wheelproof report merge`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wheel_checks.registry import rules_of
 from wheel_checks.rules.fleet import KIND
 
 rule = rules_of(KIND)
-_PARTS, _VALUES, _FACTS = 6, 6, 40  # of a set of hosts, that one line compares, that one finding shows
+_PARTS, _VALUES, _FACTS = 6, 6, 40  # parts of a set of hosts, values in one line, facts in one finding
 _MOST_GROUPS, _MOST_SLOW = 1000, 200  # sets of hosts that deviate, and slow hosts, with a finding each
 
 
@@ -31,10 +31,10 @@ _MOST_GROUPS, _MOST_SLOW = 1000, 200  # sets of hosts that deviate, and slow hos
     fix="Bring the host in line with the others, or drain it; use `--ignore MTX201` where the difference is intended.",
 )
 def deviation(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
-    """Facts of which few hosts have another value than most, one finding for the same hosts, fewest hosts first.
+    """Facts on which a few hosts differ from most; one finding for the same hosts, fewest hosts first.
 
-    Few are at most as many as the square root of how many have the most frequent value; of whole racks, switches or
-    other groups of the topology likewise.
+    Few means at most the square root of the number of hosts with the most frequent value; the same applies to whole
+    racks, switches or other groups of the topology.
     """
     groups = list(by_deviating(fleet.differences).items())
     for hosts, differences in groups[:_MOST_GROUPS]:
@@ -62,7 +62,7 @@ def deviation(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     fix="Compare its slots, cables, clocks and other jobs with those of another node, or drain it.",
 )
 def slower(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
-    """Places of which nearly all hosts are slow, then hosts of which a rate is too low, one finding for each."""
+    """Places where nearly all hosts are slow, then hosts with a rate that is too low, one finding for each."""
     rates = fleet.rates
     if not rates.compared:
         hint = "`wheelproof smoke --level full` measures rates"
@@ -204,7 +204,7 @@ def counts_phrase(by_value: Mapping[str, Sequence[str]]) -> str:
 
 
 def rare_phrase(difference: Difference) -> str:
-    """``node-17: 570.86.15; 71 hosts 580.95.05``: the hosts that deviate, then what the others have."""
+    """``node-17: 570.86.15; 71 hosts 580.95.05``: the hosts that deviate, then the others' values."""
     rare = _few(difference.rare, lambda value: f"{folded(difference.rare[value], _PARTS)}: {value}")
     return "; ".join([*rare, counts_phrase(difference.common)])
 

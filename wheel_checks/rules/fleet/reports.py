@@ -25,7 +25,7 @@ _PARTS, _EVIDENCE_PARTS = 8, 200  # of a set of hosts
     fix="Check the host itself: is it up, can the scheduler start jobs on it, is wheelproof installed?",
 )
 def missing(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
-    """Which of the expected hosts gave no report (undecided), and which gave one that no one expected (a warning)."""
+    """Expected hosts without a report (undecided), and reports from unexpected hosts (a warning)."""
     if not fleet.expected:
         need(Unavailable("no list of expected hosts was given", "--expect-hosts lists them"))
     if absent := fleet.missing:
@@ -56,7 +56,7 @@ def missing(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     fix="Correct the node, or drain it; if the file is out of date, update the file.",
 )
 def not_as_expected(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
-    """What nodes do not meet, one finding for the same shortfall; undecided where their reports do not say."""
+    """Unmet requirements of nodes, one finding for the same shortfall; undecided if the reports do not say."""
     if not fleet.tables:
         need(Unavailable("no expectations of nodes were given", "--expect FILE gives them"))
     names = [host.name for host in fleet.hosts]
@@ -106,7 +106,7 @@ def repeated(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     """Reports that gave way to a newer one of the same host and command."""
     newer = {(host.name, r.source.command): r.source for host in fleet.hosts for r in host.reports}
     for name, report in fleet.repeated:
-        kept = newer.get((name, report.command))  # a host that only an earlier merge knew may have none
+        kept = newer.get((name, report.command))  # a host known only from an earlier merge may have none
         counts = (Evidence("counts", kept.started, kept.source),) if kept else ()
         yield Finding(
             f"{name} has several reports of `wheelproof {report.command}`; only the newest is used",
@@ -123,7 +123,7 @@ def repeated(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     fix="Make smaller reports: with fewer subjects, or with fewer rules (`--select`).",
 )
 def taken_in_whole(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
-    """What was left out of a report. It is as grave as the gravest of it can be; undecided when no one knows."""
+    """Parts left out of a report, as severe as they can be; undecided if that is unknown."""
     for host in fleet.hosts:
         for report in host.reports:
             for left_out in report.left_out:

@@ -1,4 +1,4 @@
-"""How a rule of the doctor registers: as a rule, and as a possible cause of what the user sees."""
+"""Registers a rule of the doctor: as a rule, and as a possible cause of symptoms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Layer(enum.IntEnum):
     CONTAINER = 40  # container, scheduler, sandbox, device permissions
     USERSPACE = 50  # libcuda and its siblings
     VISIBILITY = 60  # variables and modes that hide devices
-    PYTHON = 70  # the interpreter and where it imports from
+    PYTHON = 70  # the interpreter and its import paths
     WHEEL = 80  # the wrong build of torch
     FILES = 90  # an installation that is broken or mixed
     CODE = 100  # GPU code that is not for this GPU
@@ -32,11 +32,11 @@ class Layer(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a finding of a rule explains.
+    """The symptoms that a finding of a rule explains.
 
-    ``explains`` are symptoms (see ``wheel_checks.facts.host.log.symptoms``); a name that ends in ``:*`` stands for all
-    that begin so. ``certain`` is False where the finding is a conclusion and not an observation. ``tested`` says how
-    far the rule could be tested without the hardware.
+    ``explains`` are symptoms (see ``wheel_checks.facts.host.log.symptoms``); a name that ends in ``:*`` means all with
+    that prefix. ``certain`` is False if the finding is a conclusion and not an observation. ``tested`` says how far the
+    rule could be tested without the hardware.
     """
 
     catalogue: str
@@ -70,8 +70,8 @@ def cause(
 ) -> Callable[[Check], Check]:
     """Register the decorated pure function ``(facts: HostFacts, expectations) -> findings``.
 
-    ``catalogue`` is its entry in the catalogue ("A01"), ``sources`` where the failure was described
-    ("pytorch#168065, uv#15446"), ``tested`` what its tests are made of, and what no test could reach.
+    ``catalogue`` is its entry in the catalogue ("A01"), ``sources`` are descriptions of the failure ("pytorch#168065,
+    uv#15446"), ``tested`` describes its tests, and their limits.
     """
     identity = rule_id(catalogue)
     CAUSES[identity] = Cause(catalogue, layer, explains, certain, tested)

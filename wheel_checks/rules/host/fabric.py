@@ -30,13 +30,13 @@ IN_PROGRESS, COMPLETED = 2, 3  # nvmlGpuFabricState_t
 WITHOUT_CUDA = ("cuda:802", *TORCH_FAILS)
 IMEX_MAJOR, IMEX_NODE = "nvidia-caps-imex-channels", "/dev/nvidia-caps-imex-channels/channel0"
 
-_ORCHESTRATED = ("kubernetes", "containerd")  # a pod without its variables shows as what runs it
+_ORCHESTRATED = ("kubernetes", "containerd")  # a pod without its variables shows as its runtime
 # github.com/NVIDIA/k8s-dra-driver-gpu, "ComputeDomains"
 _CLAIM = NoCommand(
     "create a ComputeDomain (resource.nvidia.com/v1beta1) with a channel's resourceClaimTemplate, and name that "
     "template in resourceClaims of the pod"
 )
-MANAGER = "nvidia-fabricmanager-{branch}={version}-1"  # the package, as apt-get is asked for it
+MANAGER = "nvidia-fabricmanager-{branch}={version}-1"  # the package as apt-get names it
 _SYSTEMCTL = ("sudo", "systemctl")
 _RESTART_MANAGER = Command((*_SYSTEMCTL, "restart", "nvidia-fabricmanager"))
 
@@ -63,7 +63,7 @@ def _connecting(facts: HostFacts) -> bool:
 
 
 def _extra_modules(facts: HostFacts) -> tuple[Word, ...]:
-    """The package with ib_umad and mlx5_ib, where the release of the kernel is known."""
+    """The package with ib_umad and mlx5_ib, if the kernel's release is known."""
     if isinstance(facts.system, Unavailable) or not facts.system.kernel:
         return ()
     return (of_kernel(facts.system.kernel, "linux-modules-extra-{release}"),)
@@ -117,7 +117,7 @@ def manager_not_running(facts: HostFacts, _expectations: Any) -> Iterator[Findin
     tested="a fake root with dpkg's file; facts",
 )
 def manager_of_another_version(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Two versions, on a machine with switches where CUDA is not ready."""
+    """Two versions, on a machine with switches if CUDA is not ready."""
     services, driver = need(facts.services), need(facts.driver)
     if not services.fabric_manager or not driver.version or services.fabric_manager == driver.version:
         return
@@ -285,7 +285,7 @@ def imex_channel_missing(facts: HostFacts, _expectations: Any) -> Iterator[Findi
 
 
 def _with_channel(kind: str) -> Fix:
-    """What gives the channel to the host ("") or to a container of this kind."""
+    """The commands that give the channel to the host ("") or to a container of this kind."""
     if not kind:
         return Fix("Create its node.", (Command(("sudo", "nvidia-modprobe", "-s", "-i", "0:1")),))
     if kind in _ORCHESTRATED:
@@ -318,7 +318,7 @@ def _mask(gpu: NvmlGpu, faults: Sequence[str]) -> Evidence:
     tested="a stub NVML's health mask, and all 65,536 masks",
 )
 def degraded_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A health mask of which a field names a fault, or a summary that does."""
+    """A health mask with a fault in a field, or a summary with one."""
     gpus = nvml_gpus(facts)
     faulty = {gpu: faults for gpu in gpus if (faults := fabric_faults(gpu.fabric_health, gpu.fabric_summary))}
     if faulty:

@@ -36,12 +36,12 @@ def _without_code(facts: HostFacts, entry: str) -> Iterator[Finding]:
         age = "older than all of it" if entry == "G01" else "newer or of another kind"
         yield Finding(
             f"torch {torch.version} has no code for {gpu.product}, which is {age}",
-            (version_file(torch), code_list(torch), Evidence("GPU", str(gpu.product), gpu.source), *_said(facts)),
+            (version_file(torch), code_list(torch), Evidence("GPU", str(gpu.product), gpu.source), *_fault(facts)),
             reinstall_torch(facts),
         )
 
 
-def _said(facts: HostFacts) -> Iterator[Evidence]:
+def _fault(facts: HostFacts) -> Iterator[Evidence]:
     if isinstance(facts.torch, TorchProbe) and facts.torch.computes:
         yield Evidence("computing on the GPU", facts.torch.computes, "torch")
 
@@ -74,7 +74,7 @@ def gpu_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="facts; no Blackwell GPU",
 )
 def gpu_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """There is code for older GPUs, and none that this one runs; or a torch for ROCm has none for AMD's GPU."""
+    """There is code for older GPUs, and none for this one; or a torch for ROCm has none for AMD's GPU."""
     yield from other_makers.no_code(facts)
     yield from _without_code(facts, "G02")
 
@@ -98,10 +98,10 @@ def needless_warning(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     version = version_or_none(public(torch.version))
     if version is not None and version < WARNS_OF_GB10_BEFORE:
         warnings = facts.torch.warnings if isinstance(facts.torch, TorchProbe) else ()
-        said = tuple(Evidence("warning", text, "torch") for text in warnings if "capability" in text)
+        warned = tuple(Evidence("warning", text, "torch") for text in warnings if "capability" in text)
         yield Finding(
             f"harmless: torch {torch.version} warns about the GB10 (12.1), but its code for sm_120 runs there",
-            (code_list(torch), gpu_names(facts), *said),
+            (code_list(torch), gpu_names(facts), *warned),
             Fix("Ignore the warning, or install torch 2.11 or later."),
         )
 
@@ -171,7 +171,7 @@ def _unknown_to_ptxas(facts: HostFacts, sm: int) -> Iterator[Finding]:
     tested="facts; real fat binaries of small libraries; no such GPU",
 )
 def extension_without_code(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """What was compiled against torch and has GPU code, but none for a GPU of this host."""
+    """Extensions compiled against torch that have GPU code, but none for a GPU of this host."""
     gpus = [gpu for gpu in host_gpus(facts) if gpu.sm]
     for extension in need(facts.installed).extension_code:
         lacking = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""What a log says: its texts are compared with those that the causes of the catalogue are known by."""
+"""Compares a log with the known texts of the catalogue's causes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """An entry of the table and the first line of the log that has one of its texts; ``groups`` are what it named.
+    """An entry of the table and the first line of the log that has one of its texts; ``groups`` are named parts of it.
 
     ``manager`` is the package manager of the system that wrote the log.
     """
@@ -42,7 +42,7 @@ class Recognition:
 
     @property
     def rule(self) -> str:
-        """The id of the cause: that of the doctor's rule, or one of logs alone."""
+        """The id of the cause: that of the doctor's rule, or one for logs alone."""
         return rule_of(self.entry)
 
     @property
@@ -62,7 +62,7 @@ class Recognition:
 
     @property
     def fix(self) -> Fix:
-        """What to do. Nothing that the log says is in a command, whoever wrote it."""
+        """The advice. No text of the log is part of a command, since logs are not trusted."""
         steps = (step_of(row, self.manager) for row in self.entry.get("commands", ()))
         return Fix(_filled(self.entry["fix"], self.groups), tuple(steps))
 
@@ -86,10 +86,7 @@ class Recognition:
 
 @lru_cache(maxsize=1)  # the rules and the headline ask for the same log
 def recognise(log: Log) -> tuple[Recognition, ...]:
-    """The causes whose texts the log has, the one that the others most likely follow from first.
-
-    A cause that says more of the same failure than others stands for them.
-    """
+    """The causes whose texts the log has, the likeliest root cause first; specific causes replace general ones."""
     found = []
     for number, entry in enumerate(load("log_texts")["entry"]):
         first = _first(_patterns()[number], log, entry.get("health_mask", ""))
@@ -137,7 +134,7 @@ def rule_of(entry: Mapping[str, Any]) -> str:
 
 def _check_of(identity: str) -> Callable[[Log, Any], Iterator[Finding]]:
     def check(log: Log, _expectations: Any) -> Iterator[Finding]:
-        """The cause, where a text of its entry is in the log."""
+        """The cause, if a text of its entry is in the log."""
         return (one.finding for one in recognise(log) if one.rule == identity)
 
     return check
@@ -180,9 +177,9 @@ def _export(row: Mapping[str, Any], note: str) -> Export:
 
 
 def _torch(row: Mapping[str, Any], note: str) -> Pipe:
-    """The installed release of torch again, and what requires it or it requires: no other version is chosen.
+    """The installed release of torch again, with its dependencies and dependents: no other version is chosen.
 
-    ``torch`` is the build, "" for the installed one; of ``companions`` the releases that go with it are installed.
+    ``torch`` is the build, "" for the installed one; of ``companions`` the matching releases are installed.
     """
     build, companions = row["torch"], row.get("companions", [])
     names = "torch" if companions else "torch|torchvision|torchaudio"
@@ -235,9 +232,9 @@ class _Texts:
 
 
 def _first(texts: _Texts, log: Log, health: str) -> re.Match[str] | None:
-    """The first match of an entry in the log; None where the entry does not fit.
+    """The first match of an entry in the log; None if the entry does not apply.
 
-    Where the entry is about a health mask, the first that is "healthy" or "faulty", as ``health`` says.
+    If the entry is about a health mask, the first that is "healthy" or "faulty", as ``health`` says.
     """
     matches = [match for pattern in texts.any if (match := _search(pattern, log.text, health))]
     if not matches or not all(pattern.search(log.text) for pattern in texts.all):
@@ -254,7 +251,7 @@ def _search(pattern: re.Pattern[str], text: str, health: str) -> re.Match[str] |
 
 @cache
 def _patterns() -> tuple[_Texts, ...]:
-    """The texts of every entry; a line is what ^ and $ go by."""
+    """The texts of every entry; ^ and $ match at lines."""
 
     def compiled(texts: list[str]) -> tuple[re.Pattern[str], ...]:
         return tuple(re.compile(text, re.MULTILINE) for text in texts)

@@ -1,4 +1,4 @@
-"""What rules of several themes ask of the facts of a host, and show as evidence."""
+"""Facts of a host that rules of several themes use, and show as evidence."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def gpus_on_bus(facts: HostFacts) -> list[PciDevice]:
 
 
 def nvml_gpus(facts: HostFacts) -> tuple[NvmlGpu, ...]:
-    """The GPUs that NVML lists, none when it was not asked."""
+    """The GPUs that NVML lists, none when it was not queried."""
     return facts.nvml.gpus if isinstance(facts.nvml, NvmlProbe) else ()
 
 
 def cuda_code(facts: HostFacts) -> int | None:
-    """What cuInit returned, None when it was not called."""
+    """The result of cuInit, None when it was not called."""
     return facts.cuda.code if isinstance(facts.cuda, CudaProbe) else None
 
 
@@ -54,18 +54,18 @@ def pci_shown(device: PciDevice) -> Evidence:
 
 
 def container_shown(container: Container) -> Evidence:
-    """The kind of a container, and what it was recognised by."""
+    """The kind of a container, and how it was recognised."""
     return Evidence("container", container.kind, ", ".join(container.marks))
 
 
-def kernel_said(facts: HostFacts, pattern: str, most: int = 1) -> list[Evidence]:
+def kernel_lines(facts: HostFacts, pattern: str, most: int = 1) -> list[Evidence]:
     """The last lines of the kernel's log that match; case counts."""
-    said = [line for line in need(facts.driver).kernel_messages if re.search(pattern, line)]
-    return [Evidence("kernel", line) for line in said[-most:]]
+    messages = [line for line in need(facts.driver).kernel_messages if re.search(pattern, line)]
+    return [Evidence("kernel", line) for line in messages[-most:]]
 
 
 def variable_shown(facts: HostFacts, name: str) -> Evidence:
-    """A variable that is set, and where its value comes from."""
+    """A variable that is set, and the source of its value."""
     return Evidence(name, facts.variables[name], facts.variables_origin.get(name, "environment"))
 
 

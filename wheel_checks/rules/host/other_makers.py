@@ -1,6 +1,6 @@
-"""AMD's and Intel's GPUs: what keeps a torch for ROCm or XPU from them.
+"""AMD's and Intel's GPUs: reasons why a torch for ROCm or XPU cannot use them.
 
-The causes are those of NVIDIA's GPUs, by other files: the rules of their entries of the catalogue ask here, too.
+The causes are those of NVIDIA's GPUs, by other files: their catalogue entries' rules call this module, too.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def shown(device: PciDevice) -> Evidence:
 
 
 def driver_missing(facts: HostFacts) -> Iterator[Finding]:
-    """No kernel module holds the GPU for whose maker torch is built; or amdgpu does, and has no /dev/kfd."""
+    """No kernel module drives the GPU for whose maker torch is built; or amdgpu does, and has no /dev/kfd."""
     gpus = gpus_of_build(facts)
     if not gpus or not sees_none(facts) or isinstance(facts.other_drivers, Unavailable):
         return
@@ -221,7 +221,7 @@ def _hiding(facts: HostFacts, name: str, message: str) -> Finding:
 
 
 def _selects_none(name: str, value: str, count: int) -> bool:
-    """By the first entry: what follows another entry is ignored. HIP takes an empty value for none at all."""
+    """By the first entry: entries after it are ignored. HIP takes an empty value for none at all."""
     first = value.split(",", maxsplit=1)[0].strip()
     if not first:
         return name == "ROCR_VISIBLE_DEVICES"
@@ -233,7 +233,7 @@ def _selects_none(name: str, value: str, count: int) -> bool:
 
 
 def wrong_build(facts: HostFacts) -> Iterator[Finding]:
-    """A torch for another maker's GPUs, where there isn't one of these, and a build for this one is known."""
+    """A torch for another maker's GPUs, without such a GPU, although a build for this one is known."""
     torch = torch_files(facts)
     if torch is None or not (torch.cuda or torch.hip or torch.xpu) or host_gpus(facts) or gpus_of_build(facts):
         return

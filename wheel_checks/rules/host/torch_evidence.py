@@ -1,4 +1,4 @@
-"""What the rules about wheels show of torch and of the GPUs."""
+"""Evidence on torch and the GPUs in the rules about wheels."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from wheel_checks.model import Evidence, need
 
 
 def installed_torch(facts: HostFacts) -> TorchFiles | None:
-    """The torch on disk; the rule is skipped when it is unknown what is installed."""
+    """The torch on disk; the rule is skipped if the installed software is unknown."""
     return need(facts.installed).torch
 
 
 def version_file(torch: TorchFiles) -> Evidence:
-    """What torch/version.py says."""
+    """The content of torch/version.py."""
     build = f"cuda = {torch.cuda}" if torch.cuda else f"hip = {torch.hip}" if torch.hip else f"xpu = {torch.xpu}"
     accelerator = build if torch.cuda or torch.hip or torch.xpu else "cuda = None"
     return Evidence("torch", f"{torch.version}, {accelerator}", f"{torch.folder}/version.py")
@@ -34,7 +34,7 @@ def code_list(torch: TorchFiles) -> Evidence:
 
 
 def gpu_names(facts: HostFacts) -> Evidence:
-    """The GPUs, with their compute capabilities where they are known."""
+    """The GPUs, with their compute capabilities if known."""
     gpus = host_gpus(facts)
     names = dict.fromkeys(str(gpu.product) if gpu.sm else gpu.name for gpu in gpus)
     return Evidence("GPU", ", ".join(names) or "unknown product", gpus[0].source if gpus else "")

@@ -1,4 +1,4 @@
-"""What the doctor could not decide, and what comes before every other question: is there a torch, and a GPU?"""
+"""Questions that the doctor could not decide, and the first ones: is there a torch, and a GPU?"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REPORT = Fix(
     kind="symptom",
 )
 def unexplained_symptom(facts: UnexplainedSymptom, _expectations: Expectations) -> Iterator[Finding]:
-    """The symptom itself; this rule is asked only when nothing explains it."""
+    """The symptom itself; this rule runs only when nothing explains it."""
     evidence = tuple(Evidence(label, value) for label, value in facts.observed)
     yield Finding(f"{facts.phrase}; no known cause explains it", evidence, REPORT, undecided=True)
 
@@ -60,7 +60,7 @@ def unread_section(facts: HostFacts, _expectations: Expectations) -> Iterator[Fi
         yield Finding(f"the section {section} was not read: {reason}", undecided=True)
 
 
-CAUSES[TORCH_MISSING] = Cause("", Layer.TRITON, ("torch:missing",))  # whatever else explains it is the better answer
+CAUSES[TORCH_MISSING] = Cause("", Layer.TRITON, ("torch:missing",))  # any other explanation takes precedence
 
 
 @rule(
@@ -74,7 +74,7 @@ CAUSES[TORCH_MISSING] = Cause("", Layer.TRITON, ("torch:missing",))  # whatever 
     kind=KIND,
 )
 def torch_missing(facts: HostFacts, _expectations: Expectations) -> Iterator[Finding]:
-    """Nothing when torch is there, or when it is unknown what is installed."""
+    """Nothing when torch is there, or when the installed software is unknown."""
     installed, interpreter = need(facts.installed), need(facts.interpreter)
     probe, torch = facts.torch, installed.torch
     imported = isinstance(probe, TorchProbe) and probe.imported
@@ -111,7 +111,7 @@ CAUSES[GPUS_EXPECTED] = Cause("", Layer.HARDWARE, (), certain=True)
     kind=KIND,
 )
 def gpus_expected(facts: HostFacts, expectations: Expectations) -> Iterator[Finding]:
-    """Undecided where nothing shows GPUs; nothing where a CPU is expected."""
+    """Undecided if nothing shows GPUs; nothing if a CPU is expected."""
     expected = expectations.host or need(_NOTHING_EXPECTED)
     if expected.accelerator == CPU:
         return
@@ -137,7 +137,7 @@ CAUSES[CPU_COMPUTES] = Cause("", Layer.CODE, ())
     kind=KIND,
 )
 def computes_on_cpu(facts: HostFacts, _expectations: Expectations) -> Iterator[Finding]:
-    """Nothing where it was not tried, which leaves the answer open."""
+    """Nothing if it was not tried, which leaves the answer open."""
     probe = need(facts.torch)
     if probe.computes_on_cpu:
         yield Finding(f"torch {probe.version} does not compute correctly on the CPU: {probe.computes_on_cpu}")

@@ -44,7 +44,7 @@ cause = causes_in(Layer.VISIBILITY)
     tested="stub drivers that read the variable as CUDA does",
 )
 def hidden(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A value that selects nothing, where CUDA finds no device, and the variable makes a difference."""
+    """A value that selects nothing, if CUDA finds no device, and the variable makes a difference."""
     if gpus_of_build(facts):
         yield from other_makers.hidden(facts)
         return
@@ -74,7 +74,7 @@ def hidden(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="stub drivers that read the variable as CUDA does",
 )
 def names_no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """An entry that no GPU matches, where CUDA sees fewer GPUs for it."""
+    """An entry that no GPU matches, if CUDA sees fewer GPUs because of it."""
     value, cuda = facts.variables.get(VARIABLE), need(facts.cuda)
     if value is None or _HIDES_ALL.fullmatch(value):
         return
@@ -144,7 +144,7 @@ def _divide_or_not(indices: str) -> Fix:
     tested="stub drivers; no GPU in MIG mode",
 )
 def one_mig_device(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """MIG devices, of which CUDA sees one, where that is fewer than expected or torch trips over it."""
+    """Several MIG devices, but CUDA sees one, if that is fewer than expected or breaks torch."""
     divided = [gpu for gpu in nvml_gpus(facts) if gpu.mig_enabled and gpu.mig_devices]
     if not divided or len(need(facts.cuda).gpus) != 1:
         return
@@ -174,7 +174,7 @@ def one_mig_device(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="stub drivers and facts; the mode was not changed on a real GPU",
 )
 def exclusive(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The mode PROHIBITED where nothing computed, or an exclusive one where CUDA says "busy or unavailable"."""
+    """The mode PROHIBITED if nothing computed, or an exclusive one if CUDA says "busy or unavailable"."""
     gpu = _first_gpu(facts)
     if gpu is None or gpu.compute_mode not in MODES or _computed(facts):
         return
@@ -317,7 +317,7 @@ def _unset(facts: HostFacts) -> Fix:
 
 
 def _where_set(facts: HostFacts) -> str:
-    """Where else the variable has to change, for a fix that lasts."""
+    """Other places where the variable has to change, for a fix that lasts."""
     origin = facts.variables_origin.get(VARIABLE)
     if origin is None:
         return ""
@@ -335,13 +335,13 @@ def _first_gpu(facts: HostFacts) -> NvmlGpu | None:
 
 
 def _torch_says(facts: HostFacts) -> str:
-    """What failed in torch or in the kernel, "" when nothing did or nothing was tried."""
-    said = []
+    """The failure in torch or in the kernel, "" when nothing failed or nothing was tried."""
+    errors = []
     if isinstance(facts.torch, TorchProbe):
-        said += [facts.torch.error, facts.torch.init_error, facts.torch.computes or ""]
+        errors += [facts.torch.error, facts.torch.init_error, facts.torch.computes or ""]
     if not isinstance(facts.kernel, Unavailable):
-        said.append(facts.kernel.error)
-    return next(filter(None, said), "")
+        errors.append(facts.kernel.error)
+    return next(filter(None, errors), "")
 
 
 def _computed(facts: HostFacts) -> bool:

@@ -1,4 +1,4 @@
-"""Is each distribution what its RECORD says, and are its requirements met?"""
+"""Does each distribution match its RECORD, and are its requirements met?"""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _label(distribution: Distribution) -> str:
     fix=_REINSTALL,
 )
 def readable(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
-    """Both parse; what the operating system's packages leave out by design is not asked for."""
+    """Both parse; parts that the operating system's packages omit by design are not required."""
     distribution = subject.distribution
     for file in (distribution.metadata, distribution.record):
         if isinstance(file, Unavailable) and not file.hint:

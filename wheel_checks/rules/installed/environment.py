@@ -144,7 +144,7 @@ def shared_files(inside: InstalledEnvironment, _: Expectations) -> Iterable[Find
     fix="Remove the files, or reinstall the distribution that they belong to.",
 )
 def unowned(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
-    """nvidia/, torch/ and triton/ hold nothing that no RECORD lists, but for byte code."""
+    """nvidia/, torch/ and triton/ contain only files that a RECORD lists, but for byte code."""
     if inside.unowned:
         yield Finding(
             f"no distribution owns {plural(len(inside.unowned), 'file')} in the folders of nvidia, torch or triton",
@@ -199,7 +199,7 @@ def _needed_by(inside: InstalledEnvironment, needs: Sequence[Need]) -> Evidence:
     "manager.",
 )
 def found_by_loader(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
-    """Each DT_NEEDED of what imports load is found as ld.so would find it, or comes with the driver or the system."""
+    """Each DT_NEEDED of imported files is found as ld.so would find it, or comes with the driver or the system."""
     missing = [found for found in need(inside.closure).needs if found.status is Status.MISSING]
     open_ones = [found for found in missing if found.elf in inside.undecided]
     if open_ones:
@@ -250,9 +250,9 @@ def _missing_owner(inside: InstalledEnvironment, soname: str) -> Distribution | 
     fix="Reinstall the distribution that contains the library; remove other folders from LD_LIBRARY_PATH.",
 )
 def right_library(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
-    """What is found was installed by the required release and is unchanged.
+    """Each library found was installed by the required release and is unchanged.
 
-    A warning where only libraries of CUDA get it that nothing in the environment needs (libcusolverMg.so.12).
+    A warning if only libraries of CUDA that nothing in the environment needs load it (libcusolverMg.so.12).
     """
     every = need(inside.closure).needs
     wrong = [found for found in every if found.status is Status.WRONG_VERSION]
@@ -270,7 +270,7 @@ def right_library(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
 
 
 def _is_of_cuda(inside: InstalledEnvironment, path: str) -> bool:
-    """Whether the file is of a package that only brings libraries of CUDA to others."""
+    """Whether the file is of a package that only provides CUDA libraries to others."""
     owner = inside.owner_of(path)
     return owner is not None and runtime_match(owner.name) is not None
 
@@ -316,7 +316,7 @@ def symbol_versions(inside: InstalledEnvironment, _: Expectations) -> Iterable[F
     for lacking in inside.lacking_versions:
         found = lacking.need
         if found.status is Status.WRONG_VERSION:
-            continue  # WHL721 has said that it is the wrong file, and what to do
+            continue  # WHL721 has reported the wrong file, and the fix
         evidence = (
             Evidence("needs", ", ".join(lacking.lacking[:_SHOWN]), found.elf),
             Evidence("defines", ", ".join(lacking.defined[:_SHOWN]), found.by),

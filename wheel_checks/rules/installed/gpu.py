@@ -1,4 +1,4 @@
-"""Does the installed GPU code run on the GPUs that were asked for?"""
+"""Does the installed GPU code run on the requested GPUs?"""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from wheel_checks.registry import rule
 from wheel_checks.rules.shared.commands import target_options
 from wheel_checks.rules.shared.gpu_code import (
     another_release,
-    beside_other_cpus,
     named,
+    next_to_other_cpus,
     only_compiled,
     wanted_gpus,
     without_code,
-    without_code_beside,
+    without_code_of_parts,
 )
 
 
@@ -100,7 +100,7 @@ def native(subject: InstalledDistribution, expectations: Expectations) -> Iterab
     fix="Check the environment on the GPU's own machine, or name the intended GPU.",
 )
 def same_machine(inside: InstalledEnvironment, expectations: Expectations) -> Iterable[Finding]:
-    """The CPU that each wanted GPU is usually found with is that of the environment."""
+    """The usual CPU of each requested GPU is that of the environment."""
     wanted, environment = wanted_gpus(expectations), inside.environment
     machine = environment.machine or need(Unavailable("the environment's machine is unknown"))
 
@@ -112,7 +112,7 @@ def same_machine(inside: InstalledEnvironment, expectations: Expectations) -> It
         command = run("wheelproof", "verify", "--installed", *where, option("--gpu", twin))
         return Fix(f"Check the environment of the {gpu.machine} machine with that GPU, or name {twin}:", (command,))
 
-    yield from beside_other_cpus(wanted, machine, "the environment", fix)
+    yield from next_to_other_cpus(wanted, machine, "the environment", fix)
 
 
 @rule(
@@ -137,4 +137,4 @@ def unowned(inside: InstalledEnvironment, expectations: Expectations) -> Iterabl
     known = code[""].known if "" in code else ()
     paths = {inside.relative(path): path for path, _ in known}
     named_code = [(inside.relative(path), found) for path, found in known]
-    yield from without_code_beside(named_code, wanted, fix, lambda name: Location(path=paths[name]))
+    yield from without_code_of_parts(named_code, wanted, fix, lambda name: Location(path=paths[name]))

@@ -1,7 +1,4 @@
-"""What does an environment run without being asked, and what is where pip and uv should be?
-
-Files that a guard of torch (``wheelproof pins guard``) has written are left out, where they are exactly what it writes.
-"""
+"""Which code does an environment run automatically, and which files, but for our guard's, replace pip and uv?"""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ _LOOK = Fix("Read the code before starting anything in the environment; remove t
     fix="Remove the file if it should not be there.",
 )
 def startup_code(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
-    """Each line of code is one that is known of its distribution, of an editable install or of virtualenv."""
+    """Each line of code is known for its distribution, for editable installs or for virtualenv."""
     startup = need(inside.startup)
     for path, reason in startup.unread:
         yield Finding(f"not known whether {inside.relative(path)} runs code: {reason}", fix=_LOOK, undecided=True)
@@ -64,7 +61,7 @@ def startup_code(inside: InstalledEnvironment, _: Expectations) -> Iterable[Find
 def programs(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """Scripts of installers call their own package and do nothing else; interpreters and uv are native programs.
 
-    Front programs of the guard are taken where they are what it writes, whatever a receipt says of others.
+    Front programs of the guard are accepted if unmodified, regardless of its receipt.
     """
     for program in need(inside.startup).programs:
         if program.path in inside.recognised or _is_genuine(program):

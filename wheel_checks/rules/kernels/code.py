@@ -31,11 +31,11 @@ def compiles(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
         known = any(fault.kind in _OWN_RULES for fault in compilation.faults)
         if compilation.ending in (Ending.PASS, Ending.SKIP) or known:
             continue
-        told = [fault.message for fault in compilation.faults] or [compilation.message or str(compilation.ending)]
+        messages = [fault.message for fault in compilation.faults] or [compilation.message or str(compilation.ending)]
         how = "the compiler crashed: " * (compilation.ending is Ending.CRASH)
         how += "the compiler hung: " * (compilation.ending is Ending.HANG)
         fix = as_fix([advice for fault in compilation.faults for advice in fault.fixes])
-        message = f"{compilation.label}: {how}{'; '.join(told)}"
+        message = f"{compilation.label}: {how}{'; '.join(messages)}"
         undecided = compilation.ending is Ending.ERROR
         yield Finding(message, as_evidence(compilation.notes), fix, undecided=undecided)
 
@@ -49,7 +49,7 @@ def compiles(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     fix="Use another release of Triton, or another configuration of the kernel for this architecture.",
 )
 def spills(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
-    """Each function spills at most what is recorded for its kernel."""
+    """Each function spills at most the number recorded for its kernel."""
     return _machine_code(target, FaultKind.SPILLS)
 
 
@@ -107,7 +107,7 @@ def known(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     fix="No action is needed: use another kernel there.",
 )
 def possible(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
-    """No kernel is made of what the target lacks, and none is converted to what it has."""
+    """No kernel needs a feature that the target lacks, and none is converted to another one."""
     reasons: dict[str, list[str]] = {}
     for compilation, fault in target.faults(FaultKind.UNSUPPORTED):
         reasons.setdefault(fault.message, []).append(compilation.kernel)
@@ -128,8 +128,8 @@ def _machine_code(target: TargetFacts, kind: FaultKind) -> Iterator[Finding]:
     found = list(target.faults(kind))
     read = [c for c in target.compiled if c.registers is not None]
     if not found and not read:
-        told = dict.fromkeys(c.message for c in target.compiled if c.ending is Ending.SKIP and c.message)
-        need(Unavailable("; ".join(told) or "there is no machine code to examine"))
+        messages = dict.fromkeys(c.message for c in target.compiled if c.ending is Ending.SKIP and c.message)
+        need(Unavailable("; ".join(messages) or "there is no machine code to examine"))
     for compilation, fault in found:
         yield Finding(f"{compilation.label}: {fault.message}", tuple(_figures(compilation)), as_fix(fault.fixes))
 

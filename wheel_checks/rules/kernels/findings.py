@@ -1,4 +1,4 @@
-"""What the rules about kernels share: the suite's notes as evidence, its advice as a fix."""
+"""Shared by the rules about kernels: the suite's notes as evidence, its advice as a fix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wheel_checks.fixes.commands import Step
 from wheel_checks.model import Evidence, Fix
 
 SHOWN_LINES = 12
-"""Lines of one note that are shown: the last words of a process end with what matters."""
+"""Lines of one note that are shown: the relevant lines of a process are its last ones."""
 
 
 def as_evidence(notes: Iterable[Note]) -> tuple[Evidence, ...]:

@@ -1,4 +1,4 @@
-"""Is each GPU as its product should be? KRN5xx judge what was measured of it, and who else uses it."""
+"""Does each GPU perform like its product? KRN5xx judge its measurements, and other processes on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ rule = rules_of(KIND)
 MOST_SHOWN = 8
 _CAP = "software power cap"
 _MPS = "nvidia-cuda-mps-server"  # which is there for others, and does nothing without them
-_AT_THE_CAP = 0.9  # of the limit: a GPU that the cap holds down draws as much
+_AT_THE_CAP = 0.9  # of the limit: a GPU that its power cap slows draws as much
 _BUSY, _IDLE_MEMORY = 10, 2 << 30  # percent, and bytes: drivers and firmware keep some hundred megabytes for themselves
 _FALL = 0.15  # of the first rate: a GPU that gets warm at the cap of its power loses some percent
 
@@ -127,7 +127,7 @@ def _rates(facts: GpuFacts, kinds: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _held(state: GpuState) -> Iterator[str]:
-    """What holds the clocks down; a cap on power that is far from reached explains nothing."""
+    """The reasons for lower clocks; a cap on power that is far from reached is ignored."""
     if state.held_down_by:
         yield f"its clocks are reduced: {summarised(state.held_down_by, MOST_SHOWN)}"
     power, limit = state.power_watts, state.power_limit_watts
@@ -144,12 +144,12 @@ def _others(state: GpuState) -> Iterator[str]:
 
 def _neighbours(state: GpuState) -> str:
     """Who else uses the GPU, as far as NVML shows it; "" when nothing does."""
-    said = [_process(process) for process in state.processes if not process.name.endswith(_MPS)]
+    parts = [_process(process) for process in state.processes if not process.name.endswith(_MPS)]
     if state.utilization_percent and state.utilization_percent >= _BUSY:
-        said.append(f"{state.utilization_percent} % busy")
+        parts.append(f"{state.utilization_percent} % busy")
     if state.memory_used_bytes and state.memory_used_bytes >= _IDLE_MEMORY:
-        said.append(f"{state.memory_used_bytes / 2**30:.1f} GiB of memory in use")
-    return summarised(said, MOST_SHOWN)
+        parts.append(f"{state.memory_used_bytes / 2**30:.1f} GiB of memory in use")
+    return summarised(parts, MOST_SHOWN)
 
 
 def _process(process: GpuProcess) -> str:

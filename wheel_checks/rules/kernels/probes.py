@@ -1,4 +1,4 @@
-"""Does the installation work? KRN0xx judge the run of the suite itself, KRN1xx what it probed."""
+"""Does the installation work? KRN0xx judge the run of the suite itself, KRN1xx its probes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ NCCL = ("nccl", "peers")
 GPUS = ("gpus", "gpu")
 TORCH_COMPILE = ("torch_compile",)
 INTERPRETER = ("interpreter",)
-FILES = "kernels "  # what the names of these probes begin with: one for each file
+FILES = "kernels "  # prefix of these probes' names: one for each file
 _WITHOUT_FAULT = {Ending.PASS, Ending.SKIP, Ending.CAUGHT}
-SOAK = ("soak",)  # KRN505 judges what was measured
+SOAK = ("soak",)  # KRN505 judges its measurements
 _OF_THE_GPU = (*SOAK, *DRIVER, *GPUS, *MEMORY, *STREAMS, *CUBLAS, *CUDNN, *NCCL)
 _OF_THE_COMPILERS = (*TRITON, *COMPILER, *CACHE, *PTXAS, *TORCH_COMPILE, *INTERPRETER)
 KNOWN = frozenset((SUITE, *TORCH, *_OF_THE_GPU, *_OF_THE_COMPILERS))
@@ -45,7 +45,7 @@ KNOWN = frozenset((SUITE, *TORCH, *_OF_THE_GPU, *_OF_THE_COMPILERS))
     fix="Read the end of the process's output, which the finding shows.",
 )
 def complete(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The suite wrote its whole report, its processes ended well, and its verdict follows from what it reports."""
+    """The suite wrote its whole report, its processes ended well, and its verdict follows from its results."""
     outcome = installation.outcome
     if isinstance(outcome, NoDocument):
         evidence = (Evidence("interpreter", installation.python), *evidence_lines("last words", outcome.last_words))
@@ -56,8 +56,8 @@ def complete(installation: InstallationFacts, _: Expectations) -> Iterator[Findi
         evidence = evidence_lines("last words", installation.last_words)
         yield Finding(f"the report is partial: {outcome.partial}", evidence, undecided=True)
     elif outcome.verdict != PASSED and outcome.endings <= _WITHOUT_FAULT:
-        told = outcome.message or f"its verdict is {outcome.verdict}"
-        yield Finding(f"the suite could not decide: {told}", undecided=True)
+        reason = outcome.message or f"its verdict is {outcome.verdict}"
+        yield Finding(f"the suite could not decide: {reason}", undecided=True)
 
 
 def _probed(

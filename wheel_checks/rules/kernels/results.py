@@ -1,4 +1,4 @@
-"""Are the kernels right, and fast? KRN2xx judge what each kernel computed, KRN3xx how long it took."""
+"""Are the kernels right, and fast? KRN2xx judge the results of each kernel, KRN3xx its speed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from wheel_checks.rules.kernels.findings import as_evidence
 KIND = "kernel"
 rule = rules_of(KIND)
 MOST_SHOWN = 8
-"""Cases that one finding lists one by one."""
+"""Cases that a finding lists one by one."""
 
 _ELSEWHERE = frozenset({Ending.PASS, Ending.SKIP, Ending.ERROR, Ending.REFUSED, Ending.CRASH, Ending.HANG})
-"""Endings of which another rule speaks than those about wrong results and about speed."""
+"""Endings that another rule reports than those about wrong results and about speed."""
 
-# What holds a GPU's clocks down without a fault of the installation: heat, and the server's power supply. The cap on
-# its own power is no reason: a large matrix product runs at that cap on a GPU in good health.
+# Reasons for lower clocks other than faults of the installation: heat, and the server's power supply. The cap on its
+# own power is no reason: a large matrix product runs at that cap on a healthy GPU.
 _THROTTLING = ("thermal", "hardware slowdown", "power brake")
 
 Run = CaseRun | SpeedRun

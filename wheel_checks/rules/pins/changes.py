@@ -31,13 +31,13 @@ def survival(facts: Survival, _: Expectations) -> Iterable[Finding]:
     """A requirement that the installed version does not satisfy fails."""
     if facts.kept:
         return
-    told = f"{facts.name} {facts.installed} does not satisfy {facts.requirement}: {'; '.join(facts.reasons)}"
+    message = f"{facts.name} {facts.installed} does not satisfy {facts.requirement}: {'; '.join(facts.reasons)}"
     fix = Fix(
         f"Loosen the requirement, or guard {facts.name} before you install.",
         (_guard(facts.name),),
     )
     note = (Evidence("local version", "an index that lacks it makes the install fail"),) if facts.may_fail else ()
-    yield Finding(told, note, fix)
+    yield Finding(message, note, fix)
 
 
 @rule(
@@ -70,9 +70,7 @@ def framework_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
     fix="Guard them as well, or install the releases that match the installed torch.",
 )
 def companions_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
-    """A companion that would be replaced, removed, shadowed or overwritten fails: an error where it worked on a GPU and
-    what takes its place does not, or is not there.
-    """
+    """A companion that is lost or replaced fails: an error if it worked on a GPU and its replacement does not."""
     if change.role is not Role.COMPANION or not change.is_lost:
         return
     is_gone = change.fate in (Fate.REMOVED, Fate.OVERWRITTEN)
@@ -99,8 +97,8 @@ def can_be_done(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
     conflict = facts.conflict
     if conflict is not None:
         evidence = tuple(Evidence("demand", demand) for demand in conflict.demands)
-        told = "; ".join(conflict.sentences)
-        yield Finding(f"the install would fail and change nothing: {told}", evidence)
+        reasons = "; ".join(conflict.sentences)
+        yield Finding(f"the install would fail and change nothing: {reasons}", evidence)
 
 
 @rule(
@@ -114,7 +112,7 @@ def can_be_done(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
     fix="Specify the release that matches the installed framework.",
 )
 def companions_fit(change: PackageChange, _: Expectations) -> Iterable[Finding]:
-    """A companion that does not fit fails; one of which no table says so is undecided."""
+    """An incompatible companion fails; if no table has it, it is undecided."""
     if change.role is not Role.COMPANION:
         return
     if change.unfit or (change.broken and change.fate is Fate.BROKEN):
@@ -135,7 +133,7 @@ def companions_fit(change: PackageChange, _: Expectations) -> Iterable[Finding]:
     fix="Install the other framework into a separate environment, or guard the libraries together with torch.",
 )
 def framework_whole(change: PackageChange, _: Expectations) -> Iterable[Finding]:
-    """A framework that stays without something that it requires fails; undecided where its requirements are unknown."""
+    """A framework that stays without one of its requirements fails; undecided if its requirements are unknown."""
     if change.role not in (Role.ANCHOR, Role.NAMED):
         return
     if change.fate is Fate.BROKEN:
@@ -155,19 +153,19 @@ def framework_whole(change: PackageChange, _: Expectations) -> Iterable[Finding]
     fix="Let the installer build it with `--build` if you trust it, or use a release that has a wheel.",
 )
 def plan_known(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
-    """What is not known of the plan is undecided."""
+    """Unknown parts of the plan are undecided."""
     for sentence in facts.open:
         yield Finding(sentence, undecided=True)
 
 
 def _message(change: PackageChange) -> str:
-    told = change.sentence
+    sentence = change.sentence
     if change.chain:
         last = change.chain[-1]
-        return f"{told}; required by {last.by or 'you'} ({last.text})"
+        return f"{sentence}; required by {last.by or 'you'} ({last.text})"
     if change.fate is Fate.SHADOWED:
-        return f"{told}; {change.installer} does not see the installed one, or must not change it"
-    return f"{told}; no requirement causes it, --upgrade does" if change.upgrade else told
+        return f"{sentence}; {change.installer} does not see the installed one, or must not change it"
+    return f"{sentence}; no requirement causes it, --upgrade does" if change.upgrade else sentence
 
 
 def _evidence(change: PackageChange) -> tuple[Evidence, ...]:

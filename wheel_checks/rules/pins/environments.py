@@ -1,4 +1,4 @@
-"""Is the guard of an environment whole, and is what it holds still as it was? PIN210 to PIN213 judge an environment."""
+"""Is the guard of an environment complete, and are its packages unchanged? PIN210 to PIN213 judge an environment."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def _install(facts: EnvironmentGuard, summary: str = "Install the guard.") -> Fi
     fix="Install the guard: `wheelproof pins guard --install`.",
 )
 def closed(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
-    """Each open way that could be closed fails."""
-    for way in facts.open_ways:
-        yield Finding(f"{way.command} is not guarded: {way.why}", fix=_install(facts))
+    """Each open bypass that could be closed fails."""
+    for bypass in facts.bypasses:
+        yield Finding(f"{bypass.command} is not guarded: {bypass.why}", fix=_install(facts))
 
 
 @rule(
@@ -42,7 +42,7 @@ def closed(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
     fix="Reinstall the guard.",
 )
 def whole(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
-    """A file that is missing or holds something else fails, and so does a receipt that cannot be read."""
+    """A missing or changed file fails, and so does a receipt that cannot be read."""
     if isinstance(facts.guard, Unavailable):
         yield Finding(facts.guard.reason, fix=_install(facts))
     if not isinstance(facts.guard, InstalledGuard):
@@ -63,7 +63,7 @@ def whole(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
     fix="Restore the guarded version, or reinstall the guard to guard the current one.",
 )
 def undamaged(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
-    """A held package that was replaced, removed, hidden or changed fails; one that was not recorded is undecided."""
+    """A kept package that was replaced, removed, hidden or changed fails; an unrecorded one is undecided."""
     for held in facts.unknown:
         what = f"the guarded state of {held} is unknown: the guard's record is missing or broken"
         yield Finding(what, fix=_install(facts, "Check the package, and reinstall the guard."), undecided=True)
@@ -94,7 +94,7 @@ def undamaged(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
     fix="Use the pip and uv of the environment.",
 )
 def around(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
-    """Each way that cannot be closed is a note, where a guard is installed."""
+    """Each command that cannot be prevented is a note, if a guard is installed."""
     if isinstance(facts.guard, InstalledGuard):
-        for way in facts.outside:
-            yield Finding(f"cannot be blocked: {way}")
+        for command in facts.outside:
+            yield Finding(f"cannot be blocked: {command}")

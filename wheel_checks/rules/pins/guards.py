@@ -1,4 +1,4 @@
-"""Does what is set up really keep the installed torch? PIN201 to PIN209 judge the guard of one installer."""
+"""Do the settings really keep the installed torch? PIN201 to PIN209 judge the guard of one installer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WRITE = Fix("Install the guard.", (run("wheelproof", "pins", "guard", "--instal
     fix="Install the guard: `wheelproof pins guard --install`.",
 )
 def held(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
-    """A framework, or what the user asked for, fails without a constraint, an exclude or an override."""
+    """A framework, or a package that the user requested, fails without a constraint, an exclude or an override."""
     for name, version in guard.installed.items():
         if not any(guard.keeps_away(name)) and not any(guard.pins(name)):
             severity = None if guard.must_keep(name) else Severity.WARNING
@@ -44,14 +44,14 @@ def held(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     fix="Write the guard again, from the current environment.",
 )
 def current(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
-    """A constraint that the installed version does not satisfy fails; one that also allows others is a warning."""
+    """A constraint that the installed version does not satisfy fails; if it also allows others, it is a warning."""
     for name, version in guard.installed.items():
         for setting, pin in guard.pins(name):
             if not pin.specifier.contains(version, prereleases=True):
                 yield _finding(f"the constraint {pin} does not match the installed {name} {version}", setting)
             elif not exact_pin(pin) and not guard.is_pinned(name):
-                told = f"the constraint {pin} allows versions other than the installed {name} {version}"
-                yield _finding(told, setting, Severity.WARNING)
+                message = f"the constraint {pin} allows versions other than the installed {name} {version}"
+                yield _finding(message, setting, Severity.WARNING)
 
 
 @rule(
@@ -68,11 +68,11 @@ def local_version(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     for name, version in guard.installed.items():
         for setting, pin in guard.pins(name):
             if Version(version).local and exact_pin(pin) == Version(version).public and not guard.is_pinned(name):
-                told = (
+                message = (
                     f"the constraint {pin} also allows the index's build: the installed {name} {version} has a local "
                     "version"
                 )
-                yield _finding(told, setting, fix=Fix(f"Pin the full version: {name}=={version}."))
+                yield _finding(message, setting, fix=Fix(f"Pin the full version: {name}=={version}."))
 
 
 @rule(
@@ -87,11 +87,11 @@ def builds_named(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     """A list with torch in it fails."""
     for setting in guard.of(Kind.NO_ISOLATION):
         if TORCH in setting.packages:
-            told = (
+            message = (
                 "no-build-isolation-package lists torch, which has no effect: the setting lists the packages being "
                 "built"
             )
-            yield _finding(told, setting, fix=Fix("List the packages that are compiled against torch instead."))
+            yield _finding(message, setting, fix=Fix("List the packages that are compiled against torch instead."))
 
 
 @rule(
@@ -105,8 +105,8 @@ def builds_named(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
 def table_read(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     """A table that uv drops fails."""
     if guard.dropped:
-        told = f"{guard.installer} {guard.version} ignores its settings in pyproject.toml: {guard.dropped}"
-        yield Finding(told, location=Location(path="pyproject.toml"))
+        message = f"{guard.installer} {guard.version} ignores its settings in pyproject.toml: {guard.dropped}"
+        yield Finding(message, location=Location(path="pyproject.toml"))
 
 
 @rule(
@@ -126,8 +126,8 @@ def builds(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     isolated = [s for s in guard.of(Kind.NO_ISOLATION) if not s.packages or set(s.packages) & set(guard.extensions)]
     if not isolated:
         known = ", ".join(guard.extensions[:4])
-        told = f"an isolated build ({known}, ...) installs another torch than {version}"
-        yield Finding(told, fix=_WRITE)
+        message = f"an isolated build ({known}, ...) installs another torch than {version}"
+        yield Finding(message, fix=_WRITE)
 
 
 @rule(
@@ -178,9 +178,9 @@ def excluded(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
         if TORCH not in guard.installed:
             yield _finding(f"an {setting.kind} excludes torch, but torch is not installed", setting)
         elif "[tool.uv]" in setting.origin:
-            told = "`uv sync` removes torch, which the lock does not contain"
+            message = "`uv sync` removes torch, which the lock does not contain"
             fix = Fix("Run `uv sync --inexact`.", (run("uv", "sync", "--inexact"),))
-            yield _finding(told, setting, Severity.NOTE, fix)
+            yield _finding(message, setting, Severity.NOTE, fix)
 
 
 def _finding(message: str, setting: GuardSetting, severity: Severity | None = None, fix: Fix | None = None) -> Finding:

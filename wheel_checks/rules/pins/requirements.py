@@ -1,4 +1,4 @@
-"""Could a file of requirements replace the torch that works? By what it pins, and where."""
+"""Could a file of requirements replace the torch that works, by its pins and their kinds?"""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def commands(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     fix="Lock again after rewriting, and run `uv sync --inexact`.",
 )
 def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
-    """A lock file holds what is installed, to the local version; where that is not known, it does not name torch."""
+    """A lock file has the installed version, to the local version; if that is unknown, it does not name torch."""
     judged = {found.name for found in file.requirements if found.role == LOCK and found.installed}
     for found in file.requirements:
         if found.role == LOCK and found.installed and not found.kept:
@@ -135,7 +135,7 @@ def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     fix="Write the requirements as literals, or in pyproject.toml.",
 )
 def dynamic(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
-    """Undecided where anything is computed, included from afar, missing or not read; notes on what was read instead."""
+    """Undecided if anything is computed, remote, missing or not read; notes on substitutes that were read."""
     for notice in file.noticed("dynamic", "remote-include", "include-missing", "install-file", "not-read"):
         yield Finding(notice.message, location=notice.location, undecided=True)
     for notice in file.noticed("outside-tree", "reads-file"):
@@ -180,7 +180,7 @@ def others(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     example="`--package nvidia-cudn*` in a project whose requirements name nvidia-cudnn-cu12",
     fix="Use the package's name as in its requirements, or a glob such as `nvidia-*`.",
 )
-def asked(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
+def packages_match(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """Every --package matches a requirement."""
     for notice in file.noticed("package-unmatched"):
         yield Finding(notice.message, location=notice.location)

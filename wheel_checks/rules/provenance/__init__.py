@@ -1,1 +1,1 @@
-"""The rules about where files come from."""
+"""The rules about the origin of files."""

@@ -1,4 +1,4 @@
-"""Is a file attested by its publisher, and does that hold for its bytes? (PEP 740)"""
+"""Is a file attested by its publisher, and is that true for its bytes? (PEP 740)"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ rule = rules_of("file-provenance")
     "it: demo-1.0-py3-none-any.whl.publish.attestation.",
 )
 def offered(provenance: FileProvenance, _: Expectations) -> Iterable[Finding]:
-    """The index names a provenance object, or one is next to the file; undecided where it cannot be read."""
+    """The index names a provenance object, or one is next to the file; undecided if it cannot be read."""
     found = provenance.attestations
     fix = Fix("Publish as a trusted publisher, with attestations; users of the file can ask the project for that.")
     if isinstance(found, Unavailable):

@@ -1,4 +1,4 @@
-"""May the indexes of this run be asked together, and do they lead where they may? Judges all projects of a run."""
+"""May a run's indexes be used together, and do they link only to allowed hosts? Judges all projects of a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHOWN = 20
     fix="Use one index for each project (uv: `explicit = true` and `[tool.uv.sources]`), or pin the version.",
 )
 def confusion(use: IndexUse, _: Expectations) -> Iterable[Finding]:
-    """One finding for two indexes, with all projects of which the second has more; a note where it is passed over."""
+    """One finding for two indexes, with all projects for which the second has more; a note if it is not used."""
     found: dict[tuple[str, str, bool], dict[str, Higher]] = defaultdict(dict)
     for project in use.projects:
         for higher in find_higher(project):

@@ -1,4 +1,4 @@
-"""Is what is behind each name what was judged before? Judges a run by the record of another (`--same-as`)."""
+"""Is each name still the file that was judged before? Judges a run by the record of another (`--same-as`)."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def unchanged(comparison: RecordComparison, _: Expectations) -> Iterable[Finding
     fix="Pin the versions that were checked, or check the selected ones now and write a new record.",
 )
 def gone(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
-    """The run meets every name of the record. Undecided where a target of the run could not be read."""
+    """The run has every name of the record. Undecided if a target of the run could not be read."""
     if not comparison.gone:
         return
     names = [abbreviated(file.name, 200) for file in comparison.gone]
     evidence = tuple(_of(file, abbreviated(file.name)) for file in comparison.gone[:_SHOWN])
     if taken := [abbreviated(file.name, 200) for file in comparison.new]:
         evidence += (Evidence("not in the record", summarised(taken, _SHOWN, grouping="")),)
-    asked = comparison.record.asked
-    words = [*asked.targets, *(f"--platform {p}" for p in asked.platforms), *(f"--python {p}" for p in asked.pythons)]
+    run = comparison.record.asked
+    words = [*run.targets, *(f"--platform {p}" for p in run.platforms), *(f"--python {p}" for p in run.pythons)]
     evidence += (Evidence("the record is of", abbreviated(" ".join(words), 200) or "a run without target options"),)
     listed = summarised(names, 3, grouping="")
     if comparison.is_complete:

@@ -1,11 +1,11 @@
-"""Does each file of a release belong there, and is it the file that was meant? By what the expectation file says."""
+"""Does each file of a release belong there, and is it the intended one? By the expectation file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from wheel_checks.facts.release.expectation import ExpectedPlatform
-from wheel_checks.facts.release.facts import FileInRelease, Told
+from wheel_checks.facts.release.facts import FileInRelease, Statement
 from wheel_checks.facts.wheel.expectations import Expectations
 from wheel_checks.formats.index.file_names import is_file_of
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
@@ -17,7 +17,7 @@ rule = rules_of(KIND, Audience.PUBLISHER)
 
 
 def _platforms(subject: FileInRelease) -> list[ExpectedPlatform]:
-    """The expected platforms of which the file fills a cell."""
+    """The expected platforms with a cell that the file fills."""
     names = {cell.platform for cell in subject.file.cells}
     return [platform for platform in subject.release.expectation.platforms if platform.name in names]
 
@@ -76,7 +76,7 @@ def _misplaced(subject: FileInRelease) -> str:
     fix="Build the wheels of that platform with the accelerator, or change the expectation.",
 )
 def accelerator(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
-    """What the wheel shows is what every platform that it serves expects."""
+    """The wheel's accelerator is the expected one of each of its platforms."""
     demands = {p.accelerator: p.name for p in reversed(_platforms(subject)) if p.accelerator is not None}
     if not demands:
         need(Unavailable("the expectation states no accelerator for it"))
@@ -151,7 +151,7 @@ def hashes(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
             )
 
 
-def _first_two(stated: Iterable[Told]) -> tuple[Told, Told]:
+def _first_two(stated: Iterable[Statement]) -> tuple[Statement, Statement]:
     """The first, and the first that differs from it."""
     items = list(stated)
     return items[0], next(item for item in items if item.value != items[0].value)

@@ -79,7 +79,7 @@ def _listed(label: str, names: Sequence[str], source: str = "central directory")
     fix="Build and publish the missing variant before announcing the release, or name its index in the notes.",
 )
 def accelerator_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
-    """The same accelerator, and the same version of it where both are known."""
+    """The same accelerator, and the same version of it if both are known."""
     side_a, side_b = _pair(pair)
     a, b = need(pair.a.accelerator), need(pair.b.accelerator)
     evidence = (*_signals(side_a, a), *_signals(side_b, b))
@@ -222,7 +222,7 @@ def size_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     fix="Link both with the same libraries, and with the same --as-needed setting.",
 )
 def needed_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
-    """What is needed for certain on one side alone is the system's, or made for that architecture."""
+    """A library certainly needed on one side alone is the system's, or made for that architecture."""
     side_a, side_b = _alike_pair(pair)
     evidence: list[Evidence] = []
     sonames: dict[str, None] = {}
@@ -253,7 +253,7 @@ def _unexpected(pair: Difference, a: Sequence[str], b: Sequence[str]) -> tuple[l
 
 
 def _nothing(unread: Sequence[str], what: str) -> Iterable[Finding]:
-    """No finding; the check is skipped when there are files of which that is not known."""
+    """No finding; the check is skipped when that is unknown for some files."""
     if unread:
         files = summarised(unread, 1)
         need(Unavailable(f"no difference in what was read, but the {what} of {files} was not read", "--depth full"))
@@ -269,7 +269,7 @@ def _nothing(unread: Sequence[str], what: str) -> Iterable[Finding]:
     fix="Build the missing wheels, or compare only what both sets have with --python and --platform.",
 )
 def counterparts(pairing: Pairing, _: Expectations) -> Iterable[Finding]:
-    """No wheel stands alone."""
+    """No wheel lacks a counterpart."""
     for side, names in (("A", pairing.only_a), ("B", pairing.only_b)):
         if names:
             message = f"{plural(len(names), 'wheel')} of {side} {'have' if len(names) > 1 else 'has'} no counterpart"

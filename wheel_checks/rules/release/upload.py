@@ -1,6 +1,6 @@
 """Would the public index take the file? Its name, tags, version, size and entry points.
 
-An index does not take back what it has: of a file that was uploaded before a rule began, a finding is a warning.
+An index does not remove existing files: of a file that was uploaded before a rule began, a finding is a warning.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CORRECT = Fix("Correct the project's metadata (pyproject.toml), and rebuild the 
 def refused(
     wheel: WheelFacts, key: str, message: str, fix: Fix = CORRECT, *evidence: Evidence, member: str = ""
 ) -> Finding:
-    """What the index refuses by the row ``key`` of its table; a warning where the file was uploaded before."""
+    """A refusal of the index by the row ``key`` of its table; a warning if the file was uploaded before."""
     row = load("upload_rules")["since"][key]
     uploaded = _uploaded(wheel)
     severity = Severity.WARNING if uploaded and (not row["day"] or uploaded < row["day"]) else None
@@ -44,14 +44,14 @@ def refused(
 
 
 def unproven(wheel: WheelFacts, reason: str, fix: Fix) -> Iterator[Finding]:
-    """What leaves it open whether the index takes the file; it is skipped where the index has it."""
+    """A reason why it is undecided whether the index takes the file; skipped if the index has it."""
     if _uploaded(wheel):
         need(Unavailable(f"the index has the file; {reason}"))
     yield Finding(f"not proven that the index accepts the file: {reason}", fix=fix, undecided=True)
 
 
 def _uploaded(wheel: WheelFacts) -> str:
-    """The day of the upload, "" for what no index lists with one."""
+    """The day of the upload, "" if no index lists one."""
     return wheel.listing.upload_time[:10] if wheel.listing else ""
 
 

@@ -1,7 +1,7 @@
 """Would the public index take the METADATA of the wheel?
 
 packaging decides whether fields can be read (REL306) and are valid (WHL106), readme_renderer whether the description
-renders (REL307). The other rules are what the index adds.
+renders (REL307). The other rules are additions of the index.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def unread(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Set the content type (`readme` in pyproject.toml does), and run `twine check`.",
 )
 def description(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """readme_renderer renders it; Metadata-Version is one that the index takes."""
+    """readme_renderer renders it; the index accepts its Metadata-Version."""
     table, version = load("upload_rules"), _fields(wheel).get("metadata_version")
     accepted = table["metadata"]["versions"]
     if version in METADATA_VERSIONS and version not in accepted:

@@ -1,4 +1,4 @@
-"""Is the release whole, and of one piece? Judges all its files together, by what the expectation file says."""
+"""Is the release complete and consistent? Judges all its files together, by the expectation file."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _differing_metadata(wheels: Sequence[ReleaseFile], where: str) -> Iterator[F
 
 
 def _dependencies(file: ReleaseFile) -> frozenset[str]:
-    """What a resolver reads of METADATA, as lines in one spelling."""
+    """The fields of METADATA that a resolver reads, as lines in one spelling."""
     facts = need(file.metadata)
     return frozenset(
         (
@@ -156,7 +156,7 @@ def _rivals(files: Sequence[ReleaseFile]) -> list[list[ReleaseFile]]:
 
 
 def _rank(file: ReleaseFile) -> tuple[object, ...]:
-    """What installers rank files of one cell by, apart from the platform tag."""
+    """Installers' sort key for files of one cell, apart from the platform tag."""
     tags: frozenset[Tag] = file.name.tags if file.name else frozenset()
     return frozenset((tag.interpreter, tag.abi) for tag in tags), file.name.build_number if file.name else ()
 
@@ -282,7 +282,7 @@ def machines_served(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]
 
 
 def _unserved(made: MachineChoice, wanted: str) -> Finding | None:
-    """What is wrong with what a machine gets, of which the label ``wanted`` is expected, "" for any that serves it."""
+    """The fault of a machine's choice, if the label ``wanted`` is expected, "" for any that supports it."""
     machine = made.machine.label
     if wanted and made.label != wanted:
         got = f"the variant {made.label}" if made.label else "no variant"
@@ -311,8 +311,8 @@ def _unserved(made: MachineChoice, wanted: str) -> Finding | None:
 def installable(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """The requirements of each cell's file resolve, to wheels or source archives. Nothing is built.
 
-    Extras are for some users, and some for one platform: one that cannot be installed is a warning. They are not
-    looked at on free-threaded Pythons.
+    Extras are for some users, and some for one platform: an extra that cannot be installed is a warning. They are not
+    judged on free-threaded Pythons.
     """
     found = need(release.installations)
     fix = Fix(

@@ -1,1 +1,1 @@
-"""Rules about what a wheel runs without being asked, and where it writes: SEC001 to SEC012."""
+"""Rules about code that a wheel runs automatically, and about the paths it writes to: SEC001 to SEC012."""

@@ -41,6 +41,6 @@ def newly_runs(pair: Difference, _: Expectations) -> Iterable[Finding]:
 
 
 def _older(pair: Difference) -> int | None:
-    """Which side is the older release: 0 or 1; None where both are of one, or a version is not known."""
+    """Which side is the older release: 0 or 1; None if both are of one, or a version is unknown."""
     a, b = version_or_none(pair.a.version), version_or_none(pair.b.version)
     return None if a is None or b is None or a == b else int(a > b)

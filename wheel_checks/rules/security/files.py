@@ -1,4 +1,4 @@
-"""Does a wheel write where other projects, or Python itself, have their files? Is it named like another?"""
+"""Does a wheel write to the files of other projects, or of Python itself? Is its name like another's?"""
 
 from __future__ import annotations
 

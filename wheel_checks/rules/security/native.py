@@ -1,4 +1,4 @@
-"""Does a wheel hide native code, or look for libraries where everybody may put them?"""
+"""Does a wheel hide native code, or search for libraries in folders that everybody can write to?"""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CLIMBING = re.compile(r"\$(?:ORIGIN|\{ORIGIN\})(?:/+\.\.){5,}(/.*)")  # to the 
     fix="Name libraries .so, .pyd, .dll or .dylib, and programs .exe or without a suffix.",
 )
 def disguised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """What begins as ELF, PE or Mach-O for a processor has a name of such files; from afar seen at depth full alone."""
+    """Files that begin as ELF, PE or Mach-O for a processor have usual names; of a remote wheel only at depth full."""
     for name, kind in need(wheel.disguised):
         if not name:
             yield Finding(kind)

@@ -1,4 +1,4 @@
-"""Does a wheel bring programs in the place of others, or entry points that are code?"""
+"""Does a wheel install programs in the place of others, or entry points that are code?"""
 
 from __future__ import annotations
 

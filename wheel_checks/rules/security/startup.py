@@ -30,7 +30,7 @@ def project_of(wheel: WheelFacts) -> str:
 
 
 def unknown_entry_points(wheel: WheelFacts) -> Iterable[Finding]:
-    """That they are not known, where they cannot be read."""
+    """Undecided, if the entry points cannot be read."""
     points = need(wheel.startup).entry_points
     if isinstance(points, Unavailable):
         yield Finding(f"the entry points of the wheel are unknown: {points.reason}", undecided=True)
@@ -49,7 +49,7 @@ def unknown_entry_points(wheel: WheelFacts) -> Iterable[Finding]:
     fix="Run the code when the package is imported; use .pth files only for paths.",
 )
 def startup_code(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No line of a .pth or .start file runs code, but those that the table knows of this project."""
+    """No line of a .pth or .start file runs code, but those in the table for this project."""
     facts = need(wheel.startup)
     project = project_of(wheel)
     for file in facts.files:

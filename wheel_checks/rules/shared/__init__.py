@@ -1,1 +1,1 @@
-"""What rules of several subjects find and show alike."""
+"""Findings shared by rules of several subjects."""

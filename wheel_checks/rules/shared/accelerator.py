@@ -1,4 +1,4 @@
-"""How rules hold an accelerator against what is expected, and show the signals by which it was judged."""
+"""Compares an accelerator with the expected one, and shows the signals by which it was judged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wheel_checks.model import Evidence, Finding, Fix
 
 
 def signals_shown(facts: AcceleratorFacts) -> tuple[Evidence, ...]:
-    """The three signals, each with what it says."""
+    """The three signals, each with its statement."""
     return tuple(
         Evidence(s.name, f"{' and '.join(s.accelerators) or 'nothing'}: {s.detail}", s.source) for s in facts.signals
     )
@@ -47,11 +47,11 @@ def accepts(demand: AcceleratorExpectation, facts: AcceleratorFacts) -> bool | N
     if True in answers or None in answers:
         return True if True in answers else None
     stated = any(s.name == VERSION and s.version for s in facts.signals)
-    return None if facts.certainty == SAMPLED and not stated else False  # what was not read may be for another version
+    return None if facts.certainty == SAMPLED and not stated else False  # the unread part may be for another version
 
 
 def _not_proven(facts: AcceleratorFacts, wanted: str) -> str:
-    """Why it is open whether the wheel serves what is wanted."""
+    """Why it is undecided whether the wheel supports the wanted accelerator."""
     if facts.unread:
         return facts.unread
     if facts.accelerator in GPU:
@@ -71,7 +71,7 @@ def unread_siblings(siblings: Sequence[Sibling]) -> list[Sibling]:
 
 
 def siblings_shown(siblings: Iterable[Sibling]) -> tuple[Evidence, ...]:
-    """Each with its machine, its accelerator, and what shows that."""
+    """Each with its machine, its accelerator, and the evidence."""
     return tuple(
         Evidence(
             f"{sibling.machine} ({sibling.certainty})",

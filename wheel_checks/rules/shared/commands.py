@@ -1,4 +1,4 @@
-"""The commands by which ``wheelproof verify`` shows what an index has."""
+"""``wheelproof verify`` commands that list the files on an index."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def look_at_index(name: str, machine: str) -> Command | NoCommand:
 
 
 def other_files(choice: Choice) -> Fix:
-    """Where to find a wheel when none fits the target: the newest release that has some for its machine.
+    """How to find a wheel when none fits the target: the newest release that has some for its machine.
 
-    Where no release has one, how to build it, if there is a source archive; else that there isn't one.
+    If no release has one, how to build it, if there is a source archive; else that there isn't one.
     """
     machine, name = choice.target.machine, canonicalize_name(choice.requirement.name)
     releases: defaultdict[Version, set[str]] = defaultdict(set)

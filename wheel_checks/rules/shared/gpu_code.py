@@ -1,4 +1,4 @@
-"""What the rules about the GPU code of wheels and of installed distributions say alike."""
+"""Shared by the rules about the GPU code of wheels and of installed distributions."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ K = TypeVar("K", bound=Hashable)
 NamedCode = tuple[str, GpuCode]
 """A library and its code; "" for the declared list."""
 Place = Callable[[str], Location]
-"""Says where a library is."""
+"""The location of a library."""
 Remedy = Callable[[Sequence[Product], GpuCode], Fix]
-"""Says what to do when this code lacks these GPUs."""
+"""The fix for code that lacks these GPUs."""
 
 
 def wanted_gpus(expectations: Expectations) -> tuple[Product, ...]:
@@ -45,17 +45,17 @@ def named(gpus: Iterable[Product]) -> str:
 
 
 def labels_of(code: GpuCode) -> str:
-    """What there is, for people: "sm_80, sm_90, compute_90"."""
+    """The targets, for people: "sm_80, sm_90, compute_90"."""
     return ", ".join((*code.sass, *code.ptx, *code.gfx)) or "no GPU code"
 
 
 def without_code(
     facts: GpuCodeFacts, wanted: Sequence[Product], remedy: Remedy, place: Place, *, is_part: bool = False
 ) -> Iterator[Finding]:
-    """What the package does not run on (errors), and what is not proven (undecided), with the library that decides.
+    """The GPUs that the package does not support (errors), and unproven ones (undecided), with the deciding library.
 
     Copies of other projects' libraries that lack code are warnings, libraries made for other GPUs are notes. Whether
-    loose files of GPU code are needed is not known where they are a part: of a stack, or of a package with libraries.
+    loose files of GPU code are needed is unknown if they are a part: of a stack, or of a package with libraries.
     """
     found = [_left_open(one) if is_part else one for one in answers(facts, wanted)]
     yield from _does_not_run([one for one in found if one.runs.how == "none"], facts, remedy, place)
@@ -134,7 +134,7 @@ def _bundled(found: Sequence[CodeAnswer], place: Place) -> Iterator[Finding]:
 
 
 def _by_design(found: Sequence[CodeAnswer]) -> Iterator[Finding]:
-    """Notes: what is made for other GPUs, and what another CUDA would load."""
+    """Notes: code for other GPUs, and libraries for another CUDA."""
     for members, answered in _grouped(found, lambda one: tuple(x.member for x in one.meant_for_others)).items():
         if members:
             gpus = named(one.product for one in answered)
@@ -165,11 +165,11 @@ def _grouped(found: Iterable[CodeAnswer], key: Callable[[CodeAnswer], K]) -> dic
 
 
 def labels_in(code: GpuCode | Unavailable) -> str:
-    """What there is, as far as it is known."""
+    """The targets, as far as known."""
     return code.reason if isinstance(code, Unavailable) else labels_of(code)
 
 
-def without_code_beside(
+def without_code_of_parts(
     libraries: Iterable[NamedCode], served: Sequence[Product], remedy: Remedy, place: Place
 ) -> Iterator[Finding]:
     """Libraries without code for GPUs that the whole as such runs on: kernels that are missing there, or not meant."""
@@ -203,10 +203,10 @@ def only_compiled(facts: GpuCodeFacts, wanted: Sequence[Product], fix: Fix, plac
         yield Finding(message, evidence, fix, place(member), cause=f"compiled at first use on {named(gpus)}")
 
 
-def beside_other_cpus(
+def next_to_other_cpus(
     wanted: Iterable[Product], machine: str, judged: str, fix: Callable[[Product, str], Fix]
 ) -> Iterator[Finding]:
-    """GPUs that are found next to another CPU than ``machine``, which is that of what was ``judged`` ("the wheel").
+    """GPUs that are found next to another CPU than ``machine``, which is that of the ``judged`` object ("the wheel").
 
     ``fix`` gets the GPU and a twin of it, a GPU of the same capability next to this CPU, "" if there isn't one.
     """
@@ -228,9 +228,9 @@ def another_release(
     *,
     on_index: bool = True,
 ) -> Fix:
-    """Where to look for code, and how to build it: in earlier releases for GPUs older than all code, else in later.
+    """Releases that may have the code, and how to build it: earlier ones for GPUs older than all code, else later ones.
 
-    ``target`` are the options that say to ``verify`` what for, as :func:`target_options` gives them. What is not
+    ``target`` are the options of ``verify`` for the target, from :func:`target_options`. A project that is not
     ``on_index`` gets no command. The command also shows the release itself, so that it never shows nothing.
     """
     numbers = [int(found[1]) for label in code.counts if (found := _NUMBER.search(label))] if code else []

@@ -1,4 +1,4 @@
-"""What the manylinux policies promise: of the tags of a wheel, and of its target."""
+"""The promises of the manylinux policies: of the tags of a wheel, and of its target."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def oldest_policy(wheel: WheelFacts) -> dict[str, str] | None:
 
 
 def fitting_policy(wheel: WheelFacts, needs: Iterable[tuple[str, Version]]) -> dict[str, str] | None:
-    """The oldest row of the tag's machine that has all of ``needs`` ("GLIBCXX" and a version); None where none has."""
+    """The oldest row of the tag's machine that has all of ``needs`` ("GLIBCXX" and a version), or None."""
     own = oldest_policy(wheel)
     rows = sorted(load("manylinux")["policy"], key=lambda row: row["glibc_minor"])
     needs = list(needs)
@@ -46,7 +46,7 @@ def fitting_policy(wheel: WheelFacts, needs: Iterable[tuple[str, Version]]) -> d
 
 
 def policy_of_target(wheel: WheelFacts) -> dict[str, str] | None:
-    """What a system with the glibc of the target has; None without a target.
+    """The libraries of a system with the glibc of the target; None without a target.
 
     The target of a file that is judged by its own tags has the oldest glibc that they name.
     """

@@ -1,4 +1,4 @@
-"""How rules put what a look-up of symbols found, in a wheel and in what is installed."""
+"""Findings about unresolved symbols in wheels and installed distributions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SHOWN = 12
 _MOST_SYMBOLS = 30  # the loader names the first that it comes to, which may be any of them
 
 Place = Callable[[str], tuple[str, Location]]
-"""How a file is called in a message, and where it is, by its path."""
+"""The name and the location of a file in a message, by its path."""
 
 
 def unresolved_symbols(own: str, facts: SymbolFacts, place: Place, unread: Fix) -> Iterable[Finding]:
     """One finding about each library that lacks names which files of the package ``own`` need.
 
-    An error where the import opens a file that needs them, else a warning. What could not be read leaves the question
-    open; ``unread`` says what would decide it.
+    An error where the import opens a file that needs them, else a warning. Unread files leave the question open;
+    ``unread`` is the fix for that.
     """
     for imported in (True, False):
         for of_torch in (True, False):

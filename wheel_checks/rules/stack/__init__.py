@@ -1,1 +1,1 @@
-"""Will a set of requirements work on the target: are its packages what is wanted, and do they fit?"""
+"""Will a set of requirements work on the target: are its packages the wanted ones, and compatible?"""

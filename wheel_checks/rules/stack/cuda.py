@@ -41,10 +41,10 @@ _BRING_CUDA = Fix("Check the package with the extra that adds CUDA.")
     fix="Use builds for one major version of CUDA, from one index.",
 )
 def one_cuda_major(stack: StackFacts, expectations: Expectations) -> Iterable[Finding]:
-    """Packages on torch agree with it, others find what they need, and no two runtime packages have the same files.
+    """Packages on torch agree with it, others find their libraries, and no two runtime packages have the same files.
 
-    Where a GPU is asked about and the stack brings no CUDA at all, what needs it is undecided: only the system can
-    bring it, and without it such a package works on the CPU and says nothing (onnxruntime-gpu).
+    If a GPU is requested and the stack has no CUDA at all, packages that need it are undecided: only the system can
+    provide it, and without it such a package works silently on the CPU (onnxruntime-gpu).
     """
     fix = Fix("Use builds for one major version of CUDA, and find out what requires the other one.")
     yield from _overwriting(stack, fix)
@@ -54,7 +54,7 @@ def one_cuda_major(stack: StackFacts, expectations: Expectations) -> Iterable[Fi
     torch = stack.package("torch")
     for package in stack.packages:
         needs = _needs(package)
-        needed, built = {need.version for need in needs}, _majors_beside_torch(package, stack)
+        needed, built = {need.version for need in needs}, _majors_built_for(package, stack)
         if package.name in _COMPANIONS or not (there and (needed or built)):
             continue
         what = (
@@ -88,7 +88,7 @@ def one_cuda_major(stack: StackFacts, expectations: Expectations) -> Iterable[Fi
 
 
 def _overwriting(stack: StackFacts, fix: Fix) -> Iterator[Finding]:
-    """One finding for each library of which the stack has the builds for two major versions."""
+    """One finding for each library with builds for two major versions in the stack."""
     for twins in _twins(stack):
         names = joined([package.label for package in twins])
         evidence = tuple(item for package in twins for item in demands(package)[:1])
@@ -98,7 +98,7 @@ def _overwriting(stack: StackFacts, fix: Fix) -> Iterator[Finding]:
 
 def _without_cuda(stack: StackFacts, expectations: Expectations) -> Iterator[Finding]:
     if stack.lock is not None or not any(gpu.sm for gpu in expectations.gpus):
-        return  # conda may bring it; or no one asked whether it runs
+        return  # conda may provide it; or no GPU was requested
     for package in stack.packages:
         needs, facts = _needs(package), package.known_accelerator
         if runtime_match(package.name) is not None or facts is None or facts.accelerator != CUDA:
@@ -123,7 +123,7 @@ def _twins(stack: StackFacts) -> Iterator[list[StackPackage]]:
 
 
 def _twin_for(package: StackPackage, stack: StackFacts, major: str) -> StackPackage | None:
-    """The package of the same name for this CUDA, where only others require both (nixl requires one for each CUDA)."""
+    """The package of the same name for this CUDA, if only others require both (nixl requires one for each CUDA)."""
     match = _FOR_ONE_CUDA.fullmatch(package.name)
     if match is None or match[2] == major or not all(demand.by for demand in package.demands):
         return None
@@ -131,12 +131,12 @@ def _twin_for(package: StackPackage, stack: StackFacts, major: str) -> StackPack
 
 
 def _needs(package: StackPackage) -> Sequence[Shown]:
-    """The libraries of CUDA that the package needs and does not carry; of several majors any one will do."""
+    """The CUDA libraries that the package needs and does not provide; of several majors any one suffices."""
     facts = package.known_accelerator
     return facts.content.needs_from_outside(CUDA) if facts and facts.content else ()
 
 
-def _majors_beside_torch(package: StackPackage, stack: StackFacts) -> set[str]:
+def _majors_built_for(package: StackPackage, stack: StackFacts) -> set[str]:
     """The majors of CUDA that a package which requires torch is built for; none that only its requirements name."""
     torch, facts = stack.package("torch"), package.known_accelerator
     requires_torch = torch is not None and any(d.by == package.label for d in torch.demands)
@@ -146,7 +146,7 @@ def _majors_beside_torch(package: StackPackage, stack: StackFacts) -> set[str]:
 
 
 def _named(package: StackPackage) -> str:
-    """A library of CUDA that the package names, where what it needs is not known; "" for none."""
+    """The CUDA in the package's name, if its needs are unknown; or ""."""
     facts = package.known_accelerator
     shown = facts.content.shown if facts and facts.content else ()
     return next((str(s) for s in shown if s.accelerator == CUDA and s.how == NAMES and s.version), "")
@@ -157,7 +157,7 @@ def _label(package: StackPackage) -> str:
 
 
 def _cuda_majors(stack: StackFacts) -> dict[str, str]:
-    """The majors of CUDA that the stack brings, with a package each: its runtime packages, without these torch."""
+    """The CUDA majors of the stack, with a package each: its runtime packages, without these torch."""
     runtimes = {major: p.label for p in reversed(stack.packages) if (major := _runtime_major(p))}
     if runtimes:
         return dict(sorted(runtimes.items(), key=lambda item: int(item[0])))
@@ -167,7 +167,7 @@ def _cuda_majors(stack: StackFacts) -> dict[str, str]:
 
 
 def _runtime_major(package: StackPackage) -> str:
-    """The major version of CUDA whose runtime libraries the package holds; "" for others, or where it is not known."""
+    """The major version of CUDA whose runtime libraries the package has; "" for others, or if unknown."""
     match = runtime_match(package.name)
     if match is None:
         return ""
@@ -190,7 +190,7 @@ def _cuda(package: StackPackage) -> str:
     fix="Install torch from an index, or in a release, that has the expected build.",
 )
 def expected_torch(stack: StackFacts, expectations: Expectations) -> Iterable[Finding]:
-    """What --expect says, where it was given. A torch for the CPU where a GPU is expected is STK101's."""
+    """The accelerator of --expect, if given. A torch for the CPU where a GPU is expected is STK101's."""
     wanted = expectations.of_torch
     if wanted is None:
         need(Unavailable("no --expect was given"))
@@ -225,7 +225,7 @@ def expected_torch(stack: StackFacts, expectations: Expectations) -> Iterable[Fi
     fix="Use one index for torch and its companions, in releases made for each other.",
 )
 def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
-    """The same accelerator, and the same major version of it; the same minor version where the import compares it."""
+    """The same accelerator, and the same major version of it; the same minor version if the import compares it."""
     torch = stack.package("torch")
     base = torch.known_accelerator if torch else None
     for name in _COMPANIONS:

@@ -10,7 +10,7 @@ _SHOWN = 6
 
 
 def demands(package: StackPackage) -> tuple[Evidence, ...]:
-    """The chain from what was asked for to this package, and who else demands it."""
+    """The chain from the user's requirement to this package, and its other dependents."""
     chain = "; ".join(map(str, package.chain))
     rest = [str(demand) for demand in package.demands if demand not in package.chain]
     found = (Evidence("demanded by", chain, "METADATA"),) if chain else ()

@@ -1,4 +1,4 @@
-"""Is a requirements file with hashes one that pip installs as it is?"""
+"""Can pip install a requirements file with hashes unchanged?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ stack_rule = rules_of("stack", Audience.INSTALLER)
     fix="Regenerate the file with hashes: uv pip compile --generate-hashes, or pip-compile --generate-hashes.",
 )
 def every_line_hashed(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
-    """Every line whose marker holds on the target has `==` and a hash."""
+    """Every line whose marker is true on the target has `==` and a hash."""
     fix = Fix("Add it to the source of this file, and compile again with --generate-hashes.")
     for line in stack.unhashed:
         message = f"{line.text} {line.reason}, but other lines have hashes: pip rejects the file"

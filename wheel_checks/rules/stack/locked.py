@@ -1,4 +1,4 @@
-"""Does the lock give the target what it names: a file for each package, with the hash that the index states?"""
+"""Does the lock give the target a file for each package, with the hash that the index states?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wheel_checks.phrases import plural
 from wheel_checks.rules.stack.packages import package_rule
 from wheel_checks.rules.stack.resolution import stack_rule
 
-_TORCH = ("pytorch", "libtorch")  # what torch is called on conda-forge and on the channel pytorch
+_TORCH = ("pytorch", "libtorch")  # names of torch on conda-forge and on the channel pytorch
 
 
 @package_rule(
@@ -85,11 +85,11 @@ def unread(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     if entry is None or not entry.unread:
         return
     facts = package.known_accelerator
-    said = f"; its name declares {facts.label}" if facts else ""
+    declaration = f"; its name declares {facts.label}" if facts else ""
     evidence = [Evidence("file", package.file_name or package.label, entry.where)]
     if entry.address:
         evidence.append(Evidence("address", entry.address, entry.where))
-    yield Finding(f"{package.label} was not read: {entry.unread}{said}", tuple(evidence), undecided=True)
+    yield Finding(f"{package.label} was not read: {entry.unread}{declaration}", tuple(evidence), undecided=True)
 
 
 @stack_rule(
@@ -110,8 +110,8 @@ def decided(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(f"{stack.lock.name}: {sentence}", severity=Severity.NOTE)
     if stack.lock.conda:
         count = plural(stack.lock.conda, "package")
-        told = f"{count} of conda known only by name, version and build; the files are not read"
-        yield Finding(told, undecided=True, cause="conda")
+        message = f"{count} of conda known only by name, version and build; the files are not read"
+        yield Finding(message, undecided=True, cause="conda")
 
 
 @package_rule(

@@ -1,4 +1,4 @@
-"""Is each package of the stack what is wanted: a build for the GPU, in a wheel, with a file for the target?"""
+"""Is each package of the stack a suitable one: a build for the GPU, in a wheel, with a file for the target?"""
 
 from __future__ import annotations
 
@@ -44,9 +44,8 @@ _SHOWN = 6
 def cpu_build(package: StackPackage, expectations: Expectations) -> Iterable[Finding]:
     """A torch without an accelerator, or a package whose release has GPU builds for another machine, fails.
 
-    The latter is a warning where only another package is for a GPU: the CPU build of torchcodec works with every torch.
-    Where no GPU is wanted, a torch for the CPU that nothing asks for is worth a note. Of packages of conda STK114 and
-    STK115 say what is known.
+    The latter is a warning if only another package is for a GPU: the CPU build of torchcodec works with every torch. If
+    no GPU is wanted, a torch for the CPU that nothing requires is a note. STK114 and STK115 judge conda packages.
     """
     if package.distribution == CONDA:
         return
@@ -96,7 +95,7 @@ def _pin(package: StackPackage) -> str:
 
 
 def _gpu_fix(package: StackPackage) -> Fix:
-    """For torch, what the table of its builds knows; the requirement to change is the first of the chain."""
+    """For torch, the advice of the table of its builds; the requirement to change is the first of the chain."""
     machine = package.target.machine
     root = package.chain[0].requirement.name if package.chain else package.name
     if package.name != "torch":
@@ -114,17 +113,17 @@ def _gpu_fix(package: StackPackage) -> Fix:
         for row in table["backend"]
         if row["machine"] == machine and Version(row["first"]) <= Version(version.public) <= Version(row["last"])
     ]
-    told: list[str] = []
+    steps: list[str] = []
     commands: list[Step] = []
     if later is not None:
-        told.append(f"torch {later} is the next release whose {machine} wheel on the index is a CUDA build")
-        told.append(f"use a release of {root} that allows it" if root != "torch" else "use it")
+        steps.append(f"torch {later} is the next release whose {machine} wheel on the index is a CUDA build")
+        steps.append(f"use a release of {root} that allows it" if root != "torch" else "use it")
         commands.append(run("wheelproof", "stack", requirement(root), option("--platform", machine)))
     if backends:
-        told.append(f"or keep {version.public}, and use the CUDA build in PyTorch's own index")
-        asked = package.chain[0].text if package.chain else f"torch=={version.public}"
-        commands.append(run("uv", "pip", "install", requirement(asked), f"--torch-backend={backends[-1]}"))
-    return Fix("; ".join(told) + "." if told else f"No CUDA build of torch for {machine} is known.", tuple(commands))
+        steps.append(f"or keep {version.public}, and use the CUDA build in PyTorch's own index")
+        wanted = package.chain[0].text if package.chain else f"torch=={version.public}"
+        commands.append(run("uv", "pip", "install", requirement(wanted), f"--torch-backend={backends[-1]}"))
+    return Fix("; ".join(steps) + "." if steps else f"No CUDA build of torch for {machine} is known.", tuple(commands))
 
 
 @package_rule(
@@ -140,8 +139,8 @@ def _gpu_fix(package: StackPackage) -> Fix:
 def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     """Nothing would be built on the target."""
     if package.unread_archive:
-        told = f"an installer would try a newer source archive of {package.name}, which could not be read"
-        yield Finding(told, (Evidence("reason", package.unread_archive),), undecided=True)
+        doubt = f"an installer would try a newer source archive of {package.name}, which could not be read"
+        yield Finding(doubt, (Evidence("reason", package.unread_archive),), undecided=True)
     if package.distribution != SDIST:
         return
     archive = package.archive
@@ -164,7 +163,7 @@ def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
 
 
 def _build(package: StackPackage) -> Step:
-    """The command that makes the wheel, and so decides what the release requires and holds."""
+    """The command that makes the wheel, and so decides its requirements and content."""
     needs_others = package.archive is not None and bool(package.archive.imported)
     isolation = ["--no-build-isolation"] if needs_others else []
     named = command_package(package.name, package.version)
@@ -172,15 +171,15 @@ def _build(package: StackPackage) -> Step:
 
 
 def _in_words(archive: SourceArchive) -> str:
-    """What an archive says without being built, in one line."""
-    said = []
+    """The facts of an unbuilt archive, in one line."""
+    statements = []
     if isinstance(archive.metadata, StaticMetadata):
-        said.append(f"requires {_requires(archive.metadata)}")
+        statements.append(f"requires {_requires(archive.metadata)}")
     if archive.computed:
-        said.append(f"the build computes its requirements ({archive.computed})")
+        statements.append(f"the build computes its requirements ({archive.computed})")
     if archive.needs:
-        said.append(f"its build needs {'; '.join(archive.needs)}")
-    return "; ".join(said)
+        statements.append(f"its build needs {'; '.join(archive.needs)}")
+    return "; ".join(statements)
 
 
 def _requires(metadata: StaticMetadata) -> str:
@@ -189,7 +188,7 @@ def _requires(metadata: StaticMetadata) -> str:
 
 
 def _of_archive(archive: SourceArchive) -> Iterator[Evidence]:
-    """What an archive says without being built."""
+    """The facts of an unbuilt archive."""
     if isinstance(archive.metadata, StaticMetadata):
         yield Evidence("requires", _requires(archive.metadata), archive.metadata_of or archive.metadata.origin)
     if archive.computed:

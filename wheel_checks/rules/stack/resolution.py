@@ -1,4 +1,4 @@
-"""Can the requirements be fulfilled together, and is what the resolver took what another would take?"""
+"""Can the requirements be fulfilled together, and would another resolver choose the same?"""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def solvable(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
         fix = Fix("Change one of these requirements, or remove its version.")
         if conflict.computed:
             named = joined([archive.label for archive in conflict.computed])
-            told = f"it is unknown whether any versions satisfy all requirements: a build computes those of {named}"
-            yield Finding(f"{told}; {'; '.join(conflict.sentences)}", evidence, fix, undecided=True)
+            doubt = f"it is unknown whether any versions satisfy all requirements: a build computes those of {named}"
+            yield Finding(f"{doubt}; {'; '.join(conflict.sentences)}", evidence, fix, undecided=True)
             continue
         yield Finding(f"no versions satisfy all requirements: {'; '.join(conflict.sentences)}", evidence, fix)
     for package in stack.packages:
         for demand in unfulfilled(package):
             fix = Fix(f"Change the requirement, or the override that selects {package.version}.")
             message = f"{demand}, but the stack has {package.label}"
-            # A lock may override what METADATA says, and its installer does not look at that again.
+            # A lock may override METADATA, and its installer does not check that again.
             severity = Severity.WARNING if stack.lock else None
             yield Finding(message, demands(package), fix, package.place, severity=severity)
 
@@ -102,7 +102,7 @@ def newest_release(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
     fix="Pin the pre-release; then both select it.",
 )
 def same_pre_releases(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
-    """Every pre-release of the stack is what pip takes, too."""
+    """pip, too, takes every pre-release of the stack."""
     for release in stack.pre_releases:
         named = command_package(release.name, release.version)
         fix = Fix("Pin the version; then both select it:", (run("pip", "install", named),))

@@ -1,4 +1,4 @@
-"""Does a variant hold what it claims? Its properties against its content, and what of them nothing shows."""
+"""Does a variant fulfil its claims? Its properties against its content, and unproven ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _RELABEL = Fix("Make the variant with the properties of its contents, or put the
 
 
 def _claimed(wheel: WheelFacts) -> Variant:
-    """What the wheel claims to be. Skips the check when its metadata does not say."""
+    """The claimed variant. Skips the check if its metadata does not show it."""
     return need(variant_facts(wheel).variant)
 
 
@@ -72,12 +72,12 @@ def cuda_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         message = f"the variant claims {claim}, but the wheel is {accelerator.label}"
         yield Finding(message, evidence, _RELABEL, _location(wheel))
         return
-    told = [*_of_libraries(wheel), *_of_signals(accelerator)]
-    if not told:
+    versions = [*_of_libraries(wheel), *_of_signals(accelerator)]
+    if not versions:
         need(wheel.elfs)  # at a greater depth the needed libraries show it
         need(Unavailable(f"nothing in the wheel shows its CUDA version, so the claim {claim} cannot be checked"))
-    if refused := [item for item in told if claim.refuses(item[0])]:
-        yield _refused(claim, refused, told, _location(wheel))
+    if refused := [item for item in versions if claim.refuses(item[0])]:
+        yield _refused(claim, refused, versions, _location(wheel))
 
 
 def _unclaimed(wheel: WheelFacts, variant: Variant, accelerator: AcceleratorFacts) -> Iterator[Finding]:
@@ -92,11 +92,11 @@ def _unclaimed(wheel: WheelFacts, variant: Variant, accelerator: AcceleratorFact
         yield Finding(message, evidence, _RELABEL, _location(wheel), Severity.WARNING)
 
 
-Told = tuple[str, Evidence]
-"""A version of CUDA ("13.0", or "13" alone), and what shows it."""
+Shown = tuple[str, Evidence]
+"""A version of CUDA ("13.0", or "13" alone), and the evidence."""
 
 
-def _of_signals(accelerator: AcceleratorFacts) -> list[Told]:
+def _of_signals(accelerator: AcceleratorFacts) -> list[Shown]:
     return [
         (signal.version, Evidence(signal.name, f"CUDA {signal.version}: {signal.detail}", signal.source))
         for signal in sorted(accelerator.signals, key=lambda signal: signal.name == CONTENT)
@@ -104,25 +104,25 @@ def _of_signals(accelerator: AcceleratorFacts) -> list[Told]:
     ]
 
 
-def _of_libraries(wheel: WheelFacts) -> list[Told]:
-    """What the libraries need, as far as they were read."""
-    told: list[Told] = []
+def _of_libraries(wheel: WheelFacts) -> list[Shown]:
+    """The needs of the libraries, as far as they were read."""
+    versions: list[Shown] = []
     for member, facts in _elfs(wheel):
         if facts.dynamic is None or isinstance(facts.dynamic, Missing):
             continue
-        told += [
+        versions += [
             (version, Evidence("needed library", f"CUDA {version}: {soname}", member))
             for soname in facts.dynamic.needed
             for accelerator, version in library_meaning(soname)
             if accelerator == CUDA and version
         ]
-    return told
+    return versions
 
 
-def _refused(claim: CudaClaim, refused: Sequence[Told], told: Sequence[Told], location: Location) -> Finding:
+def _refused(claim: CudaClaim, refused: Sequence[Shown], every: Sequence[Shown], location: Location) -> Finding:
     found = {version for version, _ in refused}
     versions = ", ".join(sorted(v for v in found if not any(other.startswith(f"{v}.") for other in found)))
-    agreeing = [item for item in told if item not in refused]
+    agreeing = [item for item in every if item not in refused]
     evidence = tuple(item for _, item in (*refused[:_SHOWN], *agreeing[:_SHOWN]))
     what = refused[0][1]
     where = f"{what.source} needs {what.value.rpartition(' ')[2]}" if what.label == "needed library" else what.label
@@ -217,12 +217,12 @@ def cpu_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 
 def _other_machine(wheel: WheelFacts, machine: str, namespace: str) -> Iterator[Finding]:
-    """A platform and ELF files that are not for ``machine``, of which the variant claims properties."""
+    """A platform and ELF files that are not for ``machine``, whose properties the variant claims."""
     platform = _platform(wheel)
     if platform is not None and platform.machine != machine:
-        told = (Evidence("platform", ", ".join(sorted({tag.platform for tag in _tags(wheel)})), wheel.file_name),)
+        evidence = (Evidence("platform", ", ".join(sorted({tag.platform for tag in _tags(wheel)})), wheel.file_name),)
         message = f"the variant claims properties of {namespace}, but the wheel is for {platform.machine}"
-        yield Finding(message, told, _RELABEL, _location(wheel))
+        yield Finding(message, evidence, _RELABEL, _location(wheel))
     others = [
         Evidence(facts.header.machine, member, "ELF header")
         for member, facts in _elfs(wheel)
@@ -238,7 +238,7 @@ def _tags(wheel: WheelFacts) -> frozenset[Tag]:
 
 
 def _platform(wheel: WheelFacts) -> Target | None:
-    """What the wheel is built for by its name, None when that is any machine."""
+    """The platform in the wheel's name, None for any machine."""
     return target_of_tags(_tags(wheel))
 
 
@@ -248,10 +248,10 @@ def _higher_level(wheel: WheelFacts, claimed: int) -> Iterator[Finding]:
     if higher:
         member, level = higher[0]
         message = f"the variant is for x86-64-v{claimed} and above, but {member} needs x86-64-v{level}"
-        told = tuple(
+        evidence = tuple(
             Evidence(f"x86-64-v{level}", member, "NT_GNU_PROPERTY_TYPE_0") for member, level in higher[:_SHOWN]
         )
-        yield Finding(message, told, _RELABEL, Location(member))
+        yield Finding(message, evidence, _RELABEL, Location(member))
 
 
 def _elfs(wheel: WheelFacts) -> Iterator[tuple[str, ElfFacts]]:

@@ -27,7 +27,7 @@ _SHOWN = 8  # labels or namespaces in one finding
     "finding says which. `--gpu` and `--driver` show which machine gets which variant.",
 )
 def served(made: MachineChoice, _: Expectations) -> Iterable[Finding]:
-    """With a GPU, and variants for GPUs in the release, one of those is chosen; undecided where it is not known."""
+    """With a GPU, and variants for GPUs in the release, one of those is chosen; undecided if unknown."""
     if not made.machine.gpu:
         need(Unavailable("the machine has no GPU"))
     if finding := falls_through(made):

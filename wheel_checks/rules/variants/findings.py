@@ -1,4 +1,4 @@
-"""What the rules about single machines and about releases say alike of the variant that a machine gets."""
+"""Shared by the rules about single machines and about releases: the variant that a machine gets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wheel_checks.targets.variant_choice import MachineChoice
 from wheel_checks.targets.variant_machine import NVIDIA
 
 REINDEX = Fix("Regenerate the document from the wheels, for example with `variantlib generate-index-json -d FOLDER`.")
-"""What to do about a ``variants.json`` that is missing, cannot be read or contradicts the wheels."""
+"""The fix for a ``variants.json`` that is missing, cannot be read or contradicts the wheels."""
 
 _SHOWN = 8  # labels in one finding
 
@@ -25,7 +25,7 @@ def is_for_gpu(variant: Variant | None) -> bool:
 
 
 def taken(made: MachineChoice) -> str:
-    """What the machine gets, for people."""
+    """The variant chosen for the machine, for people."""
     older = f" of {made.choice.version}" if made.choice.version not in (None, made.release) and made.release else ""
     if made.label:
         return f"the variant {made.label}{older}"
@@ -45,7 +45,7 @@ def falls_through(made: MachineChoice) -> Finding | None:
 
 
 def _missed(made: MachineChoice) -> Finding | None:
-    """What the machine misses of the variants for GPUs of one release."""
+    """The variants for GPUs of one release that the machine misses."""
     if made.release is not None and isinstance(made.metadata, Unavailable):
         message = f"{made.machine.label} gets {taken(made)}: {made.metadata.reason}"
         return Finding(message, fix=REINDEX, undecided=True)
@@ -93,9 +93,9 @@ def runs_nowhere(made: MachineChoice) -> Finding | None:
     how = runs_on(claimed_labels(claims), product)
     if how.how != "none":
         return None
-    told = ", ".join(claim.value for claim in claims[:_SHOWN])
+    targets = ", ".join(claim.value for claim in claims[:_SHOWN])
     message = (
-        f"{machine.label} gets the variant {variant.label}, which claims code for {told}; that code does not run on "
+        f"{machine.label} gets the variant {variant.label}, which claims code for {targets}; that code does not run on "
         f"{product}"
     )
     fix = Fix(f"Build it for {machine.sm}_real, or with PTX, too.")

@@ -1,4 +1,4 @@
-"""Is a variant wheel what the drafts say, and does its index say the same? See ``wheel_checks/data/variants.toml``."""
+"""Does a variant wheel follow the drafts, and does its index agree? See ``wheel_checks/data/variants.toml``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _REMAKE = Fix("Rebuild the wheel with a tool that writes variant metadata, such 
 
 
 def variant_facts(wheel: WheelFacts) -> VariantFacts:
-    """What is known of the variant. Skips the check for a wheel that is not one."""
+    """The facts of the variant. Skips the check for other wheels."""
     return need(wheel.variant or Unavailable("the wheel is not a variant"))
 
 
@@ -74,7 +74,7 @@ def label_well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Make the variant with a tool; rebuild it when the draft's revision changes.",
 )
 def metadata_readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """``variant.json`` is there, is JSON, and names a schema of the table; a wheel without label has none."""
+    """``variant.json`` exists, is JSON, and names a schema of the table; a wheel without label has none."""
     facts = variant_facts(wheel)
     location = Location(facts.member)
     if not facts.label:
@@ -191,7 +191,7 @@ def _different(facts: VariantFacts, index: VariantIndex, ours: Variant, theirs: 
 
 
 def _inconsistent(ours: VariantMetadata, index: VariantIndex) -> Iterable[Finding]:
-    """What cannot be merged (PEP 825, "Metadata consistency"): namespaces in another order, other providers."""
+    """Metadata that cannot be merged (PEP 825, "Metadata consistency"): other namespace order, other providers."""
     theirs = need(index.metadata)
     shorter, longer = sorted((ours.priorities.namespaces, theirs.priorities.namespaces), key=len)
     if longer[: len(shorter)] != shorter:

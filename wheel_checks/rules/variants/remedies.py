@@ -1,4 +1,4 @@
-"""What would give a machine a variant for its GPU that it does not get: the fix of WHL851 and REL112."""
+"""How a machine would get a variant for its GPU: the fix of WHL851 and REL112."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MOST_LABELS = 500  # variants that are looked at for the easiest way
 
 
 class Remedy(NamedTuple):
-    """One thing to do, as a sentence. ``driver`` is the branch when it is for whoever has the machine, else 0.
+    """One remedy, as a sentence. ``driver`` is the branch when it is for the machine's owner, else 0.
 
-    ``unknown`` is True when no one here can say whether anything is to be done.
+    ``unknown`` is True when it is unknown whether anything is to be done.
     """
 
     sentence: str
@@ -76,7 +76,7 @@ def _remedies(
 
 
 def _of_namespace(lack: Lack, made: MachineChoice, listed: bool) -> Remedy:
-    """What to do about a namespace that is not asked, or a feature of the CPU, or of a list in the metadata."""
+    """The remedy for a namespace that is not queried, or a feature of the CPU, or of a list in the metadata."""
     name = lack.namespace
     if lack.why is Why.UNORDERED:
         return Remedy(f"List {name} in default-priorities.namespace.")
@@ -92,7 +92,7 @@ def _of_namespace(lack: Lack, made: MachineChoice, listed: bool) -> Remedy:
 
 
 def _of_gpu(variant: Variant, lacks: Sequence[Lack], machine: Machine) -> list[Remedy]:
-    """What to do about features of the driver and the GPU: a driver first, then what it does not bring."""
+    """The remedy for features of the driver and the GPU: a driver first, then the features that it lacks."""
     found = []
     branches = _branches_for(variant, machine)
     if not machine.cuda:
@@ -157,7 +157,7 @@ def _has_machine_code(variant: Variant, machine: Machine) -> bool:
 
 
 def _of_feature(lack: Lack, machine: Machine) -> Remedy:
-    """What to do about a feature of NVIDIA's namespace that no driver for the GPU brings."""
+    """The remedy for a feature of NVIDIA's namespace that no driver for the GPU provides."""
     if lack.feature == SM_ARCH:
         major = machine.sm // 10
         code = f"{machine.sm}_real, or {major}0_virtual with PTX of compute_{major}0"

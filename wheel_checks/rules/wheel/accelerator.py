@@ -31,7 +31,7 @@ _ANY = SpecifierSet()
     fix="Use a release or an index with the CUDA build for this machine.",
 )
 def expected(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """What the wheel shows is what `--expect` demands; `cpu` is met by a wheel without an accelerator."""
+    """The wheel's accelerator is that of `--expect`; `cpu` is met by a wheel without an accelerator."""
     demand = expectations.accelerator
     if demand is None:
         need(Unavailable("no accelerator was requested", "--expect cuda, cuda==13.0, cpu, ..."))

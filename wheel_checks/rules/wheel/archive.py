@@ -1,4 +1,4 @@
-"""Is the file a sound zip archive? (PKWARE APPNOTE; what pip and uv refuse or would read differently.)"""
+"""Is the file a sound zip archive? (PKWARE APPNOTE; reasons for pip and uv to refuse or misread it.)"""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def bombs(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Upload the file again under a new build tag, or correct the index.",
 )
 def listed_hash(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """The sha256 of the whole file, where it was read whole, is the listed one."""
+    """The sha256 of the whole file, if it was read whole, is the listed one."""
     listed = wheel.listing.hashes.get("sha256", "").lower() if wheel.listing else ""
     if wheel.listing is None or not listed:
         need(Unavailable("no index lists a sha256 of the file"))

@@ -1,7 +1,7 @@
-"""Does every byte of the archive belong to something that all readers see alike? (PKWARE APPNOTE; uv's and pip's own)
+"""Does every byte of the archive belong to a part that all readers see alike? (PKWARE APPNOTE; uv's and pip's own)
 
-Where readers of archives differ, a wheel is one thing for a scanner and another for an installer: these are errors even
-if each installer accepts the wheel.
+If readers of archives differ, a wheel is one thing for a scanner and another for an installer: these are errors even if
+each installer accepts the wheel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _UNPROVEN = "{unread:,} of {members:,} local headers, and the bytes between memb
 
 
 def archive_findings(wheel: WheelFacts, kind: str, fix: Fix = _REBUILD) -> Iterable[Finding]:
-    """The faults of one kind, with what installers make of them."""
+    """The faults of one kind, with the reactions of installers."""
     for fault in need(wheel.archive).faults:
         if fault.kind == kind:
             place = Location(member=fault.member) if fault.member else None
@@ -47,7 +47,7 @@ def faults_of(kind: str, fix: Fix = _REBUILD) -> Callable[[WheelFacts, Expectati
     fix="Rebuild the wheel.",
 )
 def gaps(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Members follow each other from the first byte to the directory; from afar proven at depth full alone."""
+    """Members follow each other from the first byte to the directory; remotely proven at depth full alone."""
     archive = need(wheel.archive)
     found = list(archive_findings(wheel, "gap"))
     if not found and not archive.mapped:
@@ -99,7 +99,7 @@ rule(
     fix="Write the archive into a file, without comments, as current build backends do.",
 )
 def accepted_by_the_index(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No data descriptor, no comment of a member, and nothing behind extra fields."""
+    """No data descriptor, no comment of a member, and nothing after extra fields."""
     described = [member.name for member in need(wheel.archive).members if member.flags & 0x8]
     if described:
         message = (

@@ -88,9 +88,9 @@ def _binds(wheel: WheelFacts) -> bool:
 
 
 def _needs_no_cuda(wheel: WheelFacts, facts: AcceleratorFacts) -> bool:
-    """True where everything was read, and nothing was compiled by a CUDA toolkit or needs its libraries.
+    """True if everything was read, and nothing was compiled by a CUDA toolkit or needs its libraries.
 
-    Triton compiles on the spot, NVTX and nvcc need no driver: what has "cuda" in its name alone is bound to no CUDA.
+    Triton compiles at run time, NVTX and nvcc need no driver: "cuda" in a name alone implies no CUDA version.
     """
     code, content = wheel.gpu_code, facts.content
     if content is None or not content.complete or _binds(wheel):
@@ -183,7 +183,7 @@ def _newer_driver(needed: str, cuda: str, own: str, gpus: Sequence[Product]) -> 
     fix="Update the driver, or use a wheel with machine code for the GPU.",
 )
 def driver_compiles_ptx(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """Where the wheel runs by PTX alone, each driver supports the CUDA that made it."""
+    """If the wheel runs by PTX alone, each driver supports the CUDA that made it."""
     drivers, gpus = (
         _drivers(expectations),
         expectations.gpus or need(Unavailable("no GPU was specified", "--gpu GB200")),

@@ -1,4 +1,4 @@
-"""Do the ELF files of a wheel keep what its tags promise, and load on every machine that they name?"""
+"""Do the ELF files of a wheel match its tags, and load on every machine that they name?"""
 
 from __future__ import annotations
 
@@ -33,15 +33,13 @@ _EXTENSION = re.compile(r"\.cpython-3(\d+)t?(?:-(\w+)-linux-\w+)?\.so$")
 _LOADER = re.compile(r"(?:^|/)(?:ld-linux[\w-]*|ld64|libc|libpthread|libdl)(?:[-.][0-9a-f]{8})?\.so\.\d$")
 _DRIVER = re.compile(r"(?:^|/)(?:libcuda|libnvidia-[\w-]+|libnvcuvid)(?:[-.][0-9a-f]{8})?\.so(?:\.\d+)*$")
 _RUNTIME = re.compile(r"(?:^|/)libcudart(?:[-.][0-9a-f]{8})?\.so\.(\d+)")
-_VARIANT = re.compile(
-    r"cu(?:da)?_?(\d{2})\d?(?!\d)"
-)  # libbitsandbytes_cuda126.so: one of several, of which one is opened
+_VARIANT = re.compile(r"cu(?:da)?_?(\d{2})\d?(?!\d)")  # libbitsandbytes_cuda126.so: only one of several is opened
 _VERSIONED = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_([\d.]+)")
 _ALIASES = {"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}  # the first glibc that packs relative relocations (its NEWS)
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _MACOS = re.compile(r"darwin|macos|osx", re.IGNORECASE)
 _NAMED = {"x86_64": "x86[_-]64|amd64|x64", "aarch64": "aarch64|arm64", "i686": "i[3-6]86|x86", "armv7l": "arm"}
-_SUFFIXES = {"i386": "i686", "arm": "armv7l", "powerpc64le": "ppc64le"}  # where multiarch names differ from tags
+_SUFFIXES = {"i386": "i686", "arm": "armv7l", "powerpc64le": "ppc64le"}  # multiarch names that differ from tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +125,9 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 
 def _for_any_platform(wheel: WheelFacts) -> Iterator[Finding]:
-    """A wheel tagged for any platform may bring libraries for several machines, or do without: debugpy does both.
+    """A wheel tagged for any platform may have libraries for several machines, or none: debugpy does both.
 
-    So one without a library for the target is undecided, and so is one whose libraries were not read.
+    So a wheel without a library for the target is undecided, and so is one whose libraries were not read.
     """
     target = wheel.target
     if target is None or target.system != LINUX or all(tag.platform != "any" for tag in need(wheel.name).tags):
@@ -164,8 +162,8 @@ def _for_any_platform(wheel: WheelFacts) -> Iterator[Finding]:
 def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """GLIBC, GLIBCXX and CXXABI needs are at most those of the oldest tagged policy, but for libraries in the wheel.
 
-    Where the wheel is meant for a target whose glibc is newer than its tag, and whose policy has the version, it loads
-    there: a warning for the publisher.
+    If the target's glibc is newer than the wheel's tag, and its policy has the version, it loads there: a warning for
+    the publisher.
     """
     policy = oldest_policy(wheel)
     if policy is None:
@@ -211,7 +209,7 @@ def _broken_promise(wheel: WheelFacts, policy: dict[str, str], above: dict[str, 
 
 
 def _number(name: str) -> tuple[str, Version]:
-    """``("GLIBC", 2.34)`` of ``GLIBC_2.34``, and of the names that stand for a version of glibc."""
+    """``("GLIBC", 2.34)`` of ``GLIBC_2.34``, and of the names for a version of glibc."""
     prefix, number = _ALIASES.get(name, name).split("_", 1)
     return prefix, Version(number)
 
@@ -247,7 +245,7 @@ def alignment(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Exclude them when you repair the wheel: auditwheel repair --exclude libcuda.so.1",
 )
 def bundled(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No libcuda and the like outside stubs folders (error), no ld-linux or libc (warning)."""
+    """No libcuda and similar outside stubs folders (error), no ld-linux or libc (warning)."""
     for elf in _elfs(wheel):
         if _DRIVER.search(elf.member) and "/stubs/" not in f"/{elf.member}":
             command = run("auditwheel", "repair", "--exclude", "libcuda.so.1", path(wheel.file_name))
@@ -269,7 +267,7 @@ def bundled(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Build all libraries of the wheel against one CUDA version.",
 )
 def one_runtime(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """All libcudart that the ELF files bring or need are of one major version, but for files named for their CUDA."""
+    """All libcudart among and needed by the ELF files are of one major version, but for files named for their CUDA."""
     by_major: dict[str, list[str]] = defaultdict(list)
     for elf in _elfs(wheel):
         dynamic = _dynamic(elf)

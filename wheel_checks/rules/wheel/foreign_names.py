@@ -33,7 +33,7 @@ _OLDEST_STABLE = (3, 2)  # the first Python with a limited API (PEP 384)
 def limited(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No file that claims the stable ABI needs a symbol outside the limited API of the claimed Python.
 
-    Whoever installs the wheel sees only symbols that their Python lacks: others are for its publisher.
+    Users of the wheel see only symbols that their Python lacks: others are for its publisher.
     """
     claimed = _claimed_python(wheel)
     imports = need(wheel.imports)
@@ -95,10 +95,10 @@ def _source() -> Evidence:
     fix="Link the library with the former part, such as -lrt, and -Wl,--no-as-needed if the linker drops it.",
 )
 def moved(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """No symbol that moved into libc.so.6 is used without its former library where the tag promises an older glibc.
+    """No symbol that moved into libc.so.6 is used without its former library if the tag promises an older glibc.
 
-    What the library's closure brings counts, also what a library of the driver may bring. In a stack it is a note where
-    the target's glibc has the symbol, and else a warning: another package may have loaded the former library.
+    Libraries of the closure provide it, and so may a library of the driver. In a stack it is a note if the target's
+    glibc has the symbol, and else a warning: another package may have loaded the former library.
     """
     policy = oldest_policy(wheel)
     if policy is None:
@@ -119,7 +119,7 @@ def moved(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
 
 
 def _is_absent(soname: str, member: str, links: LinkFacts) -> bool:
-    """Whether nothing that the file leads to is this library, or may bring it."""
+    """Whether nothing in the file's closure is this library, or may load it."""
     path = next((path for path in links.files if member.endswith(path) or path.endswith(member)), "")
     if not path or path in links.closure.unread:
         return False

@@ -1,4 +1,4 @@
-"""Does the wheel's GPU code run on the GPUs that were asked for?"""
+"""Does the wheel's GPU code run on the requested GPUs?"""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from wheel_checks.rules.shared.commands import target_options
 from wheel_checks.rules.shared.gpu_code import (
     DECLARED,
     another_release,
-    beside_other_cpus,
     labels_of,
     named,
+    next_to_other_cpus,
     only_compiled,
     wanted_gpus,
     without_code,
@@ -49,7 +49,7 @@ def _wanted(wheel: WheelFacts, expectations: Expectations) -> tuple[Product, ...
     fix="Use a release or an index whose wheel has code for the GPU, or compile it for the GPU.",
 )
 def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """Every library that decides has code that runs: what the package imports, one of several alternatives each."""
+    """Every deciding library has code that runs: those that the package imports, one of several alternatives each."""
     wanted = _wanted(wheel, expectations)
     accelerator = need(wheel.accelerator)
     if expectations.in_stack and accelerator.accelerator == CPU:
@@ -107,13 +107,13 @@ def native(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
 def declared(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Every declared target is in the main library, and every target that most of its files have is declared."""
     facts = need(wheel.gpu_code)
-    said = need(facts.declared or Unavailable("the wheel declares no architectures"))
+    declared = need(facts.declared or Unavailable("the wheel declares no architectures"))
     main = facts.main
     if main is None or main[1].certainty != "exact" or facts.verdict != main:
         need(Unavailable("the GPU code was not read completely", "--depth gpu"))
         return
     member, code = main
-    targets = (*said.sass, *said.ptx)
+    targets = (*declared.sass, *declared.ptx)
     evidence = (Evidence(DECLARED, ", ".join(targets)), Evidence("code", labels_of(code), member))
     fix = Fix("Build libtorch_cuda.so and libtorch_python.so in one build, with one TORCH_CUDA_ARCH_LIST.")
     if absent := [label for label in targets if label not in code.counts]:
@@ -136,7 +136,7 @@ def declared(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Check the wheel of the GPU's own machine, or specify the intended GPU.",
 )
 def same_machine(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """The CPU that each wanted GPU is usually found with is that of the target."""
+    """The usual CPU of each requested GPU is that of the target."""
     wanted = _wanted(wheel, expectations)
     target = need(wheel.target or Unavailable("the wheel is not for a single machine", "--platform x86_64 or aarch64"))
 
@@ -149,4 +149,4 @@ def same_machine(wheel: WheelFacts, expectations: Expectations) -> Iterable[Find
             (run("wheelproof", "verify", wanted, *where),),
         )
 
-    yield from beside_other_cpus(wanted, target.machine, "the wheel", fix)
+    yield from next_to_other_cpus(wanted, target.machine, "the wheel", fix)

@@ -123,7 +123,7 @@ def build_tag(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def purelib(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """A wheel with native libraries is neither pure nor tagged for any platform.
 
-    The latter is a warning: some wheels (debugpy) bring libraries for several platforms and choose at run time.
+    The latter is a warning: some wheels (debugpy) have libraries for several platforms and choose at run time.
     """
     name, file, archive = need(wheel.name), need(wheel.wheel_file), need(wheel.archive)
     native = next((m.name for m in archive.members if m.name.endswith(_NATIVE) or ".so." in m.name), "")

@@ -20,10 +20,7 @@ from wheel_checks.registry import rule
     fix="Install the package from its authors' own index.",
 )
 def raising(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No exception is raised by a statement of the module itself, outside of any condition.
-
-    Of several packages in one wheel one that can be imported is enough.
-    """
+    """No module raises an exception unconditionally; of several packages a single importable one is enough."""
     sources = need(wheel.sources)
     modules = by_module(sources.modules)
     raised = [modules[root] for root in sources.roots if root in modules and modules[root].raises]

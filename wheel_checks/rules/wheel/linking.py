@@ -33,7 +33,7 @@ _READ_WHOLE = Fix("Read the library completely.", (Options(("wheelproof", "verif
 
 
 def _place(links: LinkFacts, path: str) -> str:
-    """A path with the wheel that brings it, when that is not the judged one."""
+    """A path with the wheel that provides it, when that is not the judged one."""
     owner = links.owners.get(path, "")
     return path if owner in ("", links.wheels[0]) else f"{path} of {owner}"
 
@@ -45,8 +45,8 @@ def _shown(items: Sequence[str]) -> str:
 def _by_cause(links: LinkFacts, lost: Mapping[str, Sequence[Need]]) -> list[tuple[str, ...]]:
     """The missing libraries by cause.
 
-    Together are those that one absent package would bring, itself or by what it requires, those of NVIDIA's that no
-    wheel has, and all that are uncertain.
+    A group is the libraries that an absent package would provide, itself or by its requirements, NVIDIA's libraries
+    that no wheel has, or all uncertain ones.
     """
     projects = {wheel.partition("-")[0].lower() for wheel in links.wheels[1:]}
     absent = sorted({package for soname in lost if (package := package_of(soname)) and package not in projects})
@@ -82,7 +82,7 @@ def _message(links: LinkFacts, sonames: Sequence[str], package: str, *, certain:
 
 
 def _fix_of(links: LinkFacts, sonames: Sequence[str], package: str) -> Fix:
-    """Require the package, in a build for the CUDA whose runtime is among the libraries; or what brings them."""
+    """Require the package, in a build for the CUDA whose runtime is among the libraries; or another provider."""
     cuda = cuda_major(sonames)
     if package:
         return Fix(f"Require {package}{f', in a build for CUDA {cuda}' if cuda else ''}, on this platform.")
@@ -126,23 +126,23 @@ def _opened_unseen(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: S
         *more,
     )
     what = f"{_shown(list(lost))} {'is' if len(lost) == 1 else 'are'} loaded"
-    told = f"not proven that {what}: the import opens libraries by paths that its source does not show"
+    message = f"not proven that {what}: the import opens libraries by paths that its source does not show"
     fix = Fix("Import the installed package: where no search path leads, only libraries opened earlier are found.")
-    return Finding(told, evidence, fix, undecided=True)
+    return Finding(message, evidence, fix, undecided=True)
 
 
 def _not_needed(
     wheel: WheelFacts, links: LinkFacts, by_name: Mapping[str, Sequence[str]], more: Sequence[Evidence]
 ) -> Finding:
     """The finding about files that lack libraries and that the import does not load."""
-    told = "1 file needs libraries that no wheel contains; the import does not need it"
+    message = "1 file needs libraries that no wheel contains; the import does not need it"
     if len(by_name) > 1:
-        told = f"{len(by_name)} files need libraries that no wheel contains; the import does not need them"
+        message = f"{len(by_name)} files need libraries that no wheel contains; the import does not need them"
     rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(by_name.items())]
     extras = _extras_that_bring(wheel, dict.fromkeys(name for sonames in by_name.values() for name in sonames))
     fix = Fix("Require the wheels with these libraries, or document where users get them.")
     severity = Severity.WARNING if by_name.keys() & links.roles.keys() else Severity.NOTE
-    return Finding(told, (*rows[:_MOST_ROWS], *extras, *more), fix, severity=severity)
+    return Finding(message, (*rows[:_MOST_ROWS], *extras, *more), fix, severity=severity)
 
 
 def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: Sequence[Evidence]) -> Finding:
@@ -170,7 +170,7 @@ def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more
 
 
 def _nothing_loads(links: LinkFacts, loaded: Loaded, read: Evidence) -> Iterable[Finding]:
-    """The undecided finding about libraries that are there, where the loader does not look."""
+    """The undecided finding about existing libraries outside of the loader's search paths."""
     needs = [item for item in links.closure.needs if item.status is Status.UNLOADED and item.elf in loaded.files]
     if not needs:
         return
@@ -190,7 +190,7 @@ def _nothing_loads(links: LinkFacts, loaded: Loaded, read: Evidence) -> Iterable
 
 
 def _extras_not_judged(links: LinkFacts) -> Iterable[Finding]:
-    """The undecided finding about a wheel without libraries that was asked for with extras."""
+    """The undecided finding about the extras of a wheel without libraries."""
     if links.not_judged:
         yield Finding(
             f"the wheel has no libraries, and those of its extras were not read: {_shown(links.not_judged)}",
@@ -210,14 +210,14 @@ def _extras_not_judged(links: LinkFacts) -> Iterable[Finding]:
     fix="Require the wheel with the library on this platform, or bundle the library.",
 )
 def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """No DT_NEEDED of the wheel or of what it requires is left without a file that is found, or loaded already.
+    """No DT_NEEDED of the wheel or of its dependencies lacks a file that is found, or loaded already.
 
-    An error for what the import of the wheel loads, one for each library, or for the package that would bring several;
-    undecided where the host may have it installed, where the name is uncertain (a warning in another wheel), where the
-    source does not show whether a file is loaded, or which libraries it opens first. One warning for all files that the
-    import does not load: optional modules, leftovers, and modules of other packages, where these alone are a note.
-    Nothing for alternatives of which another one is taken. Undecided for extras of a wheel without libraries, since
-    nothing of what they bring is read.
+    An error for files that the import of the wheel loads, one for each library, or for the package that would provide
+    several; undecided if the host may have it installed, if the name is uncertain (a warning in another wheel), or if
+    the source does not show whether a file is loaded, or which libraries it opens first. One warning for all files that
+    the import does not load: optional modules, leftovers, and modules of other packages, if these alone are a note.
+    Nothing for alternatives if another one is chosen. Undecided for extras of a wheel without libraries, since their
+    packages are not read.
     """
     links = need(wheel.links)
     loaded = links.loaded([gpu.sm for gpu in expectations.gpus if gpu.sm])
@@ -264,10 +264,10 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
         by_name.pop(_place(links, path), None)
     open_ones = {_place(links, path): missing_of(links.closure, path) for path in loaded.undecided}
     if open_ones:
-        told = f"the import may load {plural(len(open_ones), 'file')} of the wheel, whose libraries are missing"
+        message = f"the import may load {plural(len(open_ones), 'file')} of the wheel, whose libraries are missing"
         rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(open_ones.items())]
         fix = Fix("Import the installed package: its source does not show whether it loads these files.")
-        yield Finding(told, (*rows[:_MOST_ROWS], read, *why), fix, undecided=True)
+        yield Finding(message, (*rows[:_MOST_ROWS], read, *why), fix, undecided=True)
     if by_name:
         yield _not_needed(wheel, links, by_name, (read, *why))
     yield from _extras_not_judged(links)
@@ -282,7 +282,7 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     fix="Pin a version of the wheel that defines them.",
 )
 def versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Each version that a library needs is defined by the file that the closure gives it, where both were read."""
+    """Each version that a library needs is defined by the file that the closure gives it, if both were read."""
     links = need(wheel.links)
     for item in lacking_versions(links.closure.needs, links.files.get):
         user, library = _place(links, item.need.elf), _place(links, item.need.by)
@@ -366,7 +366,7 @@ def preloaded(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="No action is needed.",
 )
 def explained(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """One note for each file that needs such a library; silent when nothing was asked."""
+    """One note for each file that needs such a library; silent if none was requested."""
     for soname in expectations.explain:
         links = need(wheel.links)
         needs = [item for item in links.closure.needs if item.soname == soname]

@@ -16,7 +16,7 @@ from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 
-_SHOWN = 5  # names that one finding shows
+_SHOWN = 5  # names shown by one finding
 _REBUILD = Fix("Remove the member from the source tree or the build configuration, and rebuild the wheel.")
 
 
@@ -99,7 +99,7 @@ def collisions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Include the file itself, or only the name that the loader uses.",
 )
 def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No member carries the Unix mode of a link."""
+    """No member has the Unix mode of a link."""
     for member in need(wheel.archive).members:
         if member.is_symlink:
             yield Finding(f"{member.name} is a symbolic link", fix=_REBUILD, location=Location(member.name))
@@ -151,7 +151,7 @@ def egg_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 
 def _same(a: str, b: str) -> bool:
-    """Equal as versions (an underscore stands for the dash of a local version in file names)."""
+    """Equal as versions (an underscore replaces the dash of a local version in file names)."""
     try:
         return Version(a.replace("_", "-")) == Version(b.replace("_", "-"))
     except InvalidVersion:

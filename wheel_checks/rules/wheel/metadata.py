@@ -19,8 +19,8 @@ from wheel_checks.registry import rule
 from wheel_checks.targets.of_wheel import exact_pythons
 from wheel_checks.targets.target import this_machine
 
-# Faults of these fields keep pip or uv from taking the wheel; all others are harmless to who installs it.
-# "introduced in metadata version 2.4" names no field, and Metadata-Version is read by neither.
+# Faults of these fields keep pip or uv from taking the wheel; all others are harmless for users. "introduced in
+# metadata version 2.4" names no field, and Metadata-Version is read by neither.
 _READ_BY_INSTALLERS = re.compile(
     r"\b(Name|(?<!metadata[- ])Version|Requires-Python|Requires-Dist|UTF-8|malformed)\b", re.IGNORECASE
 )
@@ -153,7 +153,7 @@ def sidecar(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Have the index extract the METADATA again; until then do not resolve with it.",
 )
 def sidecar_hash(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """The served METADATA of the wheel, and of the wheels that it requires where these were read."""
+    """The served METADATA of the wheel, and of the wheels that it requires if these were read."""
     fix = Fix("Find out what changed. Have the index extract the METADATA again, or upload the wheel again.")
     for other in wheel.wrong_metadata:
         evidence = (Evidence("stated", other.stated, "index"), Evidence("served", other.found, other.file_name))
@@ -216,7 +216,7 @@ def requires_python(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if admitted is None or isinstance(wheel.name, Unavailable):
         return
     for major, minor in exact_pythons(wheel.name.tags):
-        # A wheel serves every patch release of its Python: 3.12 is admitted when any 3.12.x is.
+        # A wheel supports every patch release of its Python: 3.12 is admitted when any 3.12.x is.
         if not any(admitted.contains(f"{major}.{minor}.{patch}", prereleases=True) for patch in range(40)):
             evidence = (Evidence("Requires-Python", own, "METADATA"), Evidence("file name", wheel.file_name))
             message = (

@@ -1,4 +1,4 @@
-"""What indexes say of the file: yanked, too large, another one elsewhere, over which connection."""
+"""Indexes' statements on the file: yanked, too large, another one elsewhere, over which connection."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def size(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
 def one_file(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Equal hashes, else equal sizes.
 
-    An error where an installer may take either; a warning where the other is passed over or in a find-links place; a
-    note where there is nothing to compare.
+    An error if an installer may take either; a warning if the other is not used or in a find-links place; a note if
+    there is nothing to compare.
     """
     if wheel.listing is None:
         need(Unavailable("the wheel was not read from an index"))
@@ -100,7 +100,7 @@ def _stated(listing: IndexFile) -> Evidence:
     fix="Have the index link its files over https (X-Forwarded-Proto, or relative links).",
 )
 def encrypted(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """An error where the page states no strong hash."""
+    """An error if the page states no strong hash."""
     if wheel.listing is None:
         need(Unavailable("the wheel was not read from an index"))
         return

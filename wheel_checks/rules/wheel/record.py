@@ -1,4 +1,4 @@
-"""Does RECORD list exactly what the wheel holds? (recording installed projects; binary distribution format)"""
+"""Does RECORD list exactly the wheel's files? (recording installed projects; binary distribution format)"""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parses(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         records = {f"{folder}/RECORD" for folder in wheel.dist_infos}
         if records.isdisjoint(member.name for member in need(wheel.archive).members):
             yield Finding("the wheel has no RECORD", fix=_REBUILD)
-        elif record.hint:  # there, but dear to read from afar
+        elif record.hint:  # there, but expensive to read remotely
             need(record)
         else:
             yield Finding(record.reason, fix=_REBUILD, location=Location("RECORD"))
@@ -91,7 +91,7 @@ def complete(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Let the build backend write RECORD after the last change to the files.",
 )
 def sizes(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """Size in the row, where there is one, equals the uncompressed size."""
+    """Size in the row, if any, equals the uncompressed size."""
     record, archive = need(wheel.record), need(wheel.archive)
     actual = {member.name: member.size for member in archive.members}
     wrong = [

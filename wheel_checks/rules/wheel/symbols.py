@@ -25,9 +25,8 @@ from wheel_checks.rules.shared.symbols import unresolved_symbols
 def unresolved(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No strong undefined symbol of a file of the wheel is without a definition in the closure.
 
-    One finding for each library that lacks names: an error where the import opens a file that needs them, on the GPUs
-    that are asked for, else a warning; nothing for alternatives of which another one is taken. What could not be read
-    leaves the question open.
+    One finding for each library that lacks names: an error if the import opens a file that needs them, on the requested
+    GPUs, else a warning; nothing for alternatives if another one is chosen. Unread files leave the question open.
     """
     links = need(wheel.links)
     facts = need(links.symbols)

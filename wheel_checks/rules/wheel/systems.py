@@ -30,7 +30,7 @@ _SHOWN = 5
 
 
 def _tagged(wheel: WheelFacts) -> list[re.Match[str]]:
-    """The platforms of the tags. Skips the check for a wheel that is for any, or for one that is not known here."""
+    """The platforms of the tags. Skips the check for a wheel for any platform, or for an unknown one."""
     platforms = {tag.platform for tag in need(wheel.name).tags}
     found = [match for platform in sorted(platforms) if (match := _PLATFORM.fullmatch(platform))]
     if len(found) < len(platforms):
@@ -39,7 +39,7 @@ def _tagged(wheel: WheelFacts) -> list[re.Match[str]]:
 
 
 def _heads(wheel: WheelFacts) -> list[NativeHead]:
-    """What is known; members that were not read leave nothing open that others decide."""
+    """The known heads; unread members are relevant only if the others do not decide."""
     return [head for head in need(wheel.heads).heads if head.kind]
 
 
@@ -132,7 +132,7 @@ def _serves(tag: re.Match[str], head: NativeHead, machines: set[str]) -> bool:
 def oldest_macos(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """From macOS 11 on major versions are compared, since tags have no other; arm64 begins with 11.
 
-    Of a wheel that is published it is a warning: it loads where all symbols are, which the version does not say.
+    Of a published wheel it is a warning: it loads if all symbols exist, which the version does not show.
     """
     tagged = [match for match in _tagged(wheel) if match["system"] == "macosx" and match["major"]]
     if not tagged:

@@ -1,4 +1,4 @@
-"""Can every installer write each member and each script? (what pip and uv refuse, or write to different places)"""
+"""Can every installer write each member and each script? (pip and uv refuse some, or write to different places)"""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def writable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 
 def _unwritable(member: Member) -> Iterator[tuple[str, str]]:
-    """The rows of ``data/installers.toml``, and what is wrong with one member."""
+    """The rows of ``data/installers.toml``, and the faults of one member."""
     if member.is_directory and (member.size or member.crc32 or (member.flags & 0x8 and member.compressed_size)):
         yield "folder-data", f"the folder {member.name} has data, or a checksum of data"
     name = member.name if len(member.name) > _LONGEST_NAME // 4 else ""  # a character takes four bytes at most

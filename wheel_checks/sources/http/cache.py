@@ -1,8 +1,8 @@
-"""The cache: ranges of remote files, pages of indexes with what is needed to ask whether they changed, and facts.
+"""The cache: ranges of remote files, pages of indexes with their validators, and facts.
 
-A file is known by its URL and its identity: the hash that an index gives, else what the server says (ETag,
-Last-Modified), and the length. A fact is what was read from a file, encoded by whoever keeps it. All carry a checksum,
-so damage on disk is a miss and not a wrong answer.
+A file is known by its URL and its identity: the hash that an index gives, else the server's ETag and Last-Modified, and
+the length. A fact was read from a file, and is encoded by its reader. All have a checksum, so damage on disk is a miss
+and not a wrong answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wheel_checks.sources.http.cache_database import CacheDatabase, Statement
 from wheel_checks.sources.regular_file import home_folder
 
 DEFAULT_BOUND = 512 << 20
-"""Bytes that a cache holds unless it is asked otherwise."""
+"""The default size of a cache in bytes."""
 
 _VERSION = 2
 _MOST_FILES = 20_000  # identities kept; each is a few hundred bytes
@@ -65,7 +65,7 @@ UNION ALL SELECT used, length, 'fact', id FROM fact ORDER BY used
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """What distinguishes states of a remote file. ``size`` in bytes; "" where the server does not say."""
+    """The identity of a remote file's state. ``size`` in bytes; "" if the server does not say."""
 
     size: int
     etag: str = ""
@@ -77,7 +77,7 @@ class FileIdentity:
         return "" if self.etag.startswith("W/") else self.etag
 
     def matches(self, other: FileIdentity) -> bool:
-        """False when the length, the ETag or (where an ETag is missing) Last-Modified say that the file changed."""
+        """False when the length, the ETag or (without an ETag) Last-Modified show that the file changed."""
         if self.size != other.size:
             return False
         if self.etag and other.etag:
@@ -113,11 +113,11 @@ _SIGNATURE = re.compile(r"(?i)[\w-]*(?:token|signature|credential|password|passw
 
 
 class ByteCache:
-    """A cache in the sqlite file ``path`` of about ``max_bytes`` at most, the least recently used thrown out first.
+    """A cache in the sqlite file ``path`` of about ``max_bytes`` at most, with the least recently used removed first.
 
-    Ranges go as if used a day earlier: what was read of them is kept as facts, which are a tenth as large.
-    Safe for many threads and for many processes on one file. It never raises: what cannot be stored is not stored.
-    URLs lose their credentials before they are stored. Opened at first use.
+    Ranges are removed as if used a day earlier: facts are kept of them, which are a tenth as large. Safe for many
+    threads and for many processes on one file. It never raises: a failure to store is ignored. URLs lose their
+    credentials before they are stored. Opened at first use.
     """
 
     def __init__(self, path: Path | None = None, *, max_bytes: int = DEFAULT_BOUND) -> None:
@@ -203,7 +203,7 @@ class ByteCache:
         return data
 
     def store_fact(self, file: str, part: str, data: bytes) -> None:
-        """Keep ``data`` as one ``part`` of what is known of ``file``, a name that says which bytes of it are meant."""
+        """Keep ``data`` as one ``part`` of the facts of ``file``, a name for certain bytes."""
         if len(data) > self._max_bytes // 4:
             return
         self._store(
@@ -212,7 +212,7 @@ class ByteCache:
         )
 
     def close(self) -> None:
-        """Write down what was used, and close the database."""
+        """Record the uses, and close the database."""
         with self._lock:
             touched, self._touched = self._touched, {}
         if touched:
@@ -255,7 +255,7 @@ class ByteCache:
 
 
 def name_of(url: str) -> str:
-    """The name of ``url`` in the cache, which contains no secret and is the same whatever the signature of a URL is."""
+    """The name of ``url`` in the cache, which contains no secret and is the same for any signature of the URL."""
     shown = redact(url)
     _, mark, query = url.partition("?")
     if not mark:
@@ -265,7 +265,7 @@ def name_of(url: str) -> str:
 
 
 def _key(url: str, expected_hash: str, identity: FileIdentity) -> str:
-    """Names one state of one file. A hash names the content, so what the server calls it does not matter then."""
+    """The key of one state of one file. A hash identifies the content, so the server's validators are left out."""
     state = (expected_hash,) if expected_hash else (identity.etag, identity.last_modified)
     return "\n".join((name_of(url), str(identity.size), *state))
 
@@ -276,5 +276,5 @@ def _is_intact(data: object, checksum: object) -> bool:
 
 
 def _seal(file: str, part: str, data: bytes) -> bytes:
-    """A checksum that says which fact the data is: a wrong fact would be believed, where a wrong byte shows."""
+    """A checksum that includes the fact's key: a wrong fact would go unnoticed, unlike a wrong byte."""
     return hashlib.blake2b(data, digest_size=16, key=hashlib.blake2b(f"{file}\n{part}".encode()).digest()).digest()

@@ -1,9 +1,9 @@
 """The sqlite file under the byte cache. It never raises: a cache that cannot be used is a cache that contains nothing.
 
 Several processes may use one file. WAL lets readers and a writer work side by side; opening, creating and rebuilding
-happen under a lock file, so that no process removes what another has just made or is opening. Waiting for other
-processes is bounded for the whole run. A folder that another user may write to is not used: what is in it could be
-anything.
+happen under a lock file, so that no process removes a file that another has just made or is opening. Waiting for other
+processes is bounded for the whole run. A folder that another user may write to is not used, since its content is not
+trusted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _APPLICATION = 0x57504243  # "WPBC" in the file header marks the database as ours
-_PATIENCE = 1.0  # seconds that one run waits for other processes, all its waits together
+_LOCK_TIMEOUT = 1.0  # seconds of waiting for other processes in one run, all waits together
 _PAUSE = 0.01  # seconds between two tries
 
 Statement = tuple[str, tuple[Any, ...]]
@@ -37,9 +37,9 @@ class _RefusedError(OSError):
 class CacheDatabase:
     """The database at ``path`` with ``schema`` (a script), opened at first use. Safe for many threads and processes.
 
-    A corrupt file, or one that is not ours, is replaced, with a warning. The database stays closed for the rest of the
-    run when the folder cannot be written, and, with a warning, when it belongs to another user, or when other processes
-    have kept it locked for a second.
+    A corrupt or foreign file is replaced, with a warning. The database stays closed for the rest of the run when the
+    folder cannot be written, and, with a warning, when it belongs to another user, or other processes have locked it
+    for a second.
     """
 
     def __init__(self, path: Path, schema: str, version: int) -> None:
@@ -79,7 +79,7 @@ class CacheDatabase:
             self._disconnect()
 
     def _use(self, action: Callable[[sqlite3.Connection], None]) -> None:
-        """Run ``action`` on the open database; what goes wrong ends here."""
+        """Run ``action`` on the open database; errors end here."""
         import sqlite3
 
         with self._lock:
@@ -107,7 +107,7 @@ class CacheDatabase:
 
     def _wait(self) -> bool:
         """Wait a moment for other processes; False, with a warning, when the run has waited long enough."""
-        if self._waited >= _PATIENCE:
+        if self._waited >= _LOCK_TIMEOUT:
             _log.warning("the cache %s is not used: other processes hold its lock", self._path)
             return False
         started = time.monotonic()
@@ -171,8 +171,8 @@ class CacheDatabase:
     def _create(self) -> sqlite3.Connection:
         self._path.touch(mode=0o600)  # pages of private indexes are for this user only
         with self._raw_connection() as connection:
-            # what is half made when it is found locked would be removed, by name, under the feet of others
-            connection.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000:.0f}")
+            # a half-made database that is found locked would be removed, by name, while others use it
+            connection.execute(f"PRAGMA busy_timeout={_LOCK_TIMEOUT * 1000:.0f}")
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.executescript(self._schema)
@@ -213,7 +213,7 @@ class CacheDatabase:
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:
-    """True when another process holds a lock, for now."""
+    """True when another process has a lock, for now."""
     import sqlite3
 
     waits = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)  # the last: a race for the log
@@ -221,7 +221,7 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise unless only this user, or root, can put files into ``folder``: sqlite believes what it finds there."""
+    """Raise unless only this user, or root, can put files into ``folder``: sqlite trusts the files there."""
     status = folder.stat()
     ours = {0, os.geteuid()}
     if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():

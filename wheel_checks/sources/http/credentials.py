@@ -57,7 +57,7 @@ class Credentials:
         self._environ = environ
         self._given: dict[str, Login] = {}
         self._logins: dict[tuple[str, str, int | None], Login | None] = {}
-        self._asked: set[tuple[str, str, int | None]] = set()
+        self._queried: set[tuple[str, str, int | None]] = set()
         self._lock = threading.RLock()
 
     def remember(self, url: str, login: Login) -> None:
@@ -70,7 +70,7 @@ class Credentials:
             self._logins[origin_of(url)] = login
 
     def find(self, url: str) -> Login | None:
-        """What to send with the first request: a remembered login, or netrc's entry for the host."""
+        """The credentials of the first request: a remembered login, or netrc's entry for the host."""
         origin = origin_of(url)
         with self._lock:
             if url in self._given:
@@ -80,16 +80,15 @@ class Credentials:
             return self._logins[origin]
 
     def ask_keyring(self, url: str, seconds: float) -> Login | None:
-        """What the ``keyring`` command knows for ``url`` or its host, within ``seconds``; asked once per origin.
+        """The login that the ``keyring`` command has for ``url`` or its host, within ``seconds``; once per origin.
 
-        As pip's subprocess provider, it asks for the user in the URL, or for ``__token__``. ``url`` contains no
-        password.
+        As pip's subprocess provider, it queries the user in the URL, or ``__token__``. ``url`` contains no password.
         """
         origin = origin_of(url)
         with self._lock:
-            if origin in self._asked:
+            if origin in self._queried:
                 return self._logins.get(origin)
-            self._asked.add(origin)
+            self._queried.add(origin)
             known = self._logins.get(origin)
             user = known.user if known is not None and known.user else "__token__"
             login = self._from_keyring((url, urlsplit(url).netloc), user, seconds)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wheel_checks.sources.http.transport import Response
 
 LARGEST_DOWNLOAD = 6_000_000_000
-"""Bytes that one download may have without ``--max-download``. The largest torch wheels have 4 to 5 GB."""
+"""The size limit of one download without ``--max-download``, in bytes. The largest torch wheels have 4 to 5 GB."""
 
 _SPARE = 256 << 20  # bytes that stay free in the folder of temporary files: other programs write there
 _LOOK_EVERY = 64 << 20  # bytes between two looks at the free space
@@ -29,10 +29,10 @@ _MORE = "--max-download SIZE sets another limit"
 
 def download(session: Session, url: str, meter: Meter, expected_hash: str = "", size: int | None = None) -> LocalFile:
     """The file at ``url``, whole, in a temporary file without a name: it is gone when the LocalFile is closed, or the
-    process ends, however it ends.
+    process ends.
 
-    ``expected_hash`` ("sha256=...") and ``size`` are what an index says. Raises ChangedFileError for another hash or
-    size, SourceError for a file that is larger than the session allows, or than the space that is free.
+    ``expected_hash`` ("sha256=...") and ``size`` are the index's values. Raises ChangedFileError for another hash or
+    size, SourceError for a file that is larger than the session allows, or than the free space.
     """
     with tempfile.TemporaryFile(prefix="wheelproof-") as file:
         spool = _Spool(file, redact(url), size, session.options.max_download)

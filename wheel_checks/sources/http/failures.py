@@ -1,4 +1,4 @@
-"""What went wrong on the wire, in plain words with the host and without the text of a library's exceptions."""
+"""Network failures, in plain words with the host and without the text of a library's exceptions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wheel_checks.sources.http.pace import LARGEST_HEAD, HeadTooLongError, Stall
 from wheel_checks.sources.http.retry import TransientError
 
 WIRE_ERRORS = (wire.HTTPError, http.client.HTTPException, OSError, ValueError)
-"""What urllib3 raises from a request or while a body is read; ValueError for what cannot be sent, as a bad URL."""
+"""The errors of urllib3 for a request or while a body is read; ValueError for an invalid request, such as a bad URL."""
 
 
 # http.client raises its base class for too many headers
@@ -31,7 +31,7 @@ _SLOW = "try again later, or increase the timeout"
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Exceptions of one kind, what they mean, what to do, and how often to try again (None: as the policy says)."""
+    """Exceptions of one kind, their meaning, advice, and the number of retries (None: the policy's)."""
 
     kinds: tuple[type[BaseException], ...]
     what: str
@@ -39,8 +39,8 @@ class _Failure:
     retries: int | None = None
 
 
-# the first row that fits any exception of the chain decides, so causes come before what wraps them; only the proxy
-# comes first, since the host is not at fault then
+# the first row that matches any exception of the chain decides, so causes come before exceptions that wrap them; only
+# the proxy comes first, since the host is not at fault then
 _FAILURES = (
     _Failure((wire.ProxyError,), "the proxy of the environment does not connect to {host}", "check $https_proxy", 1),
     _Failure(
@@ -67,7 +67,7 @@ _FAILURES = (
 
 
 def exchange_error(error: Exception, url: str) -> TransientError | SourceError:
-    """What to raise for one of :data:`WIRE_ERRORS`: TransientError for what may pass, SourceError for what will not."""
+    """The error to raise for one of :data:`WIRE_ERRORS`: TransientError if it may pass, else SourceError."""
     if isinstance(error, ValueError):  # LocationParseError, InvalidURL, UnicodeError
         return SourceError(f"{redact(url)!r} is not a valid URL")
     host = urlsplit(url).netloc
@@ -91,7 +91,7 @@ def exchange_error(error: Exception, url: str) -> TransientError | SourceError:
 
 
 def status_error(status: int, headers: Mapping[str, str], url: str) -> TransientError | SourceError:
-    """What to raise for an HTTP status that the reader has no use for."""
+    """The error to raise for an unexpected HTTP status."""
     where = redact(url)
     if status in (404, 410):
         return NotFoundError(f"{where} does not exist (HTTP {status})")
@@ -109,7 +109,7 @@ def status_error(status: int, headers: Mapping[str, str], url: str) -> Transient
 
 
 def _retry_after(value: str) -> float | None:
-    """Seconds from a Retry-After header (RFC 9110, 10.2.3), a number or a date; None when it holds neither."""
+    """Seconds from a Retry-After header (RFC 9110, 10.2.3), a number or a date; None if it is neither."""
     if value.strip().isdecimal():
         return float(value)
     try:
@@ -119,7 +119,7 @@ def _retry_after(value: str) -> float | None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """``error`` and what led to it: causes, contexts, and the exceptions that urllib3 keeps in ``args``."""
+    """``error`` and its causes: causes, contexts, and the exceptions that urllib3 keeps in ``args``."""
     seen: set[int] = set()
     pending: list[object] = [error]
     while pending:

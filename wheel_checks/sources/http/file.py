@@ -28,9 +28,9 @@ from wheel_checks.sources.meter import Meter
 if TYPE_CHECKING:
     from wheel_checks.sources.http.transport import Response
 
-_TAIL = 65536  # bytes asked for when a file is read before its size is known
-_STREAM_PROGRESS = 1 << 20  # bytes after which a broken stream counts as a new one
-# how servers refuse bytes=-N that serve bytes=a-b
+_TAIL = 65536  # bytes requested when a file is read before its size is known
+_STREAM_PROGRESS = 1 << 20  # bytes after which a broken stream has a new number of retries
+# how servers without bytes=-N, but with bytes=a-b, refuse it
 _NO_SUFFIX = frozenset({400, 405, 416, 501})
 
 
@@ -73,7 +73,7 @@ class HttpFile:
         return known.strong_etag if known else ""
 
     def read_tail(self, length: int) -> tuple[int, bytes]:
-        """``(size of the file, its last min(length, size) bytes)``; one request where the server has suffix ranges."""
+        """``(size of the file, its last min(length, size) bytes)``; one request if the server has suffix ranges."""
         size = self._identify(length).size
         length = min(length, size)
         return size, self.read(size - length, length)
@@ -96,7 +96,7 @@ class HttpFile:
         return [cut_out(transferred, *wanted) if found[wanted] is None else found[wanted] or b"" for wanted in ranges]
 
     def stream(self, offset: int, length: int) -> Iterator[bytes]:
-        """The bytes of one long range in chunks of at most 1 MiB; a broken connection is resumed where it broke.
+        """The bytes of one long range in chunks of at most 1 MiB; a broken connection is resumed at the same offset.
 
         It is not one of the client's ``max_connections``: its reader may read other ranges meanwhile.
         """
@@ -109,7 +109,7 @@ class HttpFile:
     def fingerprint(self) -> str:
         """The URL, the listed size, and the hash or the strong validator.
 
-        The hash is what an index states and that was not compared: at another URL other bytes may be stated to have it.
+        The hash is the index's and was not verified: at another URL other bytes may have the same stated hash.
         """
         named = f"{name_of(self._url)}\n{'' if self._listed_size is None else self._listed_size}"
         if self._hash:
@@ -123,7 +123,7 @@ class HttpFile:
             self._local.close()
 
     def _identify(self, tail: int) -> FileIdentity:
-        """The state of the file that is read, asked for with its last ``tail`` bytes when it is unknown yet."""
+        """The state of the file, requested with its last ``tail`` bytes when it is unknown yet."""
         with self._lock:
             if self._identity is None:
                 cache = self._session.cache
@@ -142,7 +142,7 @@ class HttpFile:
             return self._identity
 
     def _ask(self, tail: int, known: FileIdentity | None) -> FileIdentity:
-        """Learn the state of the file with its tail; ``known`` is the state that the cache holds pieces of."""
+        """Learn the state of the file with its tail; ``known`` is the state of the cached pieces."""
         headers = {"Range": f"bytes=-{tail}", "Accept-Encoding": "identity"}
         if known is not None and known.etag:
             headers["If-None-Match"] = known.etag
@@ -231,7 +231,7 @@ class HttpFile:
                 failures += 1
 
     def _stream_once(self, identity: FileIdentity, position: int, end: int) -> Iterator[bytes]:
-        """What one request gives of the range. Raises TransientError when that is not all of it."""
+        """The bytes of the range from one request. Raises TransientError if they are incomplete."""
         headers = range_headers(identity, position, end - position)
         with self._session.exchange(self._url, headers, self._meter, {412, 416}) as response:
             self._check_partial(response, identity, position, end - position)
@@ -252,7 +252,7 @@ class HttpFile:
         return bool(self._hash or identity.etag or identity.last_modified)
 
     def _check_partial(self, response: Response, identity: FileIdentity, offset: int, length: int) -> None:
-        """Raise unless ``response`` carries exactly this range of this state of the file."""
+        """Raise unless ``response`` is exactly this range of this state of the file."""
         if response.status == 206:
             start, end, size = self._content_range(response)
             if not identity.matches(identity_of(response.headers, identity.size if size is None else size)):
@@ -264,7 +264,7 @@ class HttpFile:
             if not identity.matches(identity_of(response.headers, identity.size if size < 0 else size)):
                 raise self._changed()
             raise self._no_ranges()
-        else:  # 412, 416: what was there is there no more
+        else:  # 412, 416: the former file is gone
             raise self._changed()
 
     def _content_range(self, response: Response) -> tuple[int, int, int | None]:

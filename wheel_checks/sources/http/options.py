@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """The choices of :class:`wheel_checks.sources.client.HttpClient`, where they are explained."""
+    """The options of :class:`wheel_checks.sources.client.HttpClient`, documented there."""
 
     offline: bool
     refresh: bool

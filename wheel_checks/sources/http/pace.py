@@ -1,9 +1,9 @@
-"""Connections of which every wait is bounded: the lookup of a name, connecting, a head, and a body.
+"""Connections whose every wait is bounded: the lookup of a name, connecting, a head, and a body.
 
-The timeout of a socket starts again with each byte, so a server that drips holds its reader as long as it likes. Here
-the timeout is set before each read, from what is left of the time for a head, or of the time in which a body must bring
-some bytes. Whatever http.client reads passes through the same reader: status lines, headers, interim answers (status
-100), the lines of chunks, trailers, and the answer of a proxy.
+The timeout of a socket starts again with each byte, so a slow server could block its reader for any time. Here the
+timeout is set before each read, from the time left for a head, or of the time in which a body must bring some bytes.
+All data that http.client reads passes through the same reader: status lines, headers, interim answers (status 100), the
+lines of chunks, trailers, and the answer of a proxy.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LARGEST_HEAD = 256 << 10
 """Bytes of a status line and its headers, with the interim answers before them."""
 
 SLOWEST = 1024
-"""Bytes for each second of the timeout: what a body must bring while its reader waits that long."""
+"""Bytes for each second of the timeout that a body must bring while its reader waits that long."""
 
 _SHORTEST = 0.001  # seconds; a timeout of 0 would make the socket non-blocking
 
@@ -59,7 +59,7 @@ class _Pace:
         self._received = 0
 
     def begin_body(self) -> None:
-        """The head is read; what follows has the limits of a body."""
+        """The head is read; the limits of a body apply from now on."""
         self._in_head = False
         self._limit, self._enough = self._body, int(SLOWEST * max(1.0, self._body))
         self._waited, self._received = 0.0, 0
@@ -113,7 +113,7 @@ class _PacedReader(io.RawIOBase):
 
 
 class _PacedSocket:
-    """What http.client asks of a socket: a file to read from."""
+    """The part of a socket that http.client uses: a file to read from."""
 
     def __init__(self, sock: socket.socket, pace: _Pace) -> None:
         self._reader = _PacedReader(sock, pace)
@@ -157,7 +157,7 @@ class _Paced(HTTPConnection):
         return sock
 
     def send(self, data: Any) -> None:
-        """Send in the time of this request, not in what the last read had left."""
+        """Send in the time of this request, not in the rest of the last read's."""
         if self.sock is not None:
             self.sock.settimeout(cast("float", self.timeout))
         super().send(data)
@@ -185,7 +185,7 @@ def paced_pools(timeout: float, deadline: Deadline) -> dict[str, type[urllib3.HT
 def _settle(future: Future[socket.socket], connect: Any) -> None:
     try:
         future.set_result(connect())
-    except BaseException as error:  # noqa: BLE001  # raised where the result is awaited
+    except BaseException as error:  # noqa: BLE001  # raised when the result is awaited
         future.set_exception(error)
 
 

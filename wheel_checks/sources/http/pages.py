@@ -27,9 +27,9 @@ LARGEST_PAGE = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document. ``final_url`` is where redirects led (relative links start there); it contains no credentials.
+    """A document. ``final_url`` is its address after redirects (relative links start there), without credentials.
 
-    ``from_cache`` is True when the body was not transferred now; ``cost`` is what it took to know that.
+    ``from_cache`` is True when the body was not transferred now; ``cost`` is that of validating it.
     """
 
     body: bytes
@@ -46,7 +46,7 @@ def fetch_page(
     url = session.adopt(url)
     sent = {name.lower(): value for name, value in headers.items()}
     accept = sent.get("accept", "")
-    kept_as = accept + " with a login" * session.has_login(url)  # what a login opened is not for who has none
+    kept_as = accept + " with a login" * session.has_login(url)  # a page read with a login is not for users without one
     meter = Meter(session.meter)
     cached = session.cache.page(url, kept_as) if session.cache is not None else None
     if cached is not None and (session.options.offline or _has_hash(cached, stated)):
@@ -73,14 +73,14 @@ def _cached_page(cached: CachedPage, meter: Meter) -> Page:
 
 
 def _has_hash(page: CachedPage, stated: Mapping[str, str]) -> bool:
-    """True for the document of which an index states this hash, which stays the same."""
+    """True for a document whose hash an index states, so that it never changes."""
     compared = compare_hashes(page.body, stated)
     return compared is not None and bool(compared.found) and not compared.is_wrong
 
 
-def _is_fresh(page: CachedPage, asked: str) -> bool:
+def _is_fresh(page: CachedPage, cache_control: str) -> bool:
     """True while the page may be used unasked, unless the request itself wants it fresh (RFC 9111, 5.2.1)."""
-    if re.search(r"\bno-cache\b|\bmax-age=0\b", asked):
+    if re.search(r"\bno-cache\b|\bmax-age=0\b", cache_control):
         return False
     return page.fetched <= time.time() < page.fresh_until
 
@@ -105,10 +105,7 @@ def _read(response: Response, cached: CachedPage | None, largest: int, reuse: fl
 
 
 def _fresh_until(headers: Mapping[str, str], now: float, reuse: float) -> float:
-    """Until when a stored page needs no asking (RFC 9111, 4.2), -1 when it may not be stored.
-
-    For ``reuse`` seconds where the server does not say (4.2.2).
-    """
+    """Expiry of a stored page (RFC 9111, 4.2; ``reuse`` seconds by default), -1 when it may not be stored."""
     control = headers.get("Cache-Control", "").lower()
     if re.search(r"\bno-store\b", control):
         return -1.0

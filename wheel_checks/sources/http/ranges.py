@@ -1,4 +1,4 @@
-"""Byte ranges (RFC 9110, 14): the headers of requests and answers, and joining what is near."""
+"""Byte ranges (RFC 9110, 14): the headers of requests and answers, and joining close ranges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST_JOINED = 8 << 20  # bytes; longer joins would give up parallel transfer
 
 
 def join_ranges(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Few ``(offset, length)``, in order, that cover all ranges: what overlaps or has a gap under 16 KiB is one."""
+    """Few ``(offset, length)``, in order, that cover all ranges: those with a gap under 16 KiB are joined."""
     joined: list[tuple[int, int]] = []
     for offset, length in sorted(ranges):
         if joined:
@@ -26,7 +26,7 @@ def join_ranges(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def cut_out(pieces: Sequence[tuple[tuple[int, int], bytes]], offset: int, length: int) -> bytes:
-    """The bytes at ``offset`` from the piece, given with its ``(offset, length)``, that holds them all."""
+    """The bytes at ``offset`` from the piece, given with its ``(offset, length)``, that includes them all."""
     for (start, size), data in pieces:
         if start <= offset and offset + length <= start + size:
             return data[offset - start : offset - start + length]
@@ -34,7 +34,7 @@ def cut_out(pieces: Sequence[tuple[tuple[int, int], bytes]], offset: int, length
 
 
 def range_headers(identity: FileIdentity, offset: int, length: int) -> dict[str, str]:
-    """The headers of a request for these bytes of this state of a file, with If-Range where an ETag allows it."""
+    """The headers of a request for these bytes of this state of a file, with If-Range if an ETag allows it."""
     headers = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept-Encoding": "identity"}
     if identity.strong_etag:
         headers["If-Range"] = identity.strong_etag

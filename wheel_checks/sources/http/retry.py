@@ -42,14 +42,14 @@ class Deadline:
         time.sleep(seconds)
 
     def error(self) -> DeadlineError:
-        """The error that says so."""
+        """The error for a passed deadline."""
         return DeadlineError(f"the deadline of {self._seconds:g} s passed before everything was read")
 
 
 class TransientError(Exception):
-    """An attempt failed in a way that may pass. ``error`` is what the user gets when it does not.
+    """An attempt failed in a way that may pass. ``error`` is for the user if it does not.
 
-    ``wait`` is what the server asks for (Retry-After), in seconds; ``retries`` limits how often to try again.
+    ``wait`` is the server's Retry-After, in seconds; ``retries`` limits the number of attempts.
     """
 
     def __init__(self, error: SourceError, *, wait: float | None = None, retries: int | None = None) -> None:

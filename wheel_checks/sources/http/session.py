@@ -1,4 +1,4 @@
-"""What the pages and files of one run share: connections, deadline, retries, credentials, cache, the count of costs."""
+"""Shared by the pages and files of one run: connections, deadline, retries, credentials, cache, the count of costs."""
 
 from __future__ import annotations
 
@@ -40,12 +40,10 @@ class Session:
         self._lock = threading.Lock()
         self._transport: Transport | None = None
         self._workers: ThreadPoolExecutor | None = None
-        self._asked: set[tuple[str, str]] = set()
+        self._requested: set[tuple[str, str]] = set()
 
     def adopt(self, url: str) -> str:
-        """``url`` without its credentials, which are kept for its origin. Raises SourceError when it is not an http
-        URL.
-        """
+        """``url`` without its credentials, which are stored for its origin. Raises SourceError if it is not http."""
         try:
             clean, login = split_login(url)
             scheme, host, _ = origin_of(clean)
@@ -62,10 +60,10 @@ class Session:
         return self._credentials.find(url) is not None
 
     def must_ask(self, url: str, accept: str) -> bool:
-        """True when a page that the cache holds is to be requested again: once in a run that refreshes."""
+        """True when a cached page is to be requested again: once in a run that refreshes."""
         with self._lock:
-            first = (url, accept) not in self._asked
-            self._asked.add((url, accept))
+            first = (url, accept) not in self._requested
+            self._requested.add((url, accept))
         return first and self.options.refresh
 
     def fetch(
@@ -101,7 +99,7 @@ class Session:
         return self._connected().exchange(url, headers, meter, accept)
 
     def in_parallel(self, function: Callable[[S], T], items: Sequence[S]) -> list[T]:
-        """``function`` of every item, in order. The first exception ends it; what has not begun is not begun."""
+        """``function`` of every item, in order. The first exception ends it; pending items are not started."""
         if len(items) <= 1:
             return [function(item) for item in items]
         from concurrent.futures import ThreadPoolExecutor
@@ -117,7 +115,7 @@ class Session:
                 future.cancel()
 
     def close(self) -> None:
-        """Close the connections. The cache stays open: it belongs to who made it."""
+        """Close the connections. The cache stays open: it belongs to its creator."""
         with self._lock:
             workers, self._workers = self._workers, None
             transport, self._transport = self._transport, None
@@ -129,7 +127,7 @@ class Session:
     def _connected(self) -> Transport:
         with self._lock:
             if self._transport is None:
-                from wheel_checks.sources.http.transport import Transport  # brings urllib3 and ssl
+                from wheel_checks.sources.http.transport import Transport  # imports urllib3 and ssl
 
                 self._transport = Transport(self.options, self.deadline, self._credentials)
             return self._transport

@@ -26,7 +26,7 @@ from wheel_checks.sources.http.pace import paced_pools
 from wheel_checks.sources.http.retry import Deadline, TransientError
 from wheel_checks.sources.meter import Meter
 
-_CHUNK = 1 << 20  # bytes asked of the socket at once
+_CHUNK = 1 << 20  # bytes requested from the socket at once
 _DRAINED = 1 << 16  # bytes of an unwanted body that are read so that the connection can be kept
 _MOST_REDIRECTS = 10
 _CHAIN = 3.0  # timeouts in which all redirects of one request must be answered
@@ -46,10 +46,7 @@ class Response:
         self.url = url
 
     def chunks(self) -> Iterator[bytes]:
-        """The body as it comes, in the encoding that it has.
-
-        Raises TransientError when it stalls or breaks off, DeadlineError at the deadline.
-        """
+        """The body in its encoding, as it comes. Raises TransientError if it stalls or breaks off, DeadlineError."""
         while True:
             try:
                 chunk = self._raw.read1(_CHUNK, decode_content=False)
@@ -106,7 +103,7 @@ class Transport:
     ) -> Iterator[Response]:
         """GET ``url``, which contains no credentials, following redirects: an answer with a 2xx or an accepted status.
 
-        Raises TransientError for what may pass, SourceError and its subclasses for what will not.
+        Raises TransientError for failures that may pass, SourceError and its subclasses for others.
         """
         response = self._follow(url, headers, meter)
         try:
@@ -181,7 +178,7 @@ class Transport:
 
 
 def _redirected(url: str, location: str) -> str:
-    """Where a redirect leads, without any credentials in it."""
+    """The target of a redirect, without any credentials in it."""
     try:
         target = split_login(urljoin(url, location))[0]
         scheme = origin_of(target)[0]
@@ -217,7 +214,7 @@ def _make_pool(proxy: str, size: int) -> urllib3.PoolManager:
 
 
 def _tls_context() -> ssl.SSLContext:
-    """The system's trust store; where it cannot be had, OpenSSL's own, which honours $SSL_CERT_FILE too."""
+    """The system's trust store; if it is not available, OpenSSL's own, which uses $SSL_CERT_FILE too."""
     try:
         return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     except (ImportError, OSError):

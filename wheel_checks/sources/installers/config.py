@@ -1,7 +1,7 @@
-"""Which indexes to ask: what the flags say, else what uv and pip are configured to use on this host.
+"""The indexes to query: those of the flags, else those configured for uv and pip on this host.
 
-There are four settings: the index, the extra indexes, the places to find links, and whether to use no index. Each is
-taken whole from the first of these that sets it:
+There are four settings: the index, the extra indexes, the find-links places, and whether to use no index. Each is taken
+whole from the first of these that sets it:
 
 1. the flags;
 2. the environment, uv's variables before pip's;
@@ -15,10 +15,10 @@ The files of uv upwards from the current folder are a tree's: an address that on
 ``--trust-index`` trusts it, or when it is below one that the user has configured. Else it is ``refused``. All other
 files are the user's or the system's, the pip.conf of the active environment (VIRTUAL_ENV) included.
 
-So uv wins over pip where both say something. Nothing is merged across sources, not even what uv itself would
-concatenate. Extra indexes that uv's settings name are combined as uv does (the first index that knows a project is the
-only one that counts, extra indexes first, unless ``index-strategy`` is ``unsafe-best-match``), all others as pip does
-(the candidates of all indexes are one list).
+So uv takes precedence over pip. Nothing is merged across sources, not even lists that uv itself would concatenate.
+Extra indexes that uv's settings name are combined as uv does (only the first index that knows a project is used, extra
+indexes first, unless ``index-strategy`` is ``unsafe-best-match``), all others as pip does (the candidates of all
+indexes are one list).
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _INDEX_NAME = re.compile(r"[\w.-]+=(?=\S+:)", re.ASCII)  # of "name=URL", as uv'
 
 @dataclass(frozen=True, slots=True)
 class IndexConfig:
-    """Where to look for files. All places are URLs: http, https or file.
+    """The places to look for files. All places are URLs: http, https or file.
 
-    ``origin`` says for each URL where it was set ("--index-url", "PIP_INDEX_URL", "/etc/pip.conf"). ``strategy`` is
-    "merge" (every index counts, as with pip) or "first-index" (the first one that knows the project counts, as with
-    uv); ``indexes`` are in the order in which they are asked. ``notes`` are sentences about what was omitted.
-    ``refused`` are addresses that an installer would ask here and that only a tree names; ``trust`` decides about more.
+    ``origin`` is the setting of each URL ("--index-url", "PIP_INDEX_URL", "/etc/pip.conf"). ``strategy`` is "merge"
+    (all indexes are used, as with pip) or "first-index" (only the first index with the project, as with uv);
+    ``indexes`` are in the order of queries. ``notes`` are sentences about omitted settings. ``refused`` are addresses
+    that an installer would contact here and that only a tree names; ``trust`` decides about others.
     """
 
     indexes: tuple[str, ...]
@@ -71,9 +71,9 @@ class IndexConfig:
 
 @dataclass(slots=True)
 class _Settings:
-    """What one source says: pairs of a URL and its origin. None: this source does not say.
+    """The settings of one source: pairs of a URL and its origin. None: this source has no such setting.
 
-    ``tree`` is the root of the tree that the source is a file of; None for what the user or the system says.
+    ``tree`` is the root of the tree that the source is a file of; None for settings of the user or the system.
     """
 
     index: tuple[str, str] | None = None
@@ -101,9 +101,9 @@ def configured_indexes(
     no_index: bool = False,
     trust: Trust = NO_TRUST,
 ) -> IndexConfig:
-    """The indexes that an installer would ask when started in ``cwd`` with ``environ`` and these flags.
+    """The indexes that an installer would query when started in ``cwd`` with ``environ`` and these flags.
 
-    ``trust`` is what ``--trust-index`` says.
+    ``trust`` is the value of ``--trust-index``.
 
     Raises UsageError for a configuration file that cannot be read, for a place that is not a URL of a known kind, and
     when nothing names an index and uv, whose default would be used, is not installed.
@@ -131,19 +131,19 @@ def configured_indexes(
         with contextlib.suppress(UsageError):  # without uv its default is unknown, and nothing else lacks it
             configured.append(_default_index()[0])
     door = _Door(trust.with_places([*configured, default[0]]))
-    strategy, asked = MERGE, list[tuple[str, str]]()
+    strategy, queried = MERGE, list[tuple[str, str]]()
     if not no_index:
         first = door.let_in(index, [index.index]) if index and index.index else [default]
         more = door.let_in(extra, extra.extra)
         if extra.of_uv:
             strategy = next((source.strategy for source in sources if source.strategy), FIRST_INDEX)
-        asked = [*first, *more] if strategy == MERGE else [*more, *first]
+        queried = [*first, *more] if strategy == MERGE else [*more, *first]
     linked = door.let_in(links, links.find_links, "find-links page")
     origin: dict[str, str] = {}
-    for url, where in (*asked, *linked):
+    for url, where in (*queried, *linked):
         origin.setdefault(url, where)
     return IndexConfig(
-        tuple(dict.fromkeys(url for url, _ in asked)),
+        tuple(dict.fromkeys(url for url, _ in queried)),
         tuple(dict.fromkeys(url for url, _ in linked)),
         origin,
         strategy,
@@ -155,7 +155,7 @@ def configured_indexes(
 
 @dataclass(slots=True)
 class _Door:
-    """Lets in the places that may be asked; the others are ``refused``."""
+    """Accepts the places that may be contacted; the others are ``refused``."""
 
     trust: Trust
     refused: list[Address] = field(default_factory=list)

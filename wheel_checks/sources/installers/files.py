@@ -1,4 +1,4 @@
-"""The configuration files of uv and pip that hold in a folder: where they are, and whose they are."""
+"""The configuration files of uv and pip that apply in a folder: their paths, and their owners."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wheel_checks.formats.documents import parse_toml
 from wheel_checks.sources.regular_file import home_folder, read_start
 from wheel_checks.sources.trust import tree_of
 
-TRUE = {"1", "true", "yes", "on", "y", "t"}  # what installers take for a yes
+TRUE = {"1", "true", "yes", "on", "y", "t"}  # values that installers take for a yes
 _log = logging.getLogger(__name__)
 
 _LARGEST_FILE = 1 << 20  # bytes; a configuration has a page or two
@@ -123,7 +123,7 @@ def _read_ini(path: Path) -> Iterator[tuple[str, dict[str, tuple[str, str]]]]:
     try:
         parser.read_string(text, source=str(path))
     except configparser.Error as error:
-        # the text of the error quotes the file, which may hold a password
+        # the text of the error quotes the file, which may contain a password
         line = getattr(error, "lineno", None) or next((number for number, _ in getattr(error, "errors", ())), "?")
         raise UsageError(
             f"{path} is not a valid pip configuration (see line {line})", hint="fix or remove it"

@@ -1,1 +1,1 @@
-"""uv as a resolver, and what it says when there is no solution."""
+"""uv as a resolver, and its explanation when there is no solution."""

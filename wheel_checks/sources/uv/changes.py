@@ -18,9 +18,7 @@ _DONE = re.compile(r"^(?:Would |Checked |Audited )", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Versions by normalized name. A package in both ``removed`` and ``installed`` is replaced; ``urls`` has what is
-    taken from an address.
-    """
+    """Versions by normalized name; a replaced package is in both. ``urls`` are addresses of packages taken from one."""
 
     installed: Mapping[str, str]
     removed: Mapping[str, str]
@@ -28,7 +26,7 @@ class Changes:
 
 
 def parse_changes(words: str) -> Changes:
-    """The changes in what uv printed. Raises FormatError when the words hold no such list."""
+    """The changes in uv's output. Raises FormatError when it has no such list."""
     installed: dict[str, str] = {}
     removed: dict[str, str] = {}
     urls: dict[str, str] = {}

@@ -1,5 +1,4 @@
-"""Reads what uv says when it finds no solution: the essential sentences, which package requires what, which files do
-not fit.
+"""Reads uv's explanation when it finds no solution: the essential sentences, the demands, files that do not fit.
 
 uv derives its explanation with PubGrub: "Because A and B, we can conclude that C. And because C and D, ...". The
 premises are facts about packages, the conclusions only logic: premises are kept. The frame around it changed with uv's
@@ -21,7 +20,7 @@ _BECAUSE = re.compile(r"(?<!\S)(?:And because|Because) ")
 _CONCLUSION = ", we can conclude that "
 _PACKAGE = r"[\w.\[\],<>=!~*+-]+"
 _DEMAND = re.compile(rf"(?<!\S)(?P<by>{_PACKAGE}|all versions of [\w.-]+) depends? on (?P<what>{_PACKAGE})")
-_ASKED = re.compile(rf"\byou require (?P<what>{_PACKAGE})")
+_REQUESTED = re.compile(rf"\byou require (?P<what>{_PACKAGE})")
 _UNUSABLE = re.compile(
     r"(?<!\S)(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:[\[<>=!~]\S*)? "
     r"(?:(?:has|have) no (?:usable wheels|wheels with a matching)|was not found in the package registry)"
@@ -32,7 +31,7 @@ _MOST_SENTENCES = 12
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Who demands what: ``vllm==0.19.0`` and ``torch==2.10.0``; ``by`` is "" for what the user requested."""
+    """A demand: ``vllm==0.19.0`` demands ``torch==2.10.0``; ``by`` is "" for the user's requirements."""
 
     by: str
     what: str
@@ -45,8 +44,8 @@ class Demand:
 class Explanation:
     """Why there is no solution.
 
-    ``sentences`` are the premises of uv's derivation, ``hints`` what uv adds. ``unusable`` are the names of packages of
-    which no file fits the target, or that no index knows.
+    ``sentences`` are the premises of uv's derivation, ``hints`` uv's additions. ``unusable`` are the names of packages
+    without a file for the target, or that no index knows.
     """
 
     sentences: tuple[str, ...]
@@ -59,7 +58,7 @@ class Explanation:
 
 
 def unwrapped(words: str) -> tuple[str, tuple[str, ...]]:
-    """What uv said as one line, and its hints, each as one line; frames, wrapping and indentation are removed."""
+    """The output of uv as one line, and its hints, each as one line, without frames, wrapping and indentation."""
     body: list[str] = []
     hints: list[list[str]] = []
     into: list[str] = body
@@ -84,16 +83,16 @@ def explain(words: str) -> Explanation | None:
     found = _NO_SOLUTION.search(text)
     if found is None:
         return None
-    told = text[found.end() :]
-    sentences = [part.partition(_CONCLUSION)[0].strip() for part in _BECAUSE.split(told) if part.strip()]
+    rest = text[found.end() :]
+    sentences = [part.partition(_CONCLUSION)[0].strip() for part in _BECAUSE.split(rest) if part.strip()]
     facts = " ; ".join(sentences)
     demands = [Demand(m["by"], m["what"].rstrip(",.")) for m in _DEMAND.finditer(facts)]
-    asked = [Demand("", m["what"].rstrip(",.")) for m in _ASKED.finditer(facts)]
+    requested = [Demand("", m["what"].rstrip(",.")) for m in _REQUESTED.finditer(facts)]
     if more := and_more(len(sentences) - _MOST_SENTENCES, before="", grouping=""):
         sentences = [*sentences[:_MOST_SENTENCES], more]
     return Explanation(
         tuple(sentences),
-        tuple(dict.fromkeys([*asked, *demands])),
+        tuple(dict.fromkeys([*requested, *demands])),
         tuple(dict.fromkeys(m["name"] for m in _UNUSABLE.finditer(facts))),
         hints,
     )

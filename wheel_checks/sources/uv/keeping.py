@@ -1,7 +1,7 @@
-"""Keeps a resolution for as long as index pages are used again: what it follows from is not asked for again either.
+"""Caches a resolution for as long as index pages are used again: its inputs are not requested again either.
 
-It follows from the requirements, the target, the configuration and uv itself, which are in its name, from METADATA,
-which does not change, from the files of indexes on this host, whose times are in its name too, and from index pages.
+The inputs are the requirements, the target, the configuration and uv itself, which are in the cache key, METADATA,
+which does not change, the files of indexes on this host, whose times are in the key too, and index pages.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where resolutions are kept. ``refresh`` resolves again, ``offline`` takes one of any age."""
+    """The cache of resolutions. ``refresh`` resolves again, ``offline`` takes one of any age."""
 
     cache: ByteCache
     refresh: bool = False
@@ -54,12 +54,12 @@ class Keeping:
         without_pages: Callable[[T], object] = lambda made: made,
         reused: float = REUSED,
     ) -> T:
-        """What ``make`` returns, a ``kind`` of dataclass, or returned within the last ``reused`` seconds for the same.
+        """The result of ``make``, a ``kind`` of dataclass, or that of the last ``reused`` seconds for the same inputs.
 
-        ``words`` are all that it follows from, ``places`` the indexes and folders that are asked. One that contains a
-        secret, such as a token in an address, is not kept, nor what is not ``is_sound``. Secrets are sought in what is
-        left ``without_pages``: without entries of index pages, which the cache holds anyway. Raises what ``make``
-        raises, which is not kept.
+        ``words`` are all inputs, ``places`` the indexes and folders that are queried. A result that contains a secret,
+        such as a token in an address, is not cached, nor is an unsound result (``is_sound``). Secrets are searched for
+        in the result ``without_pages``: without entries of index pages, which are cached anyway. Raises the errors of
+        ``make``, which are not cached.
         """
         name = _name(words, places)
         found = self._find(kind, name, reused) if name and not self.refresh else None
@@ -91,7 +91,7 @@ class Keeping:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """What was kept. Raises zlib.error, also for what is too large."""
+    """The cached bytes. Raises zlib.error, also if they are too large."""
     unpacker = zlib.decompressobj()
     text = unpacker.decompress(data, _LARGEST)
     if not unpacker.eof:
@@ -100,7 +100,7 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def _name(words: Iterable[str], places: Iterable[str]) -> str:
-    """A digest of all that the resolution follows from, "" where that is unknown."""
+    """A digest of all inputs of the resolution, or "" if one is unknown."""
     digest = hashlib.blake2b(digest_size=20)
     try:
         uv = Path(find_uv())

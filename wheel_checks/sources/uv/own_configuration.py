@@ -1,4 +1,4 @@
-"""Runs uv with a configuration that is ours alone, which may hold credentials."""
+"""Runs uv with our own configuration alone, which may contain credentials."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from wheel_checks.sources.scratch_folder import scratch_folder
 from wheel_checks.sources.uv.user_settings import reaching_settings
 from wheel_checks.sources.uv_binary import Answer, run_uv
 
-# What uv may still take from the environment: how to reach servers, and its cache. Everything else (indexes,
-# constraints, overrides, dates) is what we say, or the same requirements would resolve differently from place to place.
+# The environment that uv may still use: how to reach servers, and its cache. Everything else (indexes, constraints,
+# overrides, dates) is given, or the same requirements would resolve differently from place to place.
 _KEPT = re.compile(
     r"UV_(?:CACHE_DIR|NO_CACHE|SYSTEM_CERTS|NATIVE_TLS|INSECURE_HOST|KEYRING_PROVIDER|CREDENTIALS_DIR"
     r"|HTTP_\w+|CONCURRENT_\w+|REQUEST_TIMEOUT|LINK_MODE)"
@@ -25,7 +25,7 @@ _NO_HOME = re.compile(r"Failed to initialize cache|Failed to discover managed Py
 
 @contextlib.contextmanager
 def private_folder() -> Iterator[Path]:
-    """A temporary folder that only this user can read: what is written there may hold credentials."""
+    """A temporary folder that only this user can read: its files may contain credentials."""
     with scratch_folder() as folder:
         yield folder
 
@@ -50,7 +50,7 @@ def config_options(folder: Path, text: str) -> list[str]:
 
 
 def configuration(config: IndexConfig, environ: Mapping[str, str]) -> str:
-    """The text of a uv.toml with these indexes and the user's ways to reach servers. It holds what logins URLs hold."""
+    """The text of a uv.toml with these indexes and the user's network settings. It contains the logins in URLs."""
     values = reaching_settings(environ, Path.cwd())
     values["index-strategy"] = FIRST_INDEX if config.strategy == FIRST_INDEX else "unsafe-best-match"
     if config.find_links:
@@ -78,9 +78,9 @@ def pinning_project(requirements: Sequence[str], pinned: Mapping[str, str]) -> s
 
 
 def run_uv_alone(arguments: Sequence[str], environ: Mapping[str, str], timeout: float) -> Answer:
-    """As :func:`run_uv`, but what ``environ`` says of indexes, constraints and the like does not reach uv.
+    """As :func:`run_uv`, but the indexes, constraints and so on in ``environ`` do not reach uv.
 
-    uv needs a home folder that it may use; where there is none, it runs without its cache and its Pythons.
+    uv needs a home folder that it may use; without one, it runs without its cache and its Pythons.
     """
     variables = reaching_variables(environ)
     answer = run_uv(arguments, variables, timeout)
@@ -90,5 +90,5 @@ def run_uv_alone(arguments: Sequence[str], environ: Mapping[str, str], timeout: 
 
 
 def reaching_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables without those that configure uv, but for how it reaches servers and where its cache is."""
+    """The variables without those that configure uv, except for network settings and the path of its cache."""
     return {name: value for name, value in environ.items() if not name.startswith("UV_") or _KEPT.match(name)}

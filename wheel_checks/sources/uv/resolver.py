@@ -41,9 +41,7 @@ from wheel_checks.sources.uv_binary import Answer
 UV_GLIBCS = (17, 28, *range(31, 41))
 """The minor versions of glibc 2 that uv knows as ``--python-platform`` (uv 0.9 to 0.13)."""
 
-_MACOS_VERSION = (
-    "MACOSX_DEPLOYMENT_TARGET"  # what uv takes the target's version from (uv's reference, --python-platform)
-)
+_MACOS_VERSION = "MACOSX_DEPLOYMENT_TARGET"  # uv takes the target's version from it (uv's reference, --python-platform)
 _TRIPLES = {"Windows": "pc-windows-msvc", "macOS": "apple-darwin"}
 MOST_UNUSABLE = 16  # packages without a file for the target that are omitted before giving up
 DEFAULT_TIMEOUT = 300.0  # seconds; a cold resolution of 200 packages takes 20
@@ -60,7 +58,7 @@ _REFUSED = re.compile(r"HTTP status client error \((?!408|429)|Hash mismatch|inv
 
 
 class Platform(Protocol):
-    """What is asked of a target, such as ``wheel_checks.targets.target.Target``, which sources know nothing of."""
+    """The interface of a target, such as ``wheel_checks.targets.target.Target``, which sources do not import."""
 
     @property
     def python(self) -> tuple[int, int]:
@@ -84,7 +82,7 @@ class Platform(Protocol):
 
     @property
     def musl(self) -> tuple[int, int]:
-        """The version of musl where that is the C library, else (0, 0)."""
+        """The version of musl if that is the C library, else (0, 0)."""
 
     @property
     def system(self) -> str:
@@ -96,7 +94,7 @@ class Platform(Protocol):
 
 
 class NoSolutionError(SourceError):
-    """No set of versions satisfies all requirements; ``explanation`` says which requirement forced what."""
+    """No set of versions satisfies all requirements; ``explanation`` has the requirements that conflict."""
 
     def __init__(self, explanation: Explanation) -> None:
         super().__init__(f"the requirements cannot be resolved: {explanation}", hint=" ".join(explanation.hints))
@@ -105,9 +103,9 @@ class NoSolutionError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A package that was omitted since no wheel of it fits the target; ``explanation`` says so in uv's words.
+    """A package that was omitted since no wheel of it fits the target; ``explanation`` is uv's.
 
-    What such a package requires in turn is unknown and not resolved.
+    The requirements of such a package are unknown and not resolved.
     """
 
     name: str
@@ -125,8 +123,8 @@ class Resolution:
 def python_platform(target: Platform) -> str:
     """The target as uv's ``--python-platform`` names it: the latest glibc that uv knows and the target has.
 
-    Raises UsageError for a target that is older than all that uv knows, and for a free-threaded Python: uv resolves
-    for one only where that interpreter is installed.
+    Raises UsageError for a target older than all that uv knows, and for a free-threaded Python: uv resolves for one
+    only if that interpreter is installed.
     """
     if target.free_threaded:
         python = ".".join(map(str, target.python))
@@ -158,16 +156,16 @@ def resolve(
     environ: Mapping[str, str] = os.environ,
     keeping: Keeping | None = None,
 ) -> Resolution:
-    """What uv would install of ``requirements`` (PEP 508), which come from the indexes of ``config``.
+    """The packages that uv would install for ``requirements`` (PEP 508), from the indexes of ``config``.
 
     ``pinned`` maps names of packages to the one index that each comes from, ``left_out`` names packages that no
-    resolution may hold. ``leave_out_unusable`` continues without a package that has no wheel for the target, and names
-    it in the result. ``timeout`` is in seconds, for all runs of uv. Credentials reach uv in a file of mode 0600.
+    resolution may contain. ``leave_out_unusable`` continues without a package that has no wheel for the target, and
+    names it in the result. ``timeout`` is in seconds, for all runs of uv. Credentials reach uv in a file of mode 0600.
     ``keeping`` keeps the result for ten minutes.
 
     Raises UsageError for requirements that do not parse, NoSolutionError, WrongMetadataError, OfflineError when
-    ``offline`` and uv's cache does not hold what is needed, DeadlineError, UntrustedAddressError when an index counts
-    that only a tree names, and SourceError when uv or an index does not answer.
+    ``offline`` and uv's cache lacks a file, DeadlineError, UntrustedAddressError when an index counts that only a tree
+    names, and SourceError when uv or an index does not answer.
     """
     if not requirements:
         raise UsageError("nothing to resolve", expected="a requirement, or a requirements file")
@@ -213,8 +211,8 @@ def question_of(
     pre: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[list[str], tuple[str, ...]]:
-    """All that a resolution follows from besides uv and what indexes say, for :meth:`Keeping.remember`: the words, and
-    the places that are asked. The arguments are those of :func:`resolve`, which says what is raised.
+    """All inputs of a resolution besides uv and the indexes' content, for :meth:`Keeping.remember`: the words, and the
+    places that are queried. The arguments and errors are those of :func:`resolve`.
     """
     gone = sorted(map(canonicalize_name, left_out))
     words = [*_parsed(requirements), "under", *_parsed(constraints), "without", *gone]
@@ -243,7 +241,7 @@ def input_files(folder: Path, requirements: Sequence[str], pinned: Mapping[str, 
 
 
 def _parsed(texts: Sequence[str]) -> list[str]:
-    """The requirements as they are written to a file: one that does not parse could be an option of uv's."""
+    """The requirements as they are written to a file: an invalid one could be an option of uv's."""
     try:
         return [str(Requirement(text)) for text in texts]
     except InvalidRequirement as error:
@@ -261,7 +259,7 @@ def _options(target: Platform, *, pre: bool) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Runs uv until what it cannot use is omitted."""
+    """Runs uv until all unusable packages are omitted."""
 
     arguments: Sequence[str]
     folder: Path
@@ -277,7 +275,7 @@ class _Run:
             run.mkdir()
             more = ["--output-file", str(lock)]
             if gone := sorted({*self.left_out, *unusable}):
-                # An override whose marker never holds removes a package from everywhere, the user's list included.
+                # An override whose marker is never true removes a package from everywhere, the user's list included.
                 rows = "".join(f'{name} ; python_version < "0"\n' for name in gone)
                 more += ["--overrides", str(write_private(run / "overrides.txt", rows))]
             left = deadline.remaining(self.timeout) if unusable else self.timeout
@@ -297,7 +295,7 @@ class _Run:
 
 
 def _failure(answer: Answer, folder: Path) -> SourceError | UsageError:
-    """The error that uv's words stand for, with the names of our temporary files made readable."""
+    """The error for uv's output, with the names of our temporary files made readable."""
     text, hints = unwrapped(answer.words.replace(f"{folder}/", ""))
     hint = " ".join(hints)
     if mismatch := _WRONG_METADATA.search(text):

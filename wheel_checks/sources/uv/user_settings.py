@@ -1,7 +1,7 @@
-"""The settings of uv that hold when it plans an install: the user's own, and of a tree's what only changes the answer.
+"""The settings of uv for planning an install: the user's own, and from a tree's only those that change the result.
 
-uv would read the files of a tree itself, and take from them which indexes it asks, where its cache is, which Python it
-starts. So it reads none: it gets one file with these settings.
+uv would read the files of a tree itself, and take indexes, the path of its cache, and the Python to start from them. So
+it reads none: it gets one file with these settings.
 """
 
 from __future__ import annotations
@@ -45,10 +45,7 @@ class UvSettings:
 
 
 def uv_settings(environ: Mapping[str, str], cwd: Path, trust: Trust) -> UvSettings:
-    """The settings with which uv runs in ``cwd``, as its files say them, the nearest first.
-
-    Raises UsageError for a file that cannot be read.
-    """
+    """The settings with which uv runs in ``cwd``, the nearest file first. Raises UsageError for unreadable files."""
     found = UvSettings()
     for path, table, tree in uv_tables(environ, cwd):
         own = (
@@ -59,7 +56,7 @@ def uv_settings(environ: Mapping[str, str], cwd: Path, trust: Trust) -> UvSettin
 
 
 def reaching_settings(environ: Mapping[str, str], cwd: Path) -> dict[str, Any]:
-    """What the user's and the system's files of uv say of how servers are reached, and of its cache."""
+    """The network and cache settings in the user's and the system's files of uv."""
     found: dict[str, Any] = {}
     for _, table, tree in uv_tables(environ, cwd):
         if tree is None:
@@ -115,7 +112,7 @@ class _OfTree:
     refused: list[Address]
 
     def take(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """What of a tree's table reaches uv."""
+        """The settings of a tree's table that are passed to uv."""
         found = {key: self._checked(value, key) for key, value in table.items() if key in _keys("tree")}
         found |= {
             key: list(self._allowed(key, table[key])) for key in _keys("places") if isinstance(table.get(key), list)

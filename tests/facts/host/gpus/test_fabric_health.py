@@ -11,7 +11,7 @@ CONFIGURATION, PARTITION, MANAGER = 8, 12, 14
 
 
 def faulty_fields(mask: int) -> list[str]:
-    """The fields of which nvml.h calls the value a fault."""
+    """The fields with a value that nvml.h calls a fault."""
     found = [name for name, shift in SHIFTS.items() if mask >> shift & 3 == 1]
     found += ["configuration"] * (2 <= (mask >> CONFIGURATION & 0xF) <= 8)
     found += ["partition"] * (mask >> PARTITION & 3 == 2)

@@ -1,4 +1,4 @@
-"""GPUs of AMD's and Intel's in the headline, in what is expected, and in the answer."""
+"""AMD's and Intel's GPUs in the headline, in expectations, and in the answer."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
     subjects = []
     for installer in {"both": ("uv", "pip")}.get(arguments.installer, (arguments.installer,)):
         guard = read_guard(installer, installed, folder, os.environ, environment)
-        guard = replace(guard, asked=frozenset(map(as_pattern, _families(arguments))))
+        guard = replace(guard, requested=frozenset(map(as_pattern, _families(arguments))))
         facts = {
             "installer": installer,
             "version": guard.version,
@@ -242,7 +242,7 @@ def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
         results = run_rules(output.rules("pin-environment"), whole, Expectations())
         facts = {
             "held": dict(whole.versions),
-            "open": [way.command for way in whole.open_ways],
+            "open": [way.command for way in whole.bypasses],
             "outside": whole.outside,
         }
         subjects.append(Subject(f"the guard of {environment.path}", "guard", names, facts, results))

@@ -54,7 +54,7 @@ def cell_facts(cell: Cell, records: Mapping[str, Record], died: Died | None, sou
         cell.platform,
         cell.python,
         lock.versions["torch"] if lock else cell.torch,
-        asked=cell.torch,
+        requirement=cell.torch,
         wanted=cell.accelerator,
         known=cell.expect.accelerator if cell.expect else None,
         reason=cell.expect.reason if cell.expect else "",

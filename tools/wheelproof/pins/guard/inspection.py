@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from wheel_checks.facts.pins.environment_guard import EnvironmentGuard, OpenWay
+from wheel_checks.facts.pins.environment_guard import Bypass, EnvironmentGuard
 from wheel_checks.facts.pins.receipt import FileState, GuardFile, InstalledGuard, read_installed_guard
 from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.uv_binary import find_uv
@@ -53,17 +53,17 @@ def guard_in_force(environment: Environment, installer: str, variables: Mapping[
     return guarded.load(environment.path)
 
 
-def _without_guard(environment: Environment, installer: str) -> Iterator[OpenWay]:
+def _without_guard(environment: Environment, installer: str) -> Iterator[Bypass]:
     """What variables, configuration files and tables never reach."""
     names = {name for entry in environment.entries for name in entry.names}
     has_pip = any(name.startswith("pip-") and name.endswith(".dist-info") for name in names)
     if has_pip and installer in ("", PIP):
-        yield OpenWay("pip --isolated, env -i pip, python -m pip", "no guard is installed in the environment")
-        yield OpenWay("pip uninstall, and a package that overwrites files of torch", "nothing watches pip")
+        yield Bypass("pip --isolated, env -i pip, python -m pip", "no guard is installed in the environment")
+        yield Bypass("pip uninstall, and a package that overwrites files of torch", "nothing watches pip")
     if _has_uv(environment.path) and installer in ("", UV):
-        yield OpenWay("uv pip install -c FILE", "-c replaces UV_CONSTRAINT")
-        yield OpenWay("uv sync, uv run, uv add, uv remove", "they ignore UV_CONSTRAINT and the installed packages")
-        yield OpenWay("uv pip sync, uv pip uninstall", "nothing watches uv")
+        yield Bypass("uv pip install -c FILE", "-c replaces UV_CONSTRAINT")
+        yield Bypass("uv sync, uv run, uv add, uv remove", "they ignore UV_CONSTRAINT and the installed packages")
+        yield Bypass("uv pip sync, uv pip uninstall", "nothing watches uv")
 
 
 def _has_uv(prefix: str) -> bool:
@@ -72,13 +72,13 @@ def _has_uv(prefix: str) -> bool:
     return bool(find_uv())
 
 
-def _open(guard: InstalledGuard, prefix: str, variables: Mapping[str, str], installer: str = "") -> Iterator[OpenWay]:
+def _open(guard: InstalledGuard, prefix: str, variables: Mapping[str, str], installer: str = "") -> Iterator[Bypass]:
     """The ways that are open though a guard is installed: whose program is not in force."""
     files = {file.path: file for file in guard.files}
     share = layout.share_of(prefix)
     programs = [file for file in guard.files if file.role in ("program", "text")]
     if any(file.state is not FileState.INTACT for file in programs):
-        yield OpenWay("every call of pip and uv", f"the program in {share} is incomplete")
+        yield Bypass("every call of pip and uv", f"the program in {share} is incomplete")
         return
     if installer in ("", PIP):
         yield from _open_pip(files, prefix, share)
@@ -86,35 +86,35 @@ def _open(guard: InstalledGuard, prefix: str, variables: Mapping[str, str], inst
         yield from _open_uv(files, prefix, variables)
 
 
-def _open_pip(files: Mapping[str, GuardFile], prefix: str, share: str) -> Iterator[OpenWay]:
+def _open_pip(files: Mapping[str, GuardFile], prefix: str, share: str) -> Iterator[Bypass]:
     for path in (f"{share}/{layout.HOOK}", f"{prefix}/pip.conf"):
         if path in files and files[path].state is not FileState.INTACT:
-            yield OpenWay("python -m pip", f"{path} is not what the guard wrote")
+            yield Bypass("python -m pip", f"{path} is not what the guard wrote")
     for path, file in files.items():
         name = Path(path).name
         there = file.state is not FileState.MISSING
         if file.role == "front" and name != "uv" and there and file.state is not FileState.INTACT:
-            yield OpenWay(name, f"{path} is no longer a front program")
+            yield Bypass(name, f"{path} is no longer a front program")
     for name in _names(f"{prefix}/bin"):
         if pip_front.is_pip(name) and f"{prefix}/bin/{name}" not in files and prefix != "/usr":
-            yield OpenWay(name, f"{prefix}/bin/{name} was installed after the guard")
+            yield Bypass(name, f"{prefix}/bin/{name} was installed after the guard")
 
 
-def _open_uv(files: Mapping[str, GuardFile], prefix: str, variables: Mapping[str, str]) -> Iterator[OpenWay]:
+def _open_uv(files: Mapping[str, GuardFile], prefix: str, variables: Mapping[str, str]) -> Iterator[Bypass]:
     path = next((path for path, file in files.items() if file.role == "front" and path.endswith("/uv")), "")
     own = f"{prefix}/bin/uv"
     if not path:
         if Path(own).exists() and not layout.is_front(own):
-            yield OpenWay("uv", f"{own} was installed after the guard")
+            yield Bypass("uv", f"{own} was installed after the guard")
         elif shutil.which("uv", path=variables.get("PATH", "")):
-            yield OpenWay("uv", "uv was installed after the guard")
+            yield Bypass("uv", "uv was installed after the guard")
         return
     if files[path].state is not FileState.INTACT:
-        yield OpenWay("uv", f"{path} is no longer a front program")
+        yield Bypass("uv", f"{path} is no longer a front program")
         return
     first = shutil.which("uv", path=variables.get("PATH", ""))
     if _is_active(prefix, variables) and first and not layout.is_front(first):
-        yield OpenWay("uv", f"{first} comes before {path} on PATH")
+        yield Bypass("uv", f"{first} comes before {path} on PATH")
 
 
 def _is_active(prefix: str, variables: Mapping[str, str]) -> bool:

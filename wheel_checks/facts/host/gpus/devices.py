@@ -27,9 +27,9 @@ class PciDevice:
 
     @property
     def maker(self) -> str:
-        """Whose GPU it is: "NVIDIA", "AMD" or "Intel"; "" for what is no GPU, or another maker's.
+        """The vendor of the GPU: "NVIDIA", "AMD" or "Intel"; "" for another vendor or another kind of device.
 
-        AMD's Instinct are processing accelerators (class 12), as no GPU of NVIDIA's or Intel's is.
+        AMD's Instinct are processing accelerators (class 12), unlike any GPU of NVIDIA or Intel.
         """
         classes = ("03", "12") if self.vendor == _AMD else ("03",)
         return _MAKERS.get(self.vendor, "") if self.class_.startswith(classes) else ""
@@ -51,9 +51,9 @@ class KernelDriver:
 
     ``version`` is /sys/module/nvidia/version ("" when it is not loaded; in a container the host's is visible), ``open``
     whether /proc/driver/nvidia/version says "Open Kernel Module", None when that file is missing. ``modules`` are the
-    loaded modules that matter (nvidia, nvidia_uvm, nvidia_modeset, nouveau, ib_umad, ...). ``built_for`` are kernel
+    relevant loaded modules (nvidia, nvidia_uvm, nvidia_modeset, nouveau, ib_umad, ...). ``built_for`` are kernel
     releases for which an nvidia.ko exists. ``gpus`` counts /proc/driver/nvidia/gpus. ``majors`` are the names of
-    /proc/devices that start with nvidia. ``device_file_mode`` is that of /proc/driver/nvidia/params, octal.
+    /proc/devices that start with nvidia. ``device_file_mode`` is from /proc/driver/nvidia/params, octal.
     """
 
     version: str
@@ -70,9 +70,7 @@ class KernelDriver:
 
 @dataclass(frozen=True, slots=True)
 class DeviceNode:
-    """A file of /dev that stands for a device: ``error`` is the errno name of opening it ("" when that works, ENOENT
-    when it is missing).
-    """
+    """A device file of /dev: ``error`` is the errno name of opening it, "" if that works, ENOENT if it is missing."""
 
     path: str
     mode: str
@@ -83,10 +81,10 @@ class DeviceNode:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What runs besides: ``processes`` are those that matter, by name (nv-fabricmanager, nvidia-imex, nvlsm, mps).
+    """Related services: ``processes`` are the relevant ones by name (nv-fabricmanager, nvidia-imex, nvlsm, mps).
 
-    ``fabric_manager`` is the version of the installed package ("" if none exists); ``mps_control`` the path of an
-    MPS control pipe that exists.
+    ``fabric_manager`` is the version of the installed package, or ""; ``mps_control`` the path of an existing MPS
+    control pipe.
     """
 
     processes: tuple[str, ...]
@@ -111,10 +109,10 @@ class KfdGpu:
 class OtherDrivers:
     """The drivers of AMD's and Intel's GPUs, as files show them.
 
-    ``modules`` are those of amdgpu, i915 and xe that are loaded, ``amdgpu`` the version that AMD's own release of the
-    module has ("" for the kernel's), ``rocm`` the version in /opt/rocm. ``nodes`` are /dev/kfd and /dev/dri/renderD*;
-    /dev/kfd is among them also when it is missing, where amdgpu is loaded. ``level_zero`` are the files of the Level
-    Zero loader and of its driver for Intel's GPUs that exist, by soname.
+    ``modules`` are those of amdgpu, i915 and xe that are loaded, ``amdgpu`` the version of AMD's own release of the
+    module ("" for the kernel's), ``rocm`` the version in /opt/rocm. ``nodes`` are /dev/kfd and /dev/dri/renderD*;
+    /dev/kfd is included even if it is missing when amdgpu is loaded. ``level_zero`` are the files of the Level Zero
+    loader and of its driver for Intel's GPUs that exist, by soname.
     """
 
     modules: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What the health mask of a GPU's NVLink fabric says, by the table ``wheel_checks/data/fabric_health.toml``."""
+"""The meaning of the health mask of a GPU's NVLink fabric, by the table ``wheel_checks/data/fabric_health.toml``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from wheel_checks.data import load
 
 
 def fabric_faults(mask: int | None, summary: int | None = None) -> tuple[str, ...]:
-    """The faults that a health mask names ("bandwidth: degraded"); none where it reports none.
+    """The faults that a health mask names ("bandwidth: degraded"), if any.
 
-    ``summary`` is the one value that NVML 13 adds; it counts where no field of the mask names a fault.
+    ``summary`` is the one value that NVML 13 adds; it is used if no field of the mask names a fault.
     """
     found = tuple(_of_fields(mask)) if mask is not None else ()
     text = load("fabric_health")["summary"]["faults"].get(str(summary))

@@ -1,4 +1,4 @@
-"""What the tables know of AMD's and Intel's GPUs, and what the facts of a host say of them."""
+"""AMD's and Intel's GPUs: the rows of the tables, and the facts of a host."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rocm_build(target: str) -> Mapping[str, Any] | None:
 
 
 def intel_row(device: PciDevice) -> Mapping[str, Any] | None:
-    """The row of the table for a GPU of Intel's; None for one that torch for XPU is not known to use."""
+    """The row of the table for an Intel GPU; None if torch for XPU is not known to use it."""
     rows = load("other_gpus")["intel"] if device.maker == "Intel" else ()
     return next((row for row in rows if device.device.lower() in row["devices"]), None)
 
@@ -57,9 +57,9 @@ class BuildOfOthers:
 
 
 def build_of_others(facts: HostFacts) -> BuildOfOthers | None:
-    """The build for the GPUs of a host without one of NVIDIA's; None where the table knows none.
+    """The build for the GPUs of a host without an NVIDIA GPU; None if the table has no build.
 
-    A GPU of Intel's that is part of a CPU counts only where torch is built for it already: nearly every laptop has one.
+    An Intel GPU that is part of a CPU is ignored unless torch is already built for it: nearly every laptop has one.
     """
     if may_have_gpu(facts):
         return None

@@ -6,7 +6,7 @@ from wheel_checks.data import load
 
 
 def name_of(device: str) -> str:
-    """The product of a device id such as ``2335``; "" for one that the table does not have."""
+    """The product of a device id such as ``2335``; "" if the table lacks it."""
     return str(load("pci")["devices"].get(device.lower(), ""))
 
 
@@ -20,5 +20,5 @@ def needs_open_modules(device: str) -> bool:
 
 
 def needs_subnet_manager(device: str) -> bool:
-    """Whether this device sits behind NVSwitches that need nvlsm."""
+    """Whether this device is connected to NVSwitches that need nvlsm."""
     return device.lower() in load("pci")["subnet_manager"]["devices"]

@@ -1,4 +1,4 @@
-"""Whether there is a GPU at all: what is a fault on a GPU server is as it should be on a laptop."""
+"""Whether there is a GPU at all: a fault on a GPU server may be normal on a laptop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wheel_checks.model import Unavailable
 
 
 def shows_gpu(facts: HostFacts) -> bool:
-    """Whether files show a GPU of NVIDIA's or its driver. In a container those of the host count."""
+    """Whether files show an NVIDIA GPU or its driver. In a container those of the host are included."""
     pci, driver, nodes, system = facts.pci, facts.driver, facts.nodes, facts.system
     return (
         (not isinstance(pci, Unavailable) and any(device.is_nvidia_gpu for device in pci))
@@ -25,7 +25,7 @@ def other_gpus(facts: HostFacts) -> tuple[PciDevice, ...]:
 
 
 def gpus_of_build(facts: HostFacts) -> tuple[PciDevice, ...]:
-    """The GPUs of the maker for whom the installed torch is built: AMD's for ROCm, Intel's for XPU; none for CUDA."""
+    """The GPUs whose maker the installed torch is built for: AMD's for ROCm, Intel's for XPU; none for CUDA."""
     torch = None if isinstance(facts.installed, Unavailable) else facts.installed.torch
     maker = "" if torch is None else "AMD" if torch.hip else "Intel" if torch.xpu else ""
     return tuple(device for device in other_gpus(facts) if device.maker == maker)

@@ -1,4 +1,4 @@
-"""The GPUs that a host has, to be held against those that it is expected to have."""
+"""The GPUs that a host has, for comparison with the expected ones."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from wheel_checks.model import Unavailable
 
 
 def gpus_of(facts: HostFacts) -> tuple[SeenGpu, ...] | Unavailable:
-    """The GPUs as torch sees them; where it sees none, as CUDA, NVML, the PCI bus and amdkfd show them.
+    """The GPUs as torch sees them; if it sees none, as CUDA, NVML, the PCI bus and amdkfd show them.
 
-    A GPU of Intel's counts where torch is built for it: nearly every laptop has one.
+    An Intel GPU is included if torch is built for it: nearly every laptop has one.
 
     Unavailable when none of these could be read.
     """

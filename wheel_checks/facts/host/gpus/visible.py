@@ -21,41 +21,41 @@ _NUMBER = re.compile(r"\s*\+?(\d{1,9})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a value of CUDA_VISIBLE_DEVICES selects.
+    """The devices that a value of CUDA_VISIBLE_DEVICES selects.
 
-    ``asked`` are its entries, ``chosen`` how many of them CUDA takes. ``invalid`` is the entry that ends the list (""
-    for none), and ``why`` what is wrong with it.
+    ``entries`` are its entries, ``chosen`` how many of them CUDA takes. ``invalid`` is the entry that ends the list (""
+    for none), and ``why`` its fault.
     """
 
-    asked: tuple[str, ...]
+    entries: tuple[str, ...]
     chosen: int
     invalid: str = ""
     why: str = ""
 
 
 def read_selection(value: str, uuids: Sequence[str]) -> Selection:
-    """What ``value`` selects of the GPUs with these UUIDs. MIG devices, which the list does not hold, are believed."""
-    asked = tuple(entry.strip() for entry in value.split(",")) if value.strip() else ()
+    """The GPUs that ``value`` selects among these UUIDs. MIG devices, which the list lacks, are trusted."""
+    entries = tuple(entry.strip() for entry in value.split(",")) if value.strip() else ()
     taken: list[object] = []
-    for entry in asked:
+    for entry in entries:
         device, why = _device(entry, uuids)
         if device is None:
-            return Selection(asked, len(taken), entry, why)
+            return Selection(entries, len(taken), entry, why)
         if device in taken:
-            return Selection(asked, 0, entry, f'"{entry}" occurs twice, which makes the list invalid')
+            return Selection(entries, 0, entry, f'"{entry}" occurs twice, which makes the list invalid')
         taken.append(device)
-    return Selection(asked, len(taken))
+    return Selection(entries, len(taken))
 
 
 def expected_devices(nvml: NvmlProbe | Unavailable, variables: Mapping[str, str]) -> int:
-    """How many devices the user means CUDA to see: those of NVML, or those that CUDA_VISIBLE_DEVICES asks for."""
+    """How many devices CUDA should see: those of NVML, or those that CUDA_VISIBLE_DEVICES lists."""
     there = 0 if isinstance(nvml, Unavailable) else len(nvml.gpus)
     value = variables.get(VARIABLE)
-    return there if value is None else min(there, len(read_selection(value, ()).asked))
+    return there if value is None else min(there, len(read_selection(value, ()).entries))
 
 
 def _device(entry: str, uuids: Sequence[str]) -> tuple[object, str]:
-    """The device that an entry means, or None and what is wrong."""
+    """The device that an entry means, or None and the fault."""
     if entry.startswith("MIG-"):
         return entry, ""
     if entry.startswith("GPU-"):

@@ -1,1 +1,1 @@
-"""What a log says."""
+"""The facts in a log."""

@@ -1,8 +1,8 @@
-"""What a log quotes of a machine: blocks of collect_env, of nvidia-smi, and of lists of packages, line by line.
+"""Host facts quoted in a log: blocks of collect_env, of nvidia-smi, and of lists of packages, line by line.
 
-A block is read as its program writes it, and a value of another form is omitted. Sources: ``collect_env.py``
-of torch 2.4 to 2.11, ``collect_env.py`` of vLLM (the same names, in columns), nvidia-smi of the drivers 470 to 595 (the
-table, ``-L`` and ``-q``), rocminfo of ROCm 6, pip 25, uv 0.9, conda 25.
+A block is read as its program writes it, and a value of another form is omitted. Sources: ``collect_env.py`` of torch
+2.4 to 2.11, ``collect_env.py`` of vLLM (the same names, in columns), nvidia-smi of the drivers 470 to 595 (the table,
+``-L`` and ``-q``), rocminfo of ROCm 6, pip 25, uv 0.9, conda 25.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What one block shows. ``kind`` is collect_env, nvidia-smi, rocminfo or packages; ``line`` is its first line.
+    """The values of one block. ``kind`` is collect_env, nvidia-smi, rocminfo or packages; ``line`` is its first line.
 
     ``values`` are by the keys torch, cuda, hip, os, libc, python, platform, available, driver and driver_cuda; ``host``
-    is the name of the machine in the prompt before it, "" where none exists. ``amd`` are the targets of AMD's GPUs
-    ("gfx942"), each with its number on the PCI bus ("74a1").
+    is the name of the machine in the prompt before it, or "". ``amd`` are the targets of AMD's GPUs ("gfx942"), each
+    with its number on the PCI bus ("74a1").
     """
 
     kind: str
@@ -110,7 +110,7 @@ def blocks_of(log: Log) -> tuple[Block, ...]:
 
 
 def _take(found: deque[_Open], match: re.Match[str], log: Log) -> None:
-    """Put the value of a line where it belongs: into the block before it, or into a new one."""
+    """Add the value of a line to the block before it, or to a new one."""
     key, (line, quote) = str(match.lastgroup), log.line_at(match.start())
     shown, position = Shown(match[key].strip(), line, quote), match.start()
     current = found[-1] if found else None

@@ -1,4 +1,4 @@
-"""A log as lines: of any encoding, without colours, and without what containers and loggers put before each line."""
+"""A log as lines: of any encoding, without colours, and without prefixes of containers and loggers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-LARGEST = 16 << 20  # bytes: what comes after them is not read
+LARGEST = 16 << 20  # bytes; the rest is not read
 LONGEST_LINE = 2000  # characters; a binary file has lines of megabytes
-MOST_LINES = 1_000_000  # that are not blank: what comes after them is not read; 16 MiB of a log have 200,000
+MOST_LINES = 1_000_000  # that are not blank; the rest is not read; 16 MiB of a log have 200,000
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
@@ -30,16 +30,16 @@ _PREFIXES = re.compile(
     re.VERBOSE,
 )
 _MOST_PREFIXES = 4
-_LINE = re.compile(rb"[^\s\0][^\n]*")  # without what is blank before it
+_LINE = re.compile(rb"[^\s\0][^\n]*")  # without leading blanks
 _MOST_BYTES = 4 * 4 * LONGEST_LINE  # of a line, with its prefixes and colours; a character has at most four
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Log:
-    """``text`` has the cleaned lines; those that hold nothing are omitted. ``line_at`` finds their numbers.
+    """``text`` has the cleaned lines without empty ones. ``line_at`` finds their numbers.
 
-    ``line_count`` is that of the log, blank lines included; ``cut`` is true when the log was longer than what was read.
-    Two logs are never equal, so that what was found in one can be remembered without comparing megabytes.
+    ``line_count`` is that of the log, blank lines included; ``cut`` is true when the log was longer than the part read.
+    Two logs are never equal, so that results for one can be cached without comparing megabytes.
     """
 
     text: str
@@ -50,7 +50,7 @@ class Log:
 
     @property
     def is_empty(self) -> bool:
-        """True when no line holds anything."""
+        """True when all lines are empty."""
         return not self.text
 
     def line_at(self, position: int) -> tuple[int, str]:
@@ -64,7 +64,7 @@ class Log:
 def parse_log(data: bytes) -> Log:
     """The lines of a log; never raises. Lines end at a line feed alone: a carriage return is a progress bar's.
 
-    Of ``data`` the first ``LARGEST`` bytes count, and of these ``MOST_LINES`` lines. Line by line, so that the memory
+    Reads the first ``LARGEST`` bytes of ``data``, and of these ``MOST_LINES`` lines. Line by line, so that the memory
     is that of the bytes and of the cleaned text.
     """
     whole = _in_utf8(data[:LARGEST])
@@ -108,7 +108,7 @@ def _cleaned(line: str) -> str:
 
 
 def _of_json(line: str) -> str:
-    """The message of a line of a JSON log (Docker's, and structured ones); the line itself when it has none."""
+    """The message of a line of a JSON log (Docker's, and structured ones); else the line itself."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):

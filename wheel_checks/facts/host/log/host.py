@@ -1,6 +1,6 @@
-"""The host that the blocks of a log show: what is certain of it, and the lines that say so.
+"""The host that the blocks of a log show: its certain facts, and the lines that prove them.
 
-Only what no other reading fits becomes a fact: of a build from source, of a nightly one and of a Jetson nothing does.
+Only unambiguous readings become facts: a source build, a nightly build and a Jetson give none.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _OS_IDS = {"apt": "ubuntu", "dnf": "rhel", "zypper": "suse", "apk": "alpine"}
 
 @dataclass(frozen=True, slots=True)
 class LogHost:
-    """``facts`` is the host, as far as the log shows one, and ``lines`` where: by the labels torch, build, GPU, driver,
-    machine, and the names of packages.
+    """``facts`` is the host, as far as the log shows one, and ``lines`` the evidence, by the labels torch, build, GPU,
+    driver, machine, and the names of packages.
 
-    ``sees_gpu`` is True where torch saw a GPU, False where it saw none, None where the log does not say. ``gpus`` are
-    the listed ones. ``numpy`` is the version of NumPy next to torch, "" where it is not shown.
+    ``sees_gpu`` is True if torch saw a GPU, False if it saw none, None if the log does not say. ``gpus`` are the listed
+    ones. ``numpy`` is the version of NumPy next to torch, or "".
     """
 
     facts: HostFacts
@@ -64,7 +64,7 @@ class LogHost:
 
     @property
     def knows_build(self) -> bool:
-        """Whether it is shown, or known by the tables, what torch is built for."""
+        """Whether the log or the tables show torch's build."""
         return self.torch is not None and self.torch.cuda != UNKNOWN_BUILD
 
     @property
@@ -90,7 +90,7 @@ def refutes_cpu_build(log: Log) -> bool:
 
 @lru_cache(maxsize=1)
 def host_of(log: Log) -> LogHost | None:
-    """The host of a log; None where it shows no torch, or a Jetson, of which other texts decide."""
+    """The host of a log; None if it shows no torch, or a Jetson, for which other texts decide."""
     shown = merged(log)
     torch = torch_of(shown)
     if torch is None or _TEGRA.search(log.text) or not _OFFICIAL.fullmatch(torch.value):
@@ -122,7 +122,7 @@ def host_of(log: Log) -> LogHost | None:
     return LogHost(facts, lines, _sees_gpu(shown, log), numpy)
 
 
-# What the values mean
+# The meaning of the values
 
 
 def _silent() -> HostFacts:
@@ -181,7 +181,7 @@ def _interpreter(shown: Seen, log: Log, machine: str) -> Interpreter | Unavailab
 
 
 def _torch_files(shown: Seen, version: str, machine: str) -> TorchFiles:
-    """What torch is built for: by its own version, by collect_env, else by the table of the package index."""
+    """The build of torch: by its own version, by collect_env, else by the table of the package index."""
     official = _OFFICIAL.fullmatch(version)
     build = str(official["build"] or "") if official else ""
     for name in ("torch", "pytorch"):
@@ -205,7 +205,7 @@ def _torch_files(shown: Seen, version: str, machine: str) -> TorchFiles:
 
 
 def _conda_build(text: str) -> str:
-    """What a build string of conda's pytorch says: "cpu", "12.9", "" for one that says nothing.
+    """The CUDA in a build string of conda's pytorch: "cpu", "12.9", or "".
 
     Such as cpu_generic_py312_h4a3044f_0, cuda129_mkl_py312_h1234567_300, py3.12_cuda12.4_cudnn9.1.0_0.
     """
@@ -216,7 +216,7 @@ def _conda_build(text: str) -> str:
 
 
 def _code(version: str, cuda: str, machine: str) -> tuple[str, ...]:
-    """The code of a build of PyTorch's index; () where no table has it."""
+    """The code of a build of PyTorch's index; () if no table has it."""
     if known := code_of(version, cuda, machine):
         return known
     rows = load("torch_releases")["former_build"]
@@ -225,7 +225,7 @@ def _code(version: str, cuda: str, machine: str) -> tuple[str, ...]:
 
 
 def _build_shown(shown: Seen, version: str, machine: str) -> tuple[str, str]:
-    """CUDA and HIP as collect_env has them, or by the table; ``UNKNOWN_BUILD`` where neither says."""
+    """CUDA and HIP as collect_env has them, or by the table; ``UNKNOWN_BUILD`` if neither says."""
     values = {key: shown.values[key].value for key in ("cuda", "hip") if key in shown.values}
     if "cuda" in values and "hip" in values:
         if re.match(r"\d+\.\d", values["hip"]):
@@ -242,7 +242,7 @@ def _build_shown(shown: Seen, version: str, machine: str) -> tuple[str, str]:
 
 
 def _installed(shown: Seen, torch: TorchFiles) -> Installed:
-    """Torch and its companions; what a companion requires is in the table of releases, for no list says it."""
+    """Torch and its companions; a companion's requirements are from the table of releases, as no list has them."""
     conda = {name: build for name, build in shown.conda.items() if name == "pytorch"}
     installer = "conda" if conda else ""
     own = shown.packages.get("torch")
@@ -256,7 +256,7 @@ def _installed(shown: Seen, torch: TorchFiles) -> Installed:
 
 
 def _requires(name: str, version: str) -> tuple[str, ...]:
-    """The torch of a release of a companion, where the table has one; torchaudio pins it until 2.10."""
+    """The torch required by a release of a companion, if the table has one; torchaudio pins it until 2.10."""
     wanted = [row["version"] for row in load("torch_releases")["release"] if row[name] == f"=={public(version)}"]
     return (f"torch=={wanted[0]}",) if len(wanted) == 1 else ()
 
@@ -272,7 +272,7 @@ def _amd_drivers(shown: Seen) -> OtherDrivers | Unavailable:
 
 
 def _cuda(shown: Seen) -> CudaProbe | Unavailable:
-    """The CUDA of the driver, where the table of drivers has it."""
+    """The CUDA of the driver, if the table of drivers has it."""
     version = _known(shown.values.get("driver_cuda"), CUDA)
     if version not in {row["cuda"] for row in load("drivers")["branch"]}:
         return SILENT

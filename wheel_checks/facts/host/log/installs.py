@@ -1,4 +1,4 @@
-"""What an installer says in a log: which torch went and which came, and the package manager of the system."""
+"""An installer's output in a log: the removed and the installed torch, and the package manager of the system."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _SYSTEMS = re.compile(
 
 
 def manager_of(log: Log) -> str:
-    """The package manager of the system that the log shows first; apt where it shows none."""
+    """The first package manager of the system in the log; apt by default."""
     shown = _SYSTEMS.search(log.text)
     return str(shown.lastgroup) if shown else "apt"
 
 
 def torch_was_harmed(log: Log) -> bool:
-    """Whether the torch that went could use a GPU, and the one that came, as far as the log shows one, may not.
+    """Whether the removed torch could use a GPU, and the installed one, as far as the log shows one, may not.
 
-    An update to a build for the same or a newer CUDA of the same major version harms nothing.
+    An update to a build for the same or a newer CUDA of the same major version is harmless.
     """
     went, came = _WENT.search(log.text), list(_CAME.finditer(log.text))
     if went is None:
@@ -60,7 +60,7 @@ def torch_was_harmed(log: Log) -> bool:
 
 
 def _harmed_by_index(build: re.Match[str], now: str, machine: str) -> bool:
-    """The same for a torch from the package index, whose version does not say what it is built for."""
+    """The same for a torch from the package index, whose version does not show the build."""
     version = version_or_none(now)
     if build["kind"] != "cu":
         return True

@@ -1,6 +1,6 @@
 """Lists of installed packages in a log: of ``pip list``, ``pip freeze``, ``uv pip list``, ``conda list``, collect_env.
 
-Only a list that has torch is read, and of it only what the rules ask for. A requirements file is not a list.
+Only a list with torch is read, and of it only packages that rules check. A requirements file is not a list.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def package_lists(log: Log) -> list[PackageList]:
 
 
 def _list_around(text: str, position: int) -> PackageList | None:
-    """The rows of one kind before and after this one; None for what may be a requirements file."""
+    """The rows of one kind before and after this one; None if they may be a requirements file."""
     own = _row(text, position)
     if own is None:
         return None
@@ -102,7 +102,7 @@ def _kind(row: re.Match[str]) -> str:
 
 
 def _was_printed(text: str, start: int, names: list[str]) -> bool:
-    """Whether rows with == are the output of a command, and not a file of what is to be installed."""
+    """Whether rows with == are the output of a command, rather than a file of requirements."""
     before = text[max(0, start - 600) : start].splitlines()[-3:]
     if any(_FILES.search(line) for line in before):
         return False

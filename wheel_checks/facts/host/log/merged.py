@@ -1,7 +1,7 @@
-"""The blocks of a log put together. Those that contradict each other are of two machines, or of two times: not mixed.
+"""Merges the blocks of a log. Contradicting blocks are of two machines, or of two times: not mixed.
 
-What comes last counts: it is what was there when the log ended. After an installer has changed torch, what was said of
-the packages before no longer holds.
+The last block is used: it shows the state when the log ended. After an installer has changed torch, earlier package
+lists are outdated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PER_PLACE = frozenset({"torch", "cuda", "hip", "available", "python"})  # of an
 
 @dataclass(slots=True)
 class Seen:
-    """What the blocks so far say together."""
+    """The merged values of the blocks so far."""
 
     host: str = ""
     has_env: bool = False
@@ -44,7 +44,7 @@ class Seen:
 
 @lru_cache(maxsize=1)  # of one log, several ask
 def merged(log: Log) -> Seen:
-    """What the last blocks say together that do not contradict each other."""
+    """The merged values of the last blocks that do not contradict each other."""
     seen, changed, changes = Seen(), 0, _changes(log)
     for block in blocks_of(log):
         if any(changed < line < block.line for line in changes):
@@ -100,23 +100,23 @@ def _contradicts(seen: Seen, block: Block) -> bool:
 
 
 def _agree(key: str, one: str, other: str) -> bool:
-    """Whether two values may be of one machine. What nvidia-smi could not say (N/A, ERR!) is not a contradiction."""
+    """Whether two values may be of one machine. Values that nvidia-smi cannot read (N/A, ERR!) contradict nothing."""
     return one == other or (key in {"driver", "driver_cuda"} and any(text in {"N/A", "ERR!"} for text in (one, other)))
 
 
 def _same_release(one: str, other: str) -> bool:
-    """Whether two versions may be of one distribution: what METADATA says may lack the build."""
+    """Whether two versions may be of one distribution: the version in METADATA may lack the build."""
     return public(one) == public(other) and (one == other or "+" not in one or "+" not in other)
 
 
 def _same_gpus(one: tuple[Shown, ...], other: tuple[Shown, ...]) -> bool:
-    """Whether the GPUs may be those of one machine, of which one block lists fewer; names may be cut."""
+    """Whether the GPUs may be those of one machine, if one block lists fewer; names may be cut."""
     first, second = ({capability_of(gpu.value) or gpu.value for gpu in gpus} for gpus in (one, other))
     return first <= second or second <= first
 
 
 def _lacks_gpu(env: Seen | Block, gpus: tuple[Shown, ...]) -> bool:
-    """Whether collect_env found no GPU where another block lists some; with a build for ROCm it looks for none."""
+    """Whether collect_env found no GPU and another block lists some; with a build for ROCm it looks for none."""
     of_rocm = "hip" in env.values and env.values["hip"].value != "N/A"
     return bool(gpus) and not env.gpus and "gpu" in env.values and not of_rocm
 
@@ -128,5 +128,5 @@ def _changes(log: Log) -> list[int]:
 
 
 def torch_of(seen: Seen) -> Shown | None:
-    """The torch version, as torch itself says it, else as a list has it; None where neither is shown."""
+    """The version that torch itself reports, else the one in a list, or None."""
     return seen.values.get("torch") or seen.packages.get("torch") or seen.packages.get("pytorch")

@@ -1,4 +1,4 @@
-"""What goes wrong on a host, in the words that causes explain: derived from the facts, without any judgement."""
+"""The symptoms on a host in the words of known causes: derived from the facts, without any judgement."""
 
 from __future__ import annotations
 

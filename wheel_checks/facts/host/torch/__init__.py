@@ -1,1 +1,1 @@
-"""The torch of a host: which build fits, which one is present, and where it came from."""
+"""The torch of a host: the suitable build, the installed one, and its origin."""

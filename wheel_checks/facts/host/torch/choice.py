@@ -27,7 +27,7 @@ MACHINES = ("x86_64", "aarch64")  # for which there are torch wheels with CUDA
 @dataclass(frozen=True, slots=True)
 class Build:
     """A CUDA torch build: ``version`` "2.11.0", ``backend`` as PyTorch's index calls it ("cu126"; "" for the package
-    index), ``cuda`` "12.6", and the machine code in it, () where we do not know it.
+    index), ``cuda`` "12.6", and its machine code, () if unknown.
     """
 
     version: str
@@ -68,10 +68,7 @@ def libc_of(facts: HostFacts) -> tuple[str, str]:
 
 
 def python_tag(interpreter: Interpreter | Unavailable) -> str:
-    """The ABI tag of its wheels, such as cp312 and cp313t; "" when it is unknown.
-
-    For another implementation than CPython it is one that no wheel has (pypy311).
-    """
+    """The ABI tag of its wheels, such as cp312, cp313t, and pypy311, which no wheel has; "" when it is unknown."""
     found = None if isinstance(interpreter, Unavailable) else re.match(r"(\d+)\.(\d+)", interpreter.version)
     if isinstance(interpreter, Unavailable) or found is None:
         return ""
@@ -100,12 +97,12 @@ def choose(
     keep: str = "",
     own_index: bool = False,
 ) -> Build | None:
-    """The best of the builds that driver and GPUs support, None if none exists.
+    """The best of the builds that driver and GPUs support, or None.
 
-    The release ``keep``, which is installed, comes first, then the latest one. Of its builds those come first that ask
-    no more of the driver than it has, without minor-version compatibility. Then those of PyTorch's own index come
-    first, if ``own_index``; else those of the package index. Then the CUDA that is nearest to the driver's. A build
-    whose code we do not know is only good enough to keep a release.
+    The release ``keep``, which is installed, comes first, then the latest one. Of its builds, those that the driver
+    supports without minor-version compatibility come first. Then those of PyTorch's own index, if ``own_index``; else
+    those of the package index. Then the CUDA that is nearest to the driver's. A build of unknown code is chosen only to
+    keep a release.
     """
 
     def rank(build: Build) -> tuple[bool, Version, bool, bool, int]:
@@ -127,7 +124,7 @@ def companions(version: str, installed: Installed | Unavailable) -> tuple[str, .
 
 def names_torch_index(setting: IndexSetting) -> bool:
     """Whether a setting of an installer names an index of PyTorch's: its address has a folder ``whl``, or it is uv's
-    choice of a backend. One that only a tree declares is not the user's.
+    choice of a backend. A setting of a tree is not the user's.
     """
     if setting.name == "declared-index":
         return False
@@ -147,14 +144,14 @@ def is_backend(setting: IndexSetting) -> bool:
 def configured_index(facts: HostFacts) -> IndexSetting | None:
     """The setting that puts another place than the default index first: a mirror, a folder, an index of a company.
 
-    One that asks for builds for the CPU is a fault, and no place to rely on; one of a tree alone is not the user's.
+    An index of CPU builds is a fault, and not used; a setting of a tree alone is not the user's.
     """
     settings = () if isinstance(facts.indexes, Unavailable) else facts.indexes
     return next((one for one in settings if one.name in {"index", "find-links"} and not asks_for_cpu(one)), None)
 
 
 def code_of(version: str, cuda: str, machine: str) -> tuple[str, ...]:
-    """The machine code in the build of this release for this CUDA ("13.0"), () where we do not know it."""
+    """The machine code in the build of this release for this CUDA ("13.0"), () if unknown."""
     return next((build.code for build in _builds_of(version, machine) if build.cuda == cuda and build.code), ())
 
 

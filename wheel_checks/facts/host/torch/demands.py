@@ -1,4 +1,4 @@
-"""What the installed distributions demand of one another, by their Requires-Dist: no advice may break it."""
+"""The requirements among installed distributions, by their Requires-Dist: no advice may break them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WITH_SUFFIX = re.compile(r"nvidia-.+-cu\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A requirement of an installed distribution that holds on this host."""
+    """A requirement of an installed distribution that applies to this host."""
 
     by: Package
     requirement: Requirement
@@ -33,14 +33,12 @@ class Demand:
         return f"{self.by.name} {self.by.version} requires {self.requirement.name}{self.requirement.specifier}"
 
     def accepts(self, version: Version) -> bool:
-        """Whether this version meets it. One that names an address says nothing about versions."""
+        """Whether this version meets it; an address accepts any version."""
         return bool(self.requirement.url) or self.requirement.specifier.contains(version, prereleases=True)
 
 
 def demands_on(facts: HostFacts, name: str) -> tuple[Demand, ...]:
-    """What installed distributions require of ``name``, without extras; the companions of torch, which go along with
-    it, demand nothing.
-    """
+    """The requirements of installed distributions for ``name``, without extras, except those of torch's companions."""
     return tuple(
         demand
         for demand in _demands(facts, name)
@@ -54,15 +52,15 @@ def users_of(facts: HostFacts, name: str) -> tuple[Package, ...]:
 
 
 def refused_by(facts: HostFacts, build: Build) -> Demand | None:
-    """The first demand on torch that a build does not meet; None when all are met."""
+    """The first demand on torch that a build does not meet, or None."""
     version = version_or_none(build.full_version)
     return next((one for one in demands_on(facts, "torch") if version is None or not one.accepts(version)), None)
 
 
 def overwritten_by(facts: HostFacts, build: Build) -> tuple[Package, ...]:
-    """The libraries for another CUDA that something else than torch requires, and whose files those of a build replace.
+    """The libraries for another CUDA that another package than torch requires, and whose files a build replaces.
 
-    JAX for CUDA 12 requires nvidia-cudnn-cu12; a torch for CUDA 13 brings nvidia-cudnn-cu13, with the same paths.
+    JAX for CUDA 12 requires nvidia-cudnn-cu12; a torch for CUDA 13 installs nvidia-cudnn-cu13, with the same paths.
     """
     if isinstance(facts.installed, Unavailable):
         return ()

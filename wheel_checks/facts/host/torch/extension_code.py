@@ -1,4 +1,4 @@
-"""The GPU code of what is compiled against torch, read from the headers of its fat binaries alone."""
+"""The GPU code of extensions compiled against torch, read from the headers of their fat binaries alone."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ MOST = 64  # libraries of one distribution; those with the most have about twent
 
 
 def read_extension_code(inside: InstalledEnvironment, names: Collection[str]) -> tuple[ExtensionCode, ...]:
-    """The code of the main library of each of these distributions; nothing of those that have none, or none that can be
-    read.
-    """
+    """The code of the main library of each of these distributions, without those that have no readable GPU code."""
     chosen = [one for one in inside.distributions if one.name in names and not one.shadowed_by]
     paths = [path for one in chosen if isinstance(one.files, RecordedFiles) for path in _libraries(one.files)]
     code = read_installed_gpu_code(inside.environment, chosen, paths) if paths else {}

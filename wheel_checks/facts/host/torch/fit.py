@@ -22,7 +22,7 @@ def torch_files(facts: HostFacts) -> TorchFiles | None:
 
 
 def torch_package(facts: HostFacts) -> Package | None:
-    """The distribution of torch; its version is that of METADATA, which may hide the build."""
+    """The distribution of torch, with the version of METADATA, which may hide the build."""
     return None if isinstance(facts.installed, Unavailable) else facts.installed.named("torch")
 
 
@@ -32,22 +32,19 @@ def is_cpu_build(torch: TorchFiles) -> bool:
 
 
 def cuda_major(version: str) -> int:
-    """13 of "13.0" and of "cu130"; 0 for what names no CUDA."""
+    """13 of "13.0" and of "cu130"; 0 for anything else."""
     found = re.match(r"(?:cu)?(\d{2})", version)
     return int(found[1]) if found else 0
 
 
 def driver_behind(facts: HostFacts, torch: TorchFiles) -> DriverCuda | None:
-    """What the driver supports, where that is an older major CUDA version than torch is built for."""
+    """The CUDA that the driver supports, if its major version is older than that of torch's build."""
     driver = driver_cuda(facts)
     return driver if driver and torch.cuda and driver.major < cuda_major(torch.cuda) else None
 
 
 def gpus_without_code(facts: HostFacts, torch: TorchFiles) -> tuple[HostGpu, ...]:
-    """The GPUs, each kind once, for which this torch has no code; none when its code is unknown.
-
-    A GPU on which it has computed has code.
-    """
+    """The GPUs, each kind once, for which this torch has no code and has not computed; empty if unknown."""
     if not torch.cuda or not torch.architectures:
         return ()
     gpus = [gpu for gpu in host_gpus(facts) if gpu.sm]

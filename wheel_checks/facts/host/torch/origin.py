@@ -1,4 +1,4 @@
-"""How a torch that does not fit came to be there: one explanation, the one that says most."""
+"""Why an unsuitable torch was installed: one explanation, the most specific one."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _CUDA_INDEX = re.compile(r"/whl/(?:\w+/)*(cu\d{3})\b")
 
 
 def origin(facts: HostFacts) -> str:
-    """The entry of the catalogue that explains the installed torch (A01 to A05, A13, A14); "" when it fits, or when
-    there is nothing to explain but what it is.
+    """The entry of the catalogue that explains the installed torch (A01 to A05, A13, A14); "" when it is suitable, or
+    when nothing but its build needs an explanation.
     """
     torch = torch_files(facts)
     if torch is None or not may_have_gpu(facts) or is_old_jetson(facts) or not misfit(facts):
@@ -54,7 +54,7 @@ def automatic_settings(facts: HostFacts) -> list[IndexSetting]:
 def outbid_index(facts: HostFacts, torch: TorchFiles) -> tuple[IndexSetting, str] | None:
     """An extra index for another build than the installed one, which came from elsewhere, and that build ("cu128").
 
-    Only where the highest version of all indexes wins, as with pip.
+    Only if the highest version of all indexes wins, as with pip.
     """
     package, settings = torch_package(facts), _settings(facts)
     if package is None or "+" in package.version or any(one.value == "first-index" for one in settings):
@@ -101,13 +101,13 @@ def _behind(facts: HostFacts, torch: TorchFiles) -> bool:
 
 
 def _chosen_by_driver(facts: HostFacts, torch: TorchFiles) -> bool:
-    """Whether uv, asked to choose, took a build for CUDA 13 for a GPU that is older than any of those."""
+    """Whether uv, when it was to choose, took a build for CUDA 13 for a GPU that is older than any of those."""
     package = torch_package(facts)
     chosen = package is not None and package.installer == "uv" and bool(automatic_settings(facts))
     return chosen and cuda_major(torch.cuda) >= 13 and any(gpu.sm < _TURING for gpu in gpus_without_code(facts, torch))
 
 
-def _asked_for(facts: HostFacts, torch: TorchFiles) -> bool:
+def _configured(facts: HostFacts, torch: TorchFiles) -> bool:
     return is_cpu_build(torch) and bool(cpu_settings(facts))
 
 
@@ -127,14 +127,14 @@ def _is_cpu(_: HostFacts, torch: TorchFiles) -> bool:
     return is_cpu_build(torch)
 
 
-# The first that holds is reported: who brought it, before what it is.
+# The first that applies is reported: the cause of the installation before the kind of build.
 _EXPLANATIONS: tuple[tuple[str, Callable[[HostFacts, TorchFiles], bool]], ...] = (
     ("A14", _of_conda),
     ("A03", _pinned),
     ("A04", _outbid),
     ("A05", _behind),
     ("A13", _chosen_by_driver),
-    ("A02", _asked_for),
+    ("A02", _configured),
     ("A03", _replaced),
     ("A01", _of_package_index),
     ("A02", _is_cpu),

@@ -1,4 +1,4 @@
-"""Who replaced torch: what was installed together and when, who asked for which torch, and what was left behind."""
+"""The history of torch's replacement: the runs of installers, who required which torch, and the leftovers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LIBRARY = re.compile(r"nvidia-[a-z0-9-]+-(cu\d{2})")
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """One run of an installer: the distributions that it wrote, the first one first; ``moment`` is that of the last."""
+    """One run of an installer: the distributions that it wrote, in order; ``moment`` is the time of the last."""
 
     moment: float
     packages: tuple[Package, ...]
@@ -40,7 +40,7 @@ class Installation:
 class Replacement:
     """Signs that another torch was there before.
 
-    ``installation`` is the run that brought the present one, None when its time is unknown. ``pinned_by`` are the
+    ``installation`` is the run that installed the present one, None when its time is unknown. ``pinned_by`` are the
     distributions of that run that require this very release, each with its requirement; ``orphans`` the CUDA libraries
     that nothing requires any more; ``companions`` those of torch that are built for another accelerator than torch.
     """
@@ -60,7 +60,7 @@ def moment_text(moment: float) -> str:
 
 
 def installations(packages: Sequence[Package]) -> tuple[Installation, ...]:
-    """The runs of installers that brought these distributions, oldest first; what has no time is in none."""
+    """The runs of installers that wrote these distributions, oldest first; distributions without a time are omitted."""
     runs: list[list[Package]] = []
     for package in sorted((p for p in packages if p.installed > 0), key=lambda p: p.installed):
         if runs and package.installed - runs[-1][-1].installed <= TOGETHER:
@@ -73,8 +73,8 @@ def installations(packages: Sequence[Package]) -> tuple[Installation, ...]:
 def replacement(facts: HostFacts) -> Replacement | None:
     """The signs that the torch of this environment replaced another one; None when there aren't any.
 
-    Libraries that nothing requires, and a torchvision for another accelerator, say that a CUDA torch was present. That
-    a distribution pins torch shows who may have brought this one, and nothing of another before it.
+    Libraries that nothing requires, and a torchvision for another accelerator, show that a CUDA torch was present. A
+    distribution that pins torch may have installed this one, but does not show another before it.
     """
     torch, files = torch_package(facts), torch_files(facts)
     if torch is None or files is None or isinstance(facts.installed, Unavailable):
@@ -90,7 +90,7 @@ def replacement(facts: HostFacts) -> Replacement | None:
     return Replacement(run, _pinned_by(run.packages if run else packages, public(torch.version)), orphans, companions)
 
 
-def asked_for(package: Package) -> bool | None:
+def is_requested_by_user(package: Package) -> bool | None:
     """Whether its user requested it, and not only something that requires it; None when its installer does not say.
 
     uv (0.13) puts a REQUESTED next to everything that it installs.
@@ -99,14 +99,14 @@ def asked_for(package: Package) -> bool | None:
 
 
 def history(facts: HostFacts) -> tuple[tuple[str, str], ...]:
-    """What happened to this environment: for each run of an installer its time, and what it brought."""
+    """The history of this environment: for each run of an installer its time, and the packages it wrote."""
     if isinstance(facts.installed, Unavailable):
         return ()
     return tuple((run.time, _brought(run.packages)) for run in installations(facts.installed.packages))
 
 
 def _pinned_by(packages: Sequence[Package], version: str) -> tuple[tuple[Package, str], ...]:
-    """Who requires this torch release; torchvision, which comes along with any torch, only when no one else does."""
+    """The packages that require this torch release; torchvision, which is updated with torch, only if alone."""
     pins = [(package, text) for package in packages for text in package.requires if _pins(text, version)]
     others = [pin for pin in pins if pin[0].name not in COMPANIONS]
     return tuple(others or pins)
@@ -115,13 +115,13 @@ def _pinned_by(packages: Sequence[Package], version: str) -> tuple[tuple[Package
 def _brought(packages: Sequence[Package]) -> str:
     libraries = [package for package in packages if package.name.startswith(("nvidia-", "cuda-"))]
     others = [package for package in packages if package not in libraries]
-    told = [
-        f"{p.name} {p.version}{f' ({p.build})' if p.build else ''}{', asked for' * (asked_for(p) is True)}"
+    parts = [
+        f"{p.name} {p.version}{f' ({p.build})' if p.build else ''}{', asked for' * (is_requested_by_user(p) is True)}"
         for p in others
     ]
-    told += [f"{len(libraries)} CUDA libraries"] if libraries else []
+    parts += [f"{len(libraries)} CUDA libraries"] if libraries else []
     installers = " and ".join(sorted({package.installer for package in packages if package.installer}))
-    return "; ".join(told) + (f" (by {installers})" if installers else "")
+    return "; ".join(parts) + (f" (by {installers})" if installers else "")
 
 
 def _suffix(package: Package) -> int:
@@ -131,11 +131,11 @@ def _suffix(package: Package) -> int:
 
 
 def _orphans(facts: HostFacts, packages: Sequence[Package]) -> Iterator[Package]:
-    """CUDA libraries that no one asked for, and that nothing requires here."""
+    """CUDA libraries that no one requested, and that nothing requires here."""
     markers = markers_of(facts)
     requirements = (found for package in packages for text in package.requires if (found := requirement_or_none(text)))
     wanted = {canonicalize_name(found.name) for found in requirements if applies(found, markers)}
-    return (p for p in packages if _suffix(p) and not asked_for(p) and p.name not in wanted)
+    return (p for p in packages if _suffix(p) and not is_requested_by_user(p) and p.name not in wanted)
 
 
 def _pins(text: str, version: str) -> bool:

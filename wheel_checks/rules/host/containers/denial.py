@@ -57,7 +57,7 @@ def cgroup_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="the real file on a fake root; facts for the symptom",
 )
 def no_cgroups(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The setting, where nodes are denied."""
+    """The setting, if device nodes are denied."""
     options = need(facts.container).runtime_options or {}
     if "no-cgroups" not in options:
         return

@@ -85,7 +85,7 @@ def small_memory_lock(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     tested="facts alone; no Windows here",
 )
 def wsl_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """WSL where libcuda is found elsewhere first, or not at all."""
+    """WSL if another libcuda is found first, or none at all."""
     if not need(facts.system).wsl:
         return
     loader, cuda = need(facts.loader), need(facts.cuda)
@@ -112,7 +112,7 @@ def wsl_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _older_than_windows(facts: HostFacts, cuda: CudaProbe) -> Finding:
-    """Error 500 of cuInit, where a library that the driver of Windows opens by name is not there."""
+    """Error 500 of cuInit, if a library that the driver of Windows opens by name is missing."""
     evidence = (Evidence("cuInit", f"{cuda.code} (CUDA_ERROR_NOT_FOUND)", cuda.library),)
     if in_container(facts):
         fix = Fix(

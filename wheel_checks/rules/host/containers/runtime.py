@@ -31,7 +31,7 @@ cause = causes_in(Layer.CONTAINER)
 
 
 def start_with_gpu(kind: str) -> tuple[Step, ...]:
-    """What starts a container of this kind with its GPUs, that of CDI last."""
+    """The commands that start a container of this kind with its GPUs, that of CDI last."""
     docker = Options(DOCKER, WITH_GPUS), Options(DOCKER, WITH_CDI, "with CDI instead")
     return _START_WITH_GPU.get(kind, docker)
 

@@ -13,7 +13,7 @@ from wheel_checks.fixes.commands import Command, NoCommand, Pipe, Step, WriteFil
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host import other_makers
 from wheel_checks.rules.host.cause import Layer, cause
-from wheel_checks.rules.host.observed import NO_CUDA, gpus_on_bus, in_container, kernel_said
+from wheel_checks.rules.host.observed import NO_CUDA, gpus_on_bus, in_container, kernel_lines
 
 KERNEL_LOG = Pipe((("sudo", "dmesg"), ("grep", "-i", "-E", "nvrm|xid")))
 _MODE_FILE = "/etc/modprobe.d/nvidia-nodes.conf"
@@ -67,7 +67,7 @@ def no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 )
 def fallen_off_the_bus(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A configuration space of ones, or NVML's GPU_IS_LOST, or Xid 79."""
-    said = kernel_said(facts, r"Xid.*: 79\b|fallen off the bus")
+    messages = kernel_lines(facts, r"Xid.*: 79\b|fallen off the bus")
     gone = [gpu for gpu in gpus_on_bus(facts) if gpu.gone]
     lost = isinstance(facts.nvml, NvmlProbe) and (
         facts.nvml.code == 15 or any(gpu.error == 15 for gpu in facts.nvml.gpus)
@@ -78,7 +78,7 @@ def fallen_off_the_bus(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     evidence += [Evidence("NVML", "15 (GPU is lost)")] if lost else []
     yield Finding(
         "a GPU has fallen off the bus" + (f": {gone[0].address}" if gone else ""),
-        (*evidence, *said),
+        (*evidence, *messages),
         Fix("Power-cycle the host (a reboot is not enough); if the fault returns, reseat or replace the GPU."),
     )
 
@@ -109,7 +109,7 @@ def partial_gpus(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             Evidence("PCI", str(len(bound)), "/sys/bus/pci/devices"),
             Evidence("/proc/driver/nvidia/gpus", str(driver.gpus)),
             Evidence("NVML", str(len(facts.nvml.gpus))),
-            *kernel_said(facts, "RmInitAdapter|Xid", 2),
+            *kernel_lines(facts, "RmInitAdapter|Xid", 2),
         ),
         Fix("Find out why the GPU failed to start; then drain the host.", (KERNEL_LOG,)),
     )

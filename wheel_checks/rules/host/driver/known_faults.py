@@ -12,7 +12,7 @@ from wheel_checks.fixes.commands import Command, WriteFile
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.parsing import numbers
 from wheel_checks.rules.host.cause import Layer, causes_in
-from wheel_checks.rules.host.observed import TORCH_FAILS, gpus_on_bus, kernel_said
+from wheel_checks.rules.host.observed import TORCH_FAILS, gpus_on_bus, kernel_lines
 
 # Open-gpu-kernel-modules#1269: mappings of 4 GiB and more fault on kernels with pages of 64 KiB
 FAULTY_ON_64K = ("595.", "610.43")
@@ -68,7 +68,7 @@ def large_page_fault(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             (
                 Evidence("page size", "65,536 bytes", "sysconf"),
                 Evidence("driver", driver.version),
-                *kernel_said(facts, "(?=.*: 31,).*Xid"),
+                *kernel_lines(facts, "(?=.*: 31,).*Xid"),
             ),
             Fix("Use driver 580, or boot a kernel with pages of 4 KiB."),
         )
@@ -119,12 +119,12 @@ def kaslr(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     system, driver, cuda = need(facts.system), need(facts.driver), need(facts.cuda)
     if cuda.code not in {802, 999} or "nokaslr" in system.kernel_command_line:
         return
-    said = kernel_said(facts, "(?i)hmm")
-    if any(needs_open_modules(gpu.device) or "23" in gpu.device[:2] for gpu in gpus_on_bus(facts)) and said:
+    messages = kernel_lines(facts, "(?i)hmm")
+    if any(needs_open_modules(gpu.device) or "23" in gpu.device[:2] for gpu in gpus_on_bus(facts)) and messages:
         yield Finding(
             f"cuInit returned {cuda.code}, and the kernel log mentions HMM: this kernel and this driver are "
             "incompatible",
-            (*said, Evidence("driver", driver.version)),
+            (*messages, Evidence("driver", driver.version)),
             Fix(
                 "Turn off HMM in the driver.",
                 (

@@ -23,10 +23,10 @@ cause = causes_in(Layer.USERSPACE)
 
 
 def _kind(facts: HostFacts, path: str) -> str:
-    """What the libcuda at ``path`` is: by the loader's facts, else by its folder."""
+    """The kind of the libcuda at ``path``: by the loader's facts, else by its folder."""
     known: tuple[CudaLibrary, ...] = () if isinstance(facts.loader, Unavailable) else facts.loader.cuda_libraries
     for library in known:
-        # The name with 1 is a link: what is mapped has the version in its name.
+        # The name with 1 is a link: the mapped file has the version in its name.
         if path in {library.path, f"{library.path.removesuffix('.1')}.{library.version}"}:
             return library.kind
     if "/stubs/" in path:
@@ -35,7 +35,7 @@ def _kind(facts: HostFacts, path: str) -> str:
 
 
 def _who_named(facts: HostFacts, folder: str) -> Iterator[Evidence]:
-    """Where the loader got a folder from."""
+    """The source of one of the loader's folders."""
     for entry in library_path(facts):
         if entry.rstrip("/") == folder or folder.startswith(entry.rstrip("/") + "/"):
             yield Evidence("LD_LIBRARY_PATH", entry, "environment")
@@ -122,7 +122,7 @@ def _compat(facts: HostFacts, code: int) -> tuple[CudaProbe, str] | None:
 
 
 def _out_of_configuration(folder: str) -> tuple[Step, ...]:
-    """Which file names the folder, and what makes a change of it count: the line is for the user to delete."""
+    """The file that names the folder, and the command that applies a change of it: the user deletes the line."""
     search = run(
         "grep",
         "-rlF",
@@ -181,7 +181,7 @@ def compat_unsupported(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     tested="a stub in a compat folder that answers 804",
 )
 def compat_on_other_hardware(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """804, whoever gave it."""
+    """Error 804, from any probe."""
     cuda = need(facts.cuda)
     if cuda.code != 804:
         return

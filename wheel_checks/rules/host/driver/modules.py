@@ -21,7 +21,7 @@ from wheel_checks.rules.host.observed import (
     cuda_code,
     gpus_on_bus,
     in_container,
-    kernel_said,
+    kernel_lines,
     of_kernel,
     pci_shown,
 )
@@ -52,7 +52,7 @@ def driver_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if not gpus or "nvidia" in driver.modules or driver.version or driver.built_for or in_container(facts):
         return
     if any(gpu.driver in {"nouveau", "vfio-pci", "nova_core"} for gpu in gpus):
-        return  # C03 says what holds them
+        return  # C03 reports their users
     yield Finding(
         "the host has an NVIDIA GPU, but no NVIDIA driver is installed",
         (pci_shown(gpus[0]), Evidence("kernel module", "not loaded and not built", "/sys/module, /lib/modules")),
@@ -121,7 +121,7 @@ def secure_boot(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         f"Secure Boot blocks the NVIDIA module: it is built for {system.kernel} but not loaded",
         (
             Evidence("Secure Boot", "on" if system.secure_boot else f"lockdown {system.lockdown}", "firmware"),
-            *kernel_said(facts, "Key was rejected|module verification"),
+            *kernel_lines(facts, "Key was rejected|module verification"),
         ),
         Fix(
             "Enrol the key that signed the module, and confirm it at the next boot.",
@@ -218,7 +218,7 @@ def proprietary_module(facts: HostFacts, _expectations: Any) -> Iterator[Finding
         (
             pci_shown(needing[0]),
             Evidence("module", driver.version_line, "/proc/driver/nvidia/version"),
-            *kernel_said(facts, "RmInitAdapter|requires use of the"),
+            *kernel_lines(facts, "RmInitAdapter|requires use of the"),
         ),
         Fix("Install the open kernel modules.", newer_driver(facts)),
     )
@@ -235,7 +235,7 @@ def proprietary_module(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     tested="a fake root without the module; a stub driver for 999",
 )
 def uvm_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A cuInit that fails where nvidia_uvm or its node is missing."""
+    """A cuInit that fails if nvidia_uvm or its node is missing."""
     driver, nodes = need(facts.driver), need(facts.nodes)
     if cuda_code(facts) not in {999, 304} or not driver.version:
         return
@@ -276,11 +276,11 @@ def uvm_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     if any(fact.proves for fact in facts.counterfactuals):
         return
-    if kernel_said(facts, "(?i)hmm"):
-        return  # C22 says what that means
+    if kernel_lines(facts, "(?i)hmm"):
+        return  # C22 explains that
     yield Finding(
         "cuInit returned 999 although NVML works and nvidia_uvm and its node are present: most often the module is "
         "stale after a suspend",
-        (Evidence("cuInit", "999"), *kernel_said(facts, "(?i)uvm|suspend|resume", 2)),
+        (Evidence("cuInit", "999"), *kernel_lines(facts, "(?i)uvm|suspend|resume", 2)),
         Fix("Reload the module.", (Command((*_UNLOAD, "nvidia_uvm")), Command(("sudo", "modprobe", "nvidia_uvm")))),
     )

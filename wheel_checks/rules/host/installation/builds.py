@@ -28,7 +28,7 @@ from wheel_checks.rules.host.installation.evidence import (
     missing_of_torch,
 )
 
-# Libraries whose soname has the major version of CUDA, since CUDA 12; that of others (cuFFT, cuSPARSE) has its own.
+# Libraries whose soname has the major version of CUDA, since CUDA 12; others (cuFFT, cuSPARSE) have their own.
 _OF_CUDA = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink|cupti)\.so\.(\d{2})(?:\.|$)")
 _BEYOND_TORCH = {"libnvpl_blas": "nvpl-blas", "libnvpl_lapack": "nvpl-lapack", "libcudss": "nvidia-cudss-cu"}
 
@@ -55,15 +55,15 @@ def other_cuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     torch = _torch(facts)
     if torch is None or not torch.cuda:
         return
-    told = {package.name for package, _ in _mismatched(facts, torch)}  # B13 says more
+    reported = {package.name for package, _ in _mismatched(facts, torch)}  # B13 says more
     for library in installed(facts).missing:
         found = _OF_CUDA.match(library.soname)
         package = installed(facts).named(library.user)
         modules = [path for path in library.needed_by if not file_name(path).startswith("lib")]
-        if package is None or package.name in told or found is None or not modules or _is_of_torch(package):
+        if package is None or package.name in reported or found is None or not modules or _is_of_torch(package):
             continue
         if int(found[1]) != cuda_major(torch.cuda):
-            told.add(package.name)
+            reported.add(package.name)
             yield Finding(
                 f"{package.name} {package.version} is built for CUDA {int(found[1])}, but torch {torch.version} for "
                 f"CUDA {torch.cuda}: {file_name(modules[0])} needs {library.soname}, which is not found",
@@ -210,12 +210,12 @@ def foreign_symbols(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if torch is None:
         return
     mismatched = {package.name for package, _ in _mismatched(facts, torch)}
-    told = set(mismatched)
+    reported = set(mismatched)
     for symbol in installed(facts).unresolved:
         package = installed(facts).named(symbol.distribution)
-        if package is None or package.name in told:
+        if package is None or package.name in reported:
             continue
-        told.add(package.name)
+        reported.add(package.name)
         yield Finding(
             f"{package.name} {package.version} was compiled against another torch: {file_name(symbol.path)} needs "
             f"{readable(symbol.symbol)}{and_more(symbol.count - 1)}, which torch {torch.version} does not define",
@@ -256,7 +256,7 @@ def undeclared_libraries(facts: HostFacts, _expectations: Any) -> Iterator[Findi
 
 
 def _distribution_of(library: MissingLibrary, torch: TorchFiles | None) -> str:
-    """What brings NVPL or cuDSS; "" for any other library, and for one that a distribution has lost."""
+    """The distribution that provides NVPL or cuDSS; "" for other libraries, and for lost ones."""
     name = next((name for prefix, name in _BEYOND_TORCH.items() if library.soname.startswith(prefix)), "")
     if library.owner or not torch:
         return ""

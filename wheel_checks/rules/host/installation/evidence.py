@@ -1,4 +1,4 @@
-"""What the rules about the installation share: how torch's import went, what the files' rules found, how to mend it."""
+"""Shared by the rules about the installation: the import of torch, findings about files, and fixes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _OF_INDEX = re.compile(r"cu\d{3}|cpu|xpu|rocm[\d.]+")  # builds that PyTorch's o
 
 
 def installed(facts: HostFacts) -> Installed:
-    """What is installed; the rule is skipped when that is unknown."""
+    """The installed software; the rule is skipped if unknown."""
     return need(facts.installed)
 
 
 def findings(facts: HostFacts, rule: str) -> list[FileFinding]:
-    """What one of the rules for installed wheels found."""
+    """The findings of one of the rules for installed wheels."""
     return [finding for finding in installed(facts).findings if finding.rule == rule]
 
 
@@ -55,25 +55,23 @@ def was_imported(facts: HostFacts) -> bool:
 def complaints(facts: HostFacts) -> str:
     """All that the loader, torch's import, its computing and the kernel complained of."""
     torch, kernel, loader = facts.torch, facts.kernel, facts.loader
-    told: list[str] = []
+    texts: list[str] = []
     if isinstance(torch, TorchProbe):
-        told += [torch.error, torch.trace, torch.init_error, torch.computes or "", torch.end.output]
+        texts += [torch.error, torch.trace, torch.init_error, torch.computes or "", torch.end.output]
     if isinstance(kernel, KernelProbe):
-        told += [kernel.error, kernel.trace, kernel.end.output]
+        texts += [kernel.error, kernel.trace, kernel.end.output]
     if isinstance(loader, Loader):
-        told.append(loader.error)
-    return "\n".join(filter(None, told))
+        texts.append(loader.error)
+    return "\n".join(filter(None, texts))
 
 
 def weight(facts: HostFacts, *, broken: bool) -> Severity:
-    """An error for what is broken by itself or fails the import that was seen; a note for what torch lives with."""
+    """An error if it is broken by itself or the observed import fails because of it; otherwise a note."""
     return Severity.ERROR if broken or import_failed(facts) else Severity.NOTE
 
 
 def again(facts: HostFacts, *names: str, cache: bool = True) -> tuple[Step, ...]:
-    """The commands that reinstall these distributions, each in its version and without its dependencies; without
-    ``cache`` they are fetched again.
-    """
+    """The commands that reinstall these distributions in their versions, alone; without ``cache`` downloaded again."""
     packages = [package for name in names if (package := installed(facts).named(name))]
     if any("://" in package.url for package in packages):
         return (repair(facts),)  # from that address; which only its user has chosen to trust

@@ -64,7 +64,7 @@ def _lost_to_sibling(finding: FileFinding) -> bool:
     tested="a real uninstall by pip of one of two packages that share paths, and the fix run",
 )
 def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Libraries of such a package are gone together with what is next to them."""
+    """Libraries of such a package are missing together with their neighbours."""
     required = _required_by_torch(facts)
     for finding in findings(facts, "WHL702"):
         package = installed(facts).named(finding.subject)
@@ -73,7 +73,7 @@ def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Fi
         family = family_of(package.name)
         siblings = [one for one in installed(facts).packages if family_of(one.name) == family and one != package]
         if package.name not in required and any(one.name in required for one in siblings):
-            continue  # the one that is needed reports it
+            continue  # the needed one reports it
         evidence = [Evidence("missing", listed(finding.paths, finding.count), finding.paths[0])]
         evidence += [Evidence("shares its paths", f"{one.name} {one.version}", one.folder) for one in siblings]
         evidence += _needed_by(facts, finding)
@@ -114,7 +114,7 @@ def payload_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         opened = any(_OPENED_BY_NAME.search(file_name(path)) for path in libraries) and not was_imported(facts)
         guilty = bool(needed) or opened or (import_failed(facts) and (bool(libraries) or _is_named(facts, finding)))
         if not guilty and not libraries:
-            continue  # headers, tests, documents: what torch does not run
+            continue  # headers, tests, documents: files that torch does not run
         package = installed(facts).named(finding.subject)
         label = f"{finding.subject} {package.version}" if package else finding.subject
         yield Finding(
@@ -128,11 +128,11 @@ def payload_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 def _is_named(facts: HostFacts, finding: FileFinding) -> bool:
     """Whether a complaint names one of the files, or the module that it is."""
-    told = complaints(facts)
+    text = complaints(facts)
     names = {file_name(path) for path in finding.paths}
     modules = {name.removesuffix(".py") for name in names if name.endswith(".py")}
     modules |= {path.split("/")[-2] for path in finding.paths if path.endswith("/__init__.py")}
-    return any(name in told for name in names) or any(f"'{name}'" in told or f".{name}'" in told for name in modules)
+    return any(name in text for name in names) or any(f"'{name}'" in text or f".{name}'" in text for name in modules)
 
 
 def _needed_by(facts: HostFacts, finding: FileFinding) -> Iterator[Evidence]:
@@ -156,7 +156,7 @@ def _are(count: int) -> str:
     tested="environments with another release than the pinned one, and with none, and the fix run; no crash of a GPU",
 )
 def pin_drift(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """What torch requires of NVIDIA's and has not: an error when it is missing or the import fails, else a note."""
+    """Unmet requirements of torch on NVIDIA's packages: an error if missing or the import fails, else a note."""
     torch = installed(facts).named("torch")
     drifted = list(_drifted(facts))
     if torch is None or not drifted:
@@ -164,8 +164,8 @@ def pin_drift(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     absent = [name for name, _, have in drifted if not have]
     unfound = [library for library in missing_of_torch(facts) if not library.owner]
     broken = bool(absent and unfound) or bool(was_imported(facts) and "torch:compute" in symptoms(facts))
-    told = complaints(facts)
-    broken = broken or (import_failed(facts) and _BREAKS_IMPORT.search(told) is not None)
+    text = complaints(facts)
+    broken = broken or (import_failed(facts) and _BREAKS_IMPORT.search(text) is not None)
     evidence = [
         Evidence(name, f"wanted {wanted}, {have or 'not installed'}", "METADATA") for name, wanted, have in drifted
     ]
@@ -292,17 +292,17 @@ def cut_off(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 again(facts, owner, cache=False),
                 Goal(intact=(owner,), fresh=True),
             )
-        told = [Evidence("size", value, label) for label, value in sizes.items() if file.endswith(f"/{label}")]
+        size_evidence = [Evidence("size", value, label) for label, value in sizes.items() if file.endswith(f"/{label}")]
         more = and_more(len(broken) - 1, before=", ")
         yield Finding(
             f"{file_name(file)}{f' of {owner} {package.version}' if package else ''} cannot be loaded: {reason}{more}",
-            (*(Evidence("file", one) for one, _ in broken[:3]), *told, *_said_by_loader(facts)),
+            (*(Evidence("file", one) for one, _ in broken[:3]), *size_evidence, *_loader_error(facts)),
             fix,
         )
 
 
 def _damaged(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
-    """(distribution, path, reason) of each damaged library once; what was compared with RECORD goes first."""
+    """(distribution, path, reason) of each damaged library once; files compared with RECORD come first."""
     seen = set()
     for finding in findings(facts, "WHL703"):  # files of another size that are whole were stripped or patched
         for file, _, reason in (value.partition(": ") for label, value in finding.evidence if label == "cut off"):
@@ -318,7 +318,7 @@ def damaged_files(facts: HostFacts) -> set[str]:
     return {file_name(file) for _, file, _ in _damaged(facts)}
 
 
-def _said_by_loader(facts: HostFacts) -> Iterator[Evidence]:
+def _loader_error(facts: HostFacts) -> Iterator[Evidence]:
     if not isinstance(facts.loader, Unavailable) and facts.loader.error:
         yield Evidence("loader", facts.loader.error.splitlines()[0], "ld.so")
 
@@ -345,9 +345,9 @@ def leftovers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             commands += again(facts, "torch")
             goal |= Goal(intact=("torch",))
         elif guilty:
-            step, anew = _install_what_was_there(facts, finding.paths)
+            step, added = _install_what_was_there(facts, finding.paths)
             commands += step
-            goal |= anew
+            goal |= added
         yield Finding(
             f"an interrupted uninstall left {listed(finding.paths, finding.count)}",
             (Evidence("entries", listed(finding.paths, finding.count), finding.paths[0].rpartition("/")[0]),),
@@ -357,7 +357,7 @@ def leftovers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _install_what_was_there(facts: HostFacts, leftovers: Iterable[str]) -> tuple[tuple[Step, ...], Goal]:
-    """The torch whose metadata lie among the leftovers, in its version; without them the one that fits."""
+    """The torch whose metadata is among the leftovers, in its version; else a suitable one."""
     advised = reinstall_torch(facts)
     versions = [found[1] for path in leftovers if (found := _TORCH_LEFT.fullmatch(file_name(path)))]
     if not versions:

@@ -1,4 +1,4 @@
-"""What the dynamic loader takes instead of torch's own libraries, or refuses."""
+"""Libraries that the dynamic loader finds instead of torch's own, or refuses."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def old_libstdcxx(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _refused(facts: HostFacts) -> Iterator[tuple[str, str, str, str]]:
-    """(libstdc++, version, who needs it, who says so)."""
+    """(libstdc++, version, file that needs it, source)."""
     for match in _REFUSED.finditer(complaints(facts)):
         yield match[1], match[2], match[3], "the loader"
     for finding in findings(facts, "WHL723"):
@@ -112,7 +112,7 @@ def _uses_apt(facts: HostFacts) -> bool:
     certain=False,
 )
 def static_tls(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The loader's message, in what the import said."""
+    """The loader's message, in the output of the import."""
     found = _STATIC_TLS.search(complaints(facts))
     if found is None:
         return
@@ -127,7 +127,7 @@ def static_tls(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _preload(facts: HostFacts, library: str) -> Step:
-    """What is preloaded is run, and the path is out of a message: only a library of this Python, or of the system."""
+    """Preloaded code is run, and the path is from a message: only a library of this Python, or of the system."""
     python = facts.interpreter
     own = (f"{python.prefix}/", f"{python.base_prefix}/") if isinstance(python, Interpreter) else ()
     if not (_LIBRARY.fullmatch(library) and is_whole(library) and library.startswith((*own, "/usr/", "/lib"))):
@@ -153,11 +153,11 @@ def _libc(facts: HostFacts) -> Iterator[Evidence]:
     tested="a preloaded library that says so and ends the process, in a real child; no kernel with such pages",
 )
 def page_size(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The message of jemalloc, in what any child said."""
-    said = [text for text in _words(facts) if PAGE_SIZE in text]
-    if not said:
+    """The message of jemalloc, in the output of any child."""
+    texts = [text for text in _words(facts) if PAGE_SIZE in text]
+    if not texts:
         return
-    line = next(line.strip() for line in said[0].splitlines() if PAGE_SIZE in line)
+    line = next(line.strip() for line in texts[0].splitlines() if PAGE_SIZE in line)
     preload = facts.variables.get("LD_PRELOAD", "")
     evidence = [Evidence("message", line, "a child process")]
     if not isinstance(facts.system, Unavailable):
@@ -173,7 +173,7 @@ def page_size(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _words(facts: HostFacts) -> Iterator[str]:
-    """What the children said."""
+    """The output of the children."""
     yield complaints(facts)
     if isinstance(facts.interpreter, Interpreter):
         yield facts.interpreter.fault
@@ -196,7 +196,7 @@ def _words(facts: HostFacts) -> Iterator[str]:
     tested="libraries compiled by gcc, and what dlopen really takes; no GPU",
 )
 def foreign_cudnn(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Parts that come from elsewhere, in another release or one that is not known."""
+    """Parts from elsewhere, of another release or an unknown one."""
     package = next((one for one in installed(facts).packages if one.name.startswith("nvidia-cudnn")), None)
     others = [part for part in need(facts.loader).cudnn if part.kind == "other"]
     release = ".".join(package.version.split(".")[:3]) if package else ""
@@ -206,8 +206,8 @@ def foreign_cudnn(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     part = wrong[0]
     fix, lacking = _own_cudnn(facts, wrong, package.name if package else "")
     certain = bool(part.version and release)
-    seen, told = symptoms(facts), complaints(facts)
-    failing = "CUDNN" in told
+    seen, text = symptoms(facts), complaints(facts)
+    failing = "CUDNN" in text
     yield Finding(
         f"cuDNN {release or 'of torch'} opens {part.name} from {part.path}"
         + (f", which is of {part.version}" if part.version else ", whose release is not known")

@@ -1,4 +1,4 @@
-"""Where Python and the loader search, and what they find there."""
+"""The search paths of Python and the loader, and the files found there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from wheel_checks.rules.host.installation.files import damaged_files
 from wheel_checks.rules.host.observed import TORCH_FAILS, variable_shown
 
 NOT_STARTED = "DOC200"
-_UNDECLARED = ("libnvpl_", "libcudss")  # B23 says so: no wheel of NVIDIA's that torch requires brings them
+_UNDECLARED = ("libnvpl_", "libcudss")  # B23 reports these: no wheel of NVIDIA's that torch requires provides them
 EXEC_FORMAT = "Exec format error"
 PAGE_SIZE = "Unsupported system page size"
 
@@ -105,7 +105,7 @@ def two_torches(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         Evidence(_place(number), _shown(module, torches[module.entry]), module.entry)
         for number, module in enumerate(modules)
     ]
-    label, fix = _out_of_the_way(facts, python, first)
+    label, fix = _removal(facts, python, first)
     yield Finding(
         f"{label} shadows the environment's own torch: {_version(torches[first.entry])} is imported, and "
         f"{_version(torches[hidden.entry])} is installed in {hidden.entry}",
@@ -139,8 +139,8 @@ def _shown(module: ShadowModule, package: Package | None) -> str:
     return f"{_version(package)}, {module.path}"
 
 
-def _out_of_the_way(facts: HostFacts, python: Interpreter, first: ShadowModule) -> tuple[str, Fix]:
-    """What brings the first folder into the search, and how to keep it out."""
+def _removal(facts: HostFacts, python: Interpreter, first: ShadowModule) -> tuple[str, Fix]:
+    """The reason why the first folder is searched, and how to remove it from the search."""
     entries = [entry for entry in facts.variables.get("PYTHONPATH", "").split(":") if entry]
     left = [entry for entry in entries if posixpath.join(python.working_directory, entry).rstrip("/") != first.entry]
     if left != entries:
@@ -180,7 +180,7 @@ def _weight_of_hiding(facts: HostFacts, first: Package | None, hidden: Package |
     tested="real folders and files, really imported, and the fix run",
 )
 def shadowed_by_folder(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The first torch or triton of the search is in the working directory; one that was built there is no fault."""
+    """The first torch or triton of the search is in the working directory; a copy that was built there is no fault."""
     python, torch = need(facts.interpreter), installed(facts).torch
     for name in ("torch", "triton"):
         modules = [module for module in installed(facts).modules if module.name == name]
@@ -251,7 +251,7 @@ def split_library_folders(facts: HostFacts, _expectations: Any) -> Iterator[Find
     sources="pytorch#131284",
     tested="environments with torch and its libraries in two folders, seen by the real loader; no CUDA torch imported",
 )
-def not_beside_torch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+def not_next_to_torch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """Needed libraries of NVIDIA's that nothing finds, though no file of an installed distribution is gone."""
     torch, unfound = installed(facts).torch, _unfound_names(facts)
     gone = {path.rpartition("/")[2] for finding in findings(facts, "WHL702") for path in finding.paths}
@@ -263,7 +263,7 @@ def not_beside_torch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     named = any(name in complaints(facts) for name in unfound)
     lost = {library.soname for library in missing_of_torch(facts)}.intersection(unfound)
     if not elsewhere and not (named and import_failed(facts)):
-        return  # not installed at all: B03 says so
+        return  # not installed at all: B03 reports that
     evidence = [
         Evidence("not found", ", ".join(unfound[:5]), "the loader"),
         Evidence("searched", ", ".join(torch.rpath[:6])),
@@ -320,5 +320,5 @@ def _unfound(facts: HostFacts) -> Iterator[Evidence]:
 
 
 def _is_broken(facts: HostFacts) -> bool:
-    """Whether the import failed; where it was not tried, whether nothing finds a library."""
+    """Whether the import failed; if it was not tried, whether nothing finds a library."""
     return import_failed(facts) or (not was_imported(facts) and bool(missing_of_torch(facts)))

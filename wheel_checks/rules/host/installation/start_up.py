@@ -1,4 +1,4 @@
-"""What the start of Python changes, and what the import of torch takes or lacks."""
+"""Changes at the start of Python, and files that the import of torch finds or lacks."""
 
 from __future__ import annotations
 
@@ -160,11 +160,11 @@ def address_space(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     limits = need(facts.limits)
     if limits.address_space_bytes is None or limits.address_space_bytes >= _ENOUGH:
         return
-    said = next((line for line in complaints(facts).splitlines() if _NO_MEMORY.search(line)), "")
+    shown = next((line for line in complaints(facts).splitlines() if _NO_MEMORY.search(line)), "")
     probe = facts.torch
-    if not said and isinstance(probe, TorchProbe) and probe.available and probe.computes == "":
+    if not shown and isinstance(probe, TorchProbe) and probe.available and probe.computes == "":
         return  # it was enough
-    failed = import_failed(facts) or bool(said)
+    failed = import_failed(facts) or bool(shown)
     raisable = limits.address_space_hard is None
     summary = "Raise the limit in the shell that starts Python, and in the file that sets it."
     if not raisable:
@@ -172,7 +172,7 @@ def address_space(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         f"the address space of a process is limited to {limits.address_space_bytes / 1e9:.1f} GB (ulimit -v): too "
         "little for CUDA",
-        (Evidence("said", said.strip(), "import torch"),) if said else (),
+        (Evidence("said", shown.strip(), "import torch"),) if shown else (),
         Fix(summary, (Command(("ulimit", "-v", "unlimited")),) if raisable else ()),
         severity=Severity.ERROR if failed else Severity.WARNING,
     )
@@ -191,7 +191,7 @@ def address_space(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="environments made with --no-deps, and the fix run",
 )
 def requirement_not_installed(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The import ended with a module that is missing, and a requirement that is not installed brings it."""
+    """The import ended with a missing module, and a requirement that is not installed provides it."""
     probe = _torch(facts)
     match = _NO_MODULE.search(probe.error) if not probe.imported else None
     if match is None or match[1].startswith(("torch", "triton")):
@@ -248,7 +248,7 @@ def built_for_another_python(facts: HostFacts, _expectations: Any) -> Iterator[F
     tested="environments with edited files, and the fix run",
 )
 def edited_file(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The last such file of the traceback, which is where it failed."""
+    """The last such file of the traceback, in which it failed."""
     probe = _torch(facts)
     if not probe.edited:
         return

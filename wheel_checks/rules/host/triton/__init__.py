@@ -1,1 +1,1 @@
-"""Triton and its compiler, and what they need around them."""
+"""Triton, its compiler, and their requirements."""

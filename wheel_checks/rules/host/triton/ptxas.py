@@ -1,4 +1,4 @@
-"""Triton's ptxas: does it run, does it know the GPU, does the driver load what it makes?"""
+"""Triton's ptxas: does it run, does it know the GPU, does the driver load its output?"""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ cause = causes_in(Layer.TRITON, KERNEL)
 
 
 def _that_knows(triton: TritonFacts, sm: int) -> Ptxas | None:
-    """Any ptxas of those that were found that knows the GPU."""
+    """Any ptxas found that knows the GPU."""
     return next((one for one in triton.ptxas if target(sm) in one.knows), None)
 
 
@@ -61,7 +61,7 @@ def _ptxas_evidence(ptxas: Ptxas) -> Evidence:
     tested="the real ptxas of Triton 3.6.0, 3.7.1 and 3.9.0, which answer without a GPU; facts",
 )
 def ptxas_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """For every GPU, the ptxas that Triton takes for it; silent where H06 knows better."""
+    """For every GPU, the ptxas that Triton takes for it; silent if H06 applies."""
     triton, severity = need(facts.triton), weight(facts, UNKNOWN_GPU)
     if triton is None or severity is None:
         return
@@ -114,7 +114,7 @@ def _other(variable: str) -> str:
     tested="the sources of Triton 3.6.0, 3.7.1 and 3.9.0; facts",
 )
 def ignored_variable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The other variable is set, and would help; or the right one names what does not run."""
+    """The other variable is set, and would help; or the right one names a program that does not run."""
     triton, severity = need(facts.triton), weight(facts, UNKNOWN_GPU)
     if triton is None or severity is None:
         return
@@ -179,7 +179,7 @@ def cubin_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _major(version: str) -> int:
-    """13 of 13.1; 0 for what is no version."""
+    """13 of 13.1; 0 if it is no version."""
     return next(iter(numbers(version.partition(".")[0])), 0)
 
 
@@ -196,17 +196,17 @@ def _major(version: str) -> int:
     tested="facts; no such driver was at hand",
 )
 def ptx_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """What torch or the kernel say."""
+    """The error of torch or of the kernel."""
     computed = "" if isinstance(facts.torch, Unavailable) else facts.torch.computes or ""
     lines = f"{computed}\n{kernel_words(facts)}".splitlines()
-    said = next((line for line in lines if "unsupported toolchain" in line or "UNSUPPORTED_PTX_VERSION" in line), "")
+    shown = next((line for line in lines if "unsupported toolchain" in line or "UNSUPPORTED_PTX_VERSION" in line), "")
     driver = driver_cuda(facts)
-    if said:
+    if shown:
         supported = f", which supports CUDA {driver.version}" if driver else ""
         yield Finding(
             f"the driver{supported}, rejected PTX of a newer CUDA (222)",
             (
-                Evidence("said", said.strip()),
+                Evidence("said", shown.strip()),
                 *((Evidence("driver", driver.version, driver.source),) if driver else ()),
             ),
             Fix("Install a newer driver.", newer_driver(facts)),
@@ -237,7 +237,7 @@ def _refused(ptxas: Ptxas) -> bool:
     tested="files without the bit; facts",
 )
 def ptxas_not_executable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """One that Triton takes for the GPUs here, or any when they are unknown."""
+    """A ptxas that Triton uses for the GPUs here, or any when they are unknown."""
     triton, severity = need(facts.triton), weight(facts, r"Permission denied|PermissionError|Exec format|ptxas")
     if triton is None or severity is None:
         return

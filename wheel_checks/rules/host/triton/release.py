@@ -50,10 +50,10 @@ def triton_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     release = release_for_torch(torch.version)
     wanted = torch.triton or (f"triton=={release}" if release else "triton")
-    told_by = "METADATA of torch" if torch.triton else "table of Triton's releases; METADATA of torch has none"
+    source = "METADATA of torch" if torch.triton else "table of Triton's releases; METADATA of torch has none"
     yield Finding(
         f"Triton is not installed, but torch {torch.version} needs {wanted} for torch.compile and kernels",
-        (Evidence("requirement", wanted, told_by), Evidence("torch", torch.folder)),
+        (Evidence("requirement", wanted, source), Evidence("torch", torch.folder)),
         Fix("Install it.", install(facts, wanted, index=torch.version.partition("+")[2]))
         if of_others
         else Fix("Install it.", install(facts, wanted), Goal(wanted=(wanted,))),

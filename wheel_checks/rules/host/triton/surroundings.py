@@ -1,4 +1,4 @@
-"""What Triton needs around it: a C compiler, headers, libcuda, a cache."""
+"""Triton's requirements: a C compiler, headers, libcuda, a cache."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NETWORK = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "9
 NO_LINKER = r"cannot find .?ld\b|unable to execute .?ld\b|collect2: fatal error: cannot find"
 
 
-LARGE_TEMPORARY = "/var/tmp"  # noqa: S108  # where mktemp makes a folder of the user's
+LARGE_TEMPORARY = "/var/tmp"  # noqa: S108  # mktemp makes a folder of the user's there
 _VERSION = re.compile(r"\d+\.\d+", re.ASCII)
 
 cause = causes_in(Layer.TRITON, KERNEL)
@@ -45,7 +45,7 @@ LOCAL_CACHE = Export("TRITON_CACHE_DIR", _empty_folder("triton"))
 
 
 def _package(facts: HostFacts, debian: str, red_hat: str) -> tuple[Command, ...]:
-    """The command that installs a package of the operating system, where its installer is known."""
+    """The command that installs a package of the operating system, if its installer is known."""
     if isinstance(facts.system, Unavailable):
         return ()
     sudo = () if facts.system.root else ("sudo",)
@@ -65,7 +65,7 @@ def _package(facts: HostFacts, debian: str, red_hat: str) -> tuple[Command, ...]
     tested="folders of PATH on a fake root; facts",
 )
 def no_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Neither CC, gcc nor clang; or one that finds no linker."""
+    """Neither CC, gcc nor clang; or a compiler that finds no linker."""
     triton = need(facts.triton)
     if triton is None:
         return
@@ -99,7 +99,7 @@ def no_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="facts",
 )
 def no_headers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """No Python.h where sysconfig says that it is."""
+    """No Python.h at the path that sysconfig gives."""
     triton, python = need(facts.triton), need(facts.interpreter)
     severity = weight(facts, r"Python\.h")
     if triton is None or python.python_h or severity is None:
@@ -124,7 +124,7 @@ def _headers(facts: HostFacts, python: Interpreter) -> Fix:
 
 
 def _driver_folders(facts: HostFacts) -> list[str]:
-    """Where libcuda.so.1 is, LD_LIBRARY_PATH included."""
+    """The folders with libcuda.so.1, LD_LIBRARY_PATH included."""
     libraries = need(facts.loader).cuda_libraries
     return [one.path.rpartition("/")[0] for one in libraries if one.name == "libcuda.so.1" and one.kind != "stub"]
 
@@ -194,7 +194,7 @@ def _name_libcuda(folder: str) -> Step:
     tested="a file in the way, a read-only mount, modes; facts",
 )
 def cache_not_writable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """By mode, mount, or lack of space; or the kernel's own error names the folder, where the files look innocent."""
+    """By mode, mount, or lack of space; or the kernel's own error names the folder, although its files look right."""
     triton = need(facts.triton)
     if triton is None:
         return
@@ -246,7 +246,7 @@ def cache_on_network(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="a real noexec mount; facts",
 )
 def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The cache alone is an error; a temporary folder matters to torch.compile only, which was not tried."""
+    """The cache alone is an error; a temporary folder affects torch.compile only, which was not tried."""
     triton = need(facts.triton)
     severity = weight(facts, "failed to map segment|Operation not permitted")
     if triton is None:
@@ -278,7 +278,7 @@ def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _inductor_cache(facts: HostFacts) -> Step:
-    """Below the home folder; where that is not known, an empty folder of the user's."""
+    """Below the home folder; if that is unknown, an empty folder of the user's."""
     home = facts.variables.get("HOME", "")
     if not is_whole(home):
         return Export("TORCHINDUCTOR_CACHE_DIR", _empty_folder("inductor", LARGE_TEMPORARY))
@@ -354,16 +354,16 @@ def _without_cache(cache: str) -> Step:
     tested="facts; no such old Triton was run",
 )
 def links_with_lcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The linker said so."""
+    """The linker's message."""
     triton, loader = need(facts.triton), need(facts.loader)
-    said = next((line for line in kernel_words(facts).splitlines() if re.search(r"cannot find -lcuda\b", line)), "")
-    if triton is None or not said:
+    shown = next((line for line in kernel_words(facts).splitlines() if re.search(r"cannot find -lcuda\b", line)), "")
+    if triton is None or not shown:
         return
     drivers = [one for one in loader.cuda_libraries if one.name == "libcuda.so.1" and one.kind == "driver"]
     links = tuple(_link(one.path) for one in drivers[:1])
     yield Finding(
         f"Triton {triton.version} links with -lcuda, but there is no libcuda.so next to libcuda.so.1",
-        (Evidence("linker", said.strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
+        (Evidence("linker", shown.strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
         Fix("Create the link.", links),
     )
 

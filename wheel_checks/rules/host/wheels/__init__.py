@@ -1,1 +1,1 @@
-"""A torch wheel that does not fit the host: its build, where it came from, and its platform."""
+"""A torch wheel that does not fit the host: its build, its origin, and its platform."""

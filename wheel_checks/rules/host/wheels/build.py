@@ -89,7 +89,7 @@ def cpu_wheel_of_aarch64(facts: HostFacts, _expectations: Any) -> Iterator[Findi
     tested="facts",
 )
 def cpu_build(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A CPU build that was asked for, or whose origin is unknown."""
+    """A CPU build that was requested, or whose origin is unknown."""
     torch = installed_torch(facts)
     if torch is None or origin(facts) != "A02":
         return

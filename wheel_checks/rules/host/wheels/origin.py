@@ -15,7 +15,7 @@ from wheel_checks.facts.host.torch.choice import machine_of, public
 from wheel_checks.facts.host.torch.demands import shares_paths
 from wheel_checks.facts.host.torch.fit import cuda_major, gpus_without_code, misfit, torch_package
 from wheel_checks.facts.host.torch.origin import automatic_settings, newest_release, origin, outbid_index
-from wheel_checks.facts.host.torch.timeline import Replacement, asked_for, history, replacement
+from wheel_checks.facts.host.torch.timeline import Replacement, history, is_requested_by_user, replacement
 from wheel_checks.model import Evidence, Finding, Fix
 from wheel_checks.phrases import summarised
 from wheel_checks.rules.host.cause import Layer, causes_in
@@ -39,7 +39,7 @@ cause = causes_in(Layer.WHEEL, HARM)
     tested="facts; a real pip and uv with their own indexes, on one of which a package pins torch",
 )
 def replaced_by_a_dependency(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A torch that does not fit, next to what only another torch needs."""
+    """An unsuitable torch, next to packages that only another torch needs."""
     torch, before = installed_torch(facts), replacement(facts)
     if torch is None or before is None or origin(facts) != "A03":
         return
@@ -66,7 +66,7 @@ def _traces(facts: HostFacts, torch: TorchFiles, before: Replacement) -> Iterato
         value = f"{companion.version} is built for {companion.build}"
         yield Evidence(companion.name, value, f"{companion.folder}/{companion.name}")
     package = torch_package(facts)
-    if package and asked_for(package) is False:
+    if package and is_requested_by_user(package) is False:
         yield Evidence("requested", "no: another package required it", "REQUESTED is absent from torch's dist-info")
     yield from (Evidence(time, brought, "times of the dist-info folders") for time, brought in history(facts)[-SHOWN:])
     yield gpu_names(facts)
@@ -128,7 +128,7 @@ def outbid(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="facts; no such GPU",
 )
 def chosen_by_driver_alone(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """It was installed by uv, which was asked to choose, for CUDA 13, and the GPU is older than Turing."""
+    """It was installed by uv, which chose the build, for CUDA 13, and the GPU is older than Turing."""
     torch = installed_torch(facts)
     if torch is None or origin(facts) != "A13":
         return

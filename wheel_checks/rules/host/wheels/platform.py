@@ -26,7 +26,7 @@ TEGRA_WITHOUT_WHEELS = ("sm_53", "sm_62", "sm_72", "sm_87")  # Jetson Nano to Or
 
 
 def _import_error(facts: HostFacts) -> str:
-    """What the import of torch said when it failed."""
+    """The error of the import of torch."""
     probe = facts.torch
     return f"{probe.error}\n{probe.trace}" if isinstance(probe, TorchProbe) and not probe.imported else ""
 
@@ -78,7 +78,7 @@ def no_wheel_for_python(facts: HostFacts, _expectations: Any) -> Iterator[Findin
     tested="facts; no system with such a glibc",
 )
 def glibc_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """An old glibc, and no torch, or one that cannot be loaded for that reason."""
+    """An old glibc, and no torch, or a torch that cannot be loaded for that reason."""
     torch, machine, libc = installed_torch(facts), machine_of(facts), libc_of(facts)
     error = _import_error(facts)
     if machine not in MACHINES or not shows_gpu(facts) or (torch is not None and "GLIBC_" not in error):
@@ -89,12 +89,12 @@ def glibc_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if libc[0] != "glibc" or own is None or own >= Version(needed):
         return
     older = [row["version"] for row in releases if Version(row[machine]["glibc"]) <= own]
-    said = next((line for line in error.splitlines() if "GLIBC_" in line), "")
+    shown = next((line for line in error.splitlines() if "GLIBC_" in line), "")
     yield Finding(
         f"glibc {libc[1]} is too old for torch's wheels, which need {needed}",
         (
             Evidence("glibc", libc[1], "the interpreter's C library"),
-            *((Evidence("import torch", said),) if said else ()),
+            *((Evidence("import torch", shown),) if shown else ()),
             *(
                 (Evidence("last release for it", f"torch {older[-1]}", f"table of {table['collected']}"),)
                 if older
@@ -151,7 +151,7 @@ def server_wheel_on_jetson(facts: HostFacts, _expectations: Any) -> Iterator[Fin
         return  # its code is not known
     backends = [one for one in _present(facts.indexes) if one.name.endswith("torch-backend")]
     fix = reinstall_torch(facts)
-    if backends:  # uv goes by the driver's version alone, and takes a wheel for servers
+    if backends:  # uv uses the driver's version alone, and takes a wheel for servers
         variables = [unset(one.source) for one in backends if one.source in facts.variables]
         places = joined(list(dict.fromkeys(one.source for one in backends)))
         fix = Fix(
@@ -234,7 +234,7 @@ def turing_on_aarch64(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     tested="facts; no emulator was run",
 )
 def emulated(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The interpreter is for another CPU than the machine's, where a GPU or its driver shows."""
+    """The interpreter is for another CPU than the machine's, if a GPU or its driver shows."""
     system = need(facts.system)
     machine = "" if isinstance(facts.interpreter, Unavailable) else facts.interpreter.machine
     foreign = machine in MACHINES and system.machine in MACHINES and machine != system.machine
