@@ -1,4 +1,4 @@
-"""What the pytest plug-in asks: is the host as expected, do the kernels work, which GPUs does torch see?"""
+"""Facts for the pytest plug-in: whether the host is as expected, whether the kernels work, and the visible GPUs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BETWEEN = re.compile(r",(?!\s*[<>=!~])")  # "cuda>=12.8,<14" is one part
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why a session is not to be run: what is wrong with the fix, for people, and the exit code."""
+    """Why a session is refused: the problem, the fix, and the exit code."""
 
     text: str
     status: int
@@ -31,7 +31,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What ``--gpu-expect`` says: what torch is built for (None: not said), and what the host has."""
+    """A parsed ``--gpu-expect``: the accelerator of torch (None if not given), and of the host."""
 
     build: AcceleratorExpectation | None
     host: HostExpectation
@@ -53,7 +53,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """What torch computes with: ``name`` is cuda, rocm, xpu or cpu, ``version`` that of the toolkit it is built for.
+    """The accelerator of torch: ``name`` is cuda, rocm, xpu or cpu, ``version`` its toolkit's.
 
     ``device`` is what torch calls it ("cuda" for ROCm, too). ``absence`` says why there are no ``gpus``.
     """
@@ -67,7 +67,7 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the marker of a test asks for; ``memory`` is in bytes."""
+    """The requirements of a test's marker; ``memory`` is in bytes."""
 
     count: int = 1
     min_sm: int = 0
@@ -80,7 +80,7 @@ class Needs:
 
 
 def parse_expected(text: str) -> Expected:
-    """The parts of ``--gpu-expect``. Raises UsageError for one that means nothing, or contradicts another."""
+    """The parts of ``--gpu-expect``. Raises UsageError for an unknown part, or a contradiction."""
     build: AcceleratorExpectation | None = None
     host: HostExpectation | None = None
     for part in filter(None, (part.strip() for part in _BETWEEN.split(text))):
@@ -138,7 +138,7 @@ def _of_host(expected: Expected) -> Obstacle | None:
 def _wrong_build(wanted: AcceleratorExpectation | None, facts: HostFacts) -> str:
     """How the installed torch differs from the build that is expected; "" when it does not."""
     torch = None if isinstance(facts.installed, Unavailable) else facts.installed.torch
-    if wanted is None or torch is None:  # that torch is missing is what the diagnosis says
+    if wanted is None or torch is None:  # the diagnosis reports a missing torch
         return ""
     builds = (("rocm", torch.hip), ("xpu", torch.xpu), ("cuda", torch.cuda))
     name, version = next(((name, version) for name, version in builds if version), (CPU, ""))
@@ -169,7 +169,7 @@ def _worst(report: Report) -> list[str]:
 
 
 def needs_of(arguments: Sequence[Any], options: Mapping[str, Any]) -> Needs:
-    """What a marker asks for. Raises ValueError for what it cannot mean."""
+    """The requirements of a marker. Raises ValueError for an invalid marker."""
     unknown = sorted(set(options) - {"count", "min_sm", "memory"})
     if arguments or unknown:
         named = unknown[0] if unknown else repr(arguments[0])
@@ -195,7 +195,7 @@ def why_not(needs: Needs) -> str:
 
 @functools.cache
 def accelerator_here() -> Accelerator:
-    """What the torch of this process computes with; importing it fails as in the test itself."""
+    """The accelerator of torch in this process; importing it fails as in the test itself."""
     import torch
 
     version = torch.version

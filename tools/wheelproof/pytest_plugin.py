@@ -59,7 +59,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose marker does not hold here, and say what is here.
+    """Skip a test whose marker does not match this host, with the reason.
 
     Many projects have their own marker gpu; one without our arguments is theirs.
     """
@@ -78,7 +78,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def accelerator() -> Accelerator:
-    """What the torch of this session computes with: its ``name``, ``version``, ``device`` and ``gpus``."""
+    """The accelerator of torch in this session: its ``name``, ``version``, ``device`` and ``gpus``."""
     from wheelproof.gpu_session import accelerator_here
 
     return accelerator_here()

@@ -1,4 +1,4 @@
-"""What every command that judges has: rules that are selected, and a report that it opens and closes."""
+"""Parts shared by the judging commands: selected rules, and the start and end of a report."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from wheelproof.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class TreeRules:
-    """What the configuration ``file`` of a tree says about rules; "" if none exists.
+    """Settings of rules in the configuration ``file`` of a tree; "" without a file.
 
-    Its ``select`` and ``ignore`` come after those of the user. ``refused`` are its keys that are ignored, and why.
+    Its ``select`` and ``ignore`` come after those of the user. ``refused`` has its ignored keys, with the reason.
     """
 
     file: str = ""
@@ -54,7 +54,7 @@ class Selection:
     plugins: Plugins = NO_PLUGINS
 
     def rules(self, kind: str) -> list[Rule]:
-        """The selected rules that judge subjects of this kind; one that the tree silences only says so.
+        """The selected rules for subjects of this kind; a rule that the tree ignores reports only that.
 
         Where the user selects rules, the tree's ``select`` adds to them. Its ``ignore`` does not reach a rule that the
         user selects by a prefix at least as long. Raises UsageError for a prefix that means nothing.
@@ -68,7 +68,7 @@ class Selection:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The prefixes of the rules that are requested, () for all: the user's, with what the tree adds to them."""
+        """The prefixes of the requested rules, () for all: the user's and those that the tree adds."""
         return (*self.select, *self.tree.select) if self.select else ()
 
     def silences(self, rule: str) -> bool:
@@ -78,7 +78,7 @@ class Selection:
         return _longest(self.tree.ignore, rule) > _longest(self.select, rule)
 
     def kept(self, results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-        """The results of selected rules among those of all; one that the tree silences only says so."""
+        """The results of selected rules; a rule that the tree ignores reports only that."""
         silent: set[str] = set()
         for result in results:
             if (self.asked and _longest(self.asked, result.rule) < 0) or _longest(self.ignore, result.rule) >= 0:
@@ -108,7 +108,7 @@ class Selection:
 
 
 def _answers(rule: Rule, facts: object, expectations: object) -> bool:
-    """Whether a rule says something else because of what is expected: no tree silences the answer to a question."""
+    """Whether a rule depends on an expectation: such a rule cannot be ignored by a tree."""
     from wheel_checks.facts.expectations import Expectations  # not for --help
 
     if not isinstance(expectations, Expectations):
@@ -172,7 +172,7 @@ class OpenReport:
 
 
 def _decided(selection: Selection, subjects: Iterable[Subject]) -> TreeConfiguration | None:
-    """What the tree decided about this report: the rules that would have run, and did not; None without a tree."""
+    """The tree's effect on this report: the rules that it excluded; None without a tree."""
     tree = selection.tree
     if not tree.file:
         return None

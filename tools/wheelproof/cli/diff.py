@@ -1,4 +1,4 @@
-"""``wheelproof diff A [B]``: what differs between two wheels, or two sets of wheels."""
+"""``wheelproof diff A [B]``: differences between two wheels, or two sets of wheels."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _planner(index: SimpleIndex, *, all_files: bool, pre: bool) -> Planner:
-    """What a TARGET means to ``verify``, it means to either side of a comparison."""
+    """The planner of targets, which mean the same as for ``verify``."""
     from wheelproof.wheels.planning import Wanted, plan
 
     def wheels(side: Side) -> Sequence[PlannedWheel]:

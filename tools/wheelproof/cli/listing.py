@@ -45,7 +45,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 def listed(rows: dict[str, str]) -> str:
-    """Names and what they are, two columns, the second folded."""
+    """Names and their descriptions in two columns, the second wrapped."""
     column = max(map(len, rows)) + 4
     width = max(columns(), column + 20)
     lines = []

@@ -1,7 +1,7 @@
 """The console command ``wheelproof``: finds the command that was requested, runs it, and turns errors into messages.
 
-``wheelproof --help`` must start fast, so nothing is imported here beyond what every run needs: argparse and the module
-of a command are imported when that command runs.
+``wheelproof --help`` must start fast, so nothing is imported here except argparse; the module of a command is imported
+when it runs.
 
 Exit codes: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage, 3 could not check, 130 interrupted.
 """
@@ -163,7 +163,7 @@ def _print(text: str) -> None:
 
 
 def _drop_what_cannot_be_written() -> None:
-    """Send what is still buffered nowhere when it cannot be written, or the interpreter complains as it shuts down."""
+    """Discard buffered output that cannot be written, or the interpreter complains at exit."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -185,7 +185,7 @@ def _is_verbose(arguments: list[str], times: int = 1) -> bool:
 
 
 def _say(label: str, what: str, *, expected: str = "", hint: str = "") -> None:
-    """Write a message to standard error: one line each for what happened, what was expected, what to do."""
+    """Write a message to standard error: one line each for the error, the expectation and the hint."""
     from wheelproof.cli.options import say  # --help must not pay for it
 
     say(f"wheelproof: {label}{what}")

@@ -24,7 +24,7 @@ from wheelproof.doctor.report import Examination
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a repair is made: without the network, after a question, or not at all but for its plan."""
+    """How a repair is made: without the network, after confirmation, or as a plan only."""
 
     offline: bool = False
     ask: bool = True
@@ -33,7 +33,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """The host after a repair, which is the one of before when nothing was changed, and the repair for programs."""
+    """The host after a repair (unchanged without one), and the repair for programs."""
 
     examination: Examination
     facts: dict[str, object]
@@ -86,7 +86,7 @@ def mend(found: Examination, again: Callable[[], Examination], notes: list[str],
 
 
 def put_back(python: str, *, quiet: bool) -> int:
-    """Put back what the last --fix changed. Raises WheelproofError."""
+    """Undo the last --fix. Raises WheelproofError."""
     interpreter = read_interpreter(python=python, environ=os.environ)
     if isinstance(interpreter, Unavailable):
         raise NotFoundError(interpreter.reason, hint=interpreter.hint)

@@ -16,7 +16,7 @@ TICK = 1.0  # seconds after which a line with an estimate is drawn again, though
 _FEWEST = 5  # ends, and
 _SHORTEST = 3.0  # seconds, before the time that is left is estimated
 _ALIKE = 1.5  # by how much two estimates may differ
-_STEP = 0.002  # of the whole: what is not noted by itself
+_STEP = 0.002  # fraction of the whole below which progress is not recorded
 
 
 class Progress:
@@ -121,8 +121,8 @@ class Progress:
     def seconds_left(self, now: float) -> float | None:
         """The time that is left; None where nothing reliable can be said.
 
-        Two estimates are made: one from the pace since the start, one from the pace of the latest third of what is
-        done, in which a stall counts. Only where they are alike their mean is given.
+        The mean of two estimates, if they are similar: one from the pace since the start, one from the pace of the
+        latest third.
         """
         if not (self._size or self._alike) or len(self._samples) < _FEWEST or now - self._start < _SHORTEST:
             return None
@@ -169,7 +169,7 @@ class Progress:
         self._write(f"\r{str(self)[: shutil.get_terminal_size().columns - 1]}\x1b[K")
 
     def _tick(self) -> None:
-        """Draw again what grows old by itself."""
+        """Draw again periodically."""
         while not self._ended.wait(TICK):
             self._update()
 

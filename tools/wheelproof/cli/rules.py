@@ -1,4 +1,4 @@
-"""``wheelproof rules``: the manual of the rules, from what each rule says about itself."""
+"""``wheelproof rules``: the manual of the rules."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 def choose(rules: Sequence[Rule], asked: Sequence[str]) -> tuple[list[Rule], bool]:
     """The rules that ids and prefixes ask for, in order of id, and whether every one of them was named by its id.
 
-    All rules when nothing is asked. Raises UsageError, naming the nearest id, for what matches no rule.
+    All rules if ``asked`` is empty. Raises UsageError, with the nearest id, if a prefix matches no rule.
     """
     ids = [rule.id for rule in rules]
     for text in asked:
@@ -92,7 +92,7 @@ def choose(rules: Sequence[Rule], asked: Sequence[str]) -> tuple[list[Rule], boo
 
 
 def as_json(rule: Rule) -> dict[str, Any]:
-    """What a rule says about itself."""
+    """The documentation of a rule."""
     sources = [{"name": source, "url": address_of(source)} for source in rule.sources]
     return {
         "id": rule.id,
@@ -116,7 +116,7 @@ def text_list(rules: Sequence[Rule]) -> str:
 
 
 def groups_list(rules: Sequence[Rule]) -> str:
-    """One line per group of rules, since a screen does not hold them all; then how to see more."""
+    """One line per group of rules, then how to see more."""
     groups = Counter(rule.id.rstrip("0123456789") for rule in rules)
     rows = [f"{name:8}{count:4}  {GROUPS.get(name, 'rules of a plug-in')}\n" for name, count in groups.items()]
     return f"""\

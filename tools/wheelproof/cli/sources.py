@@ -1,4 +1,4 @@
-"""The options about indexes, cache and network that commands share, and what they open."""
+"""The options of indexes, cache and network that commands share, and the sources that they open."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def parse_beside(texts: Sequence[str]) -> tuple[Requirement, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sources(Opened):
-    """What a run reads from, and the progress that it shows."""
+    """The sources of a run, and its progress."""
 
     progress: Progress = field(kw_only=True)
 
@@ -74,10 +74,10 @@ def open_sources(
     whole: bool = False,
     beside: Sequence[Requirement] = (),
 ) -> Iterator[Sources]:
-    """Open what the options name, as :func:`open_places` does, and close it at the end of the ``with`` block.
+    """Open the sources of the options, as :func:`open_places` does, and close them at the end of the ``with`` block.
 
-    Notes of the configuration, and what was ``assumed``, go to standard error. ``threads`` only limits the memory of
-    many threads, as ``links`` does too.
+    Notes of the configuration and ``assumed`` values go to standard error. ``threads`` only limits the memory of many
+    threads, as ``links`` does too.
     """
     places = Places(
         arguments.index_url,
@@ -108,7 +108,7 @@ def open_sources(
 
 
 def attesting_of(client: HttpClient, output: OutputOptions, *, is_required: bool = False) -> Attesting:
-    """What judges the attestations of files. Raises MissingExtraError."""
+    """The verifier of the attestations of files. Raises MissingExtraError."""
     from wheelproof.wheels.provenance import Attesting
 
     return Attesting(client, output, is_required)

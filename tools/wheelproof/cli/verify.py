@@ -163,7 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _recording(arguments: argparse.Namespace) -> Recording | None:
-    """What is to be compared and written. Raises UsageError when a record cannot be read, or written to its place."""
+    """The record to compare with and to write. Raises UsageError if one cannot be read or written."""
     if not arguments.record and not arguments.same_as:
         return None
     from wheel_checks.facts.provenance.record import AskedFor
@@ -192,7 +192,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _check_mode(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for a mixture of wheels and what is installed."""
+    """Raise UsageError if wheels are combined with ``--installed``."""
     if arguments.installed and (arguments.targets or len(arguments.python) > 1):
         raise UsageError("--installed judges one environment", expected="no TARGET, and at most one --python PATH")
     if arguments.installed and (arguments.record or arguments.same_as):

@@ -1,4 +1,4 @@
-"""What ``--show-config`` shows: the files, each option with its value and origin, and what is ignored, and why."""
+"""``--show-config``: the files, each option with its value and origin, and ignored settings with the reason."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _made_by(arguments: argparse.Namespace) -> str:
 
 
 def _runners(given: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """The labels by platform or "gpu". Raises UsageError for what is not a KEY=LABEL."""
+    """The labels by platform or "gpu". Raises UsageError for anything but KEY=LABEL."""
     from wheel_checks.targets.target import OLDEST_GLIBC
     from wheelproof.matrix.model import GPU_RUNNER
 

@@ -1,4 +1,4 @@
-"""Asks uv, as ``pins predict`` does, what an install would do before and after a rewriting."""
+"""Asks uv, as ``pins predict`` does, about the effect of an install before and after a rewriting."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def resolved_effects(planned: Plan, python: str) -> list[Effect]:
 
 
 def _outcome(report: Report, installed: str) -> Outcome:
-    """What a prediction says of torch."""
+    """The outcome for torch of a prediction."""
     from wheel_checks.model import Outcome as Result
     from wheelproof.pins.rewrite.effect import Fate, Outcome
 

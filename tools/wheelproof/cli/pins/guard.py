@@ -1,4 +1,4 @@
-"""``wheelproof pins guard``: installs what keeps torch, checks it, removes it, or writes it as files."""
+"""``wheelproof pins guard``: installs, checks or removes the guard of torch, or writes it as files."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the options say, or write the guard as files and say how they are used. Raises WheelproofError."""
+    """Install, check or remove the guard, or write its files and explain their use. Raises WheelproofError."""
     output = OutputOptions.from_arguments(arguments)
     if arguments.check:
         return _check(arguments, output)
@@ -146,7 +146,7 @@ def _ask(arguments: argparse.Namespace, question: str) -> None:
 
 
 def _print(output: OutputOptions, text: str, behind: str = "") -> None:
-    """Write a text, to a file with what is in front of it: a file is written whole."""
+    """Write a text to standard output, or with ``behind`` to a file."""
     from wheel_checks.report.folding import for_stream
     from wheel_checks.report.wording import write
 
@@ -156,7 +156,7 @@ def _print(output: OutputOptions, text: str, behind: str = "") -> None:
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
-    """What is to be held, as it is installed or described: torch first, its companions, its closure."""
+    """The packages to keep, installed or described: torch first, its companions, its closure."""
     from wheel_checks.facts.pins.receipt import InstalledGuard, read_installed_guard
     from wheel_checks.sources.environment import find_environment
     from wheelproof.pins.guard.environment import held_in

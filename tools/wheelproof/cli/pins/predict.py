@@ -1,4 +1,4 @@
-"""``wheelproof pins predict``: predicts what an install would do to torch, and what requires it."""
+"""``wheelproof pins predict``: predict the effect of an install on torch, and its cause."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Plan the install, look at what it would take, and print the report. Raises WheelproofError."""
+    """Plan the install, judge the planned wheels, and print the report. Raises WheelproofError."""
     from wheel_checks.facts.pins.families import as_pattern
     from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
     from wheelproof.pins.predict.images import FROM
@@ -131,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _place(arguments: argparse.Namespace, steps: Sequence[Step], folder: Path) -> Destination:
-    """The environment that is present, or the one that is described by ``--installed``."""
+    """The existing environment, or the one described by ``--installed``."""
     from wheel_checks.sources.environment import find_environment
     from wheel_checks.targets.target import parse_targets
     from wheelproof.pins.predict.environment import target_of
@@ -164,7 +164,7 @@ def _place(arguments: argparse.Namespace, steps: Sequence[Step], folder: Path) -
             "the installed packages there are unknown", expected="--installed torch==2.11.0+cu130 with --platform"
         )
     environment = find_environment(arguments.python or _of_project(steps), variables=os.environ)
-    if not environment.interpreter:  # a folder made by --target, or that of another machine
+    if not environment.interpreter:  # a folder made by --target, or an environment of another machine
         return Destination(target_of(environment), interior_of(environment), described=True)
     interior = read_interior(environment, os.environ)
     return Destination(target_of(environment), interior, environment.interpreter)
