@@ -1,4 +1,4 @@
-"""Runs pip and uv as a user would, in the user's own configuration, and reads what their dry runs say.
+"""Runs pip and uv as a user would, in the user's own configuration, and read their dry runs.
 
 Neither reads a file of the current folder: uv gets the settings that are given, and pip is not taken from there.
 Nothing is built unless that is requested, so no code of a package runs: they see wheels alone, and the source archives
@@ -44,10 +44,10 @@ _PIP_CONFLICT, _PIP_NOTHING = "ResolutionImpossible", re.compile(r"No matching d
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What an install would change: versions by normalised name. ``urls`` says where pip would take a file from.
+    """The changes of an install: versions by normalised name. ``urls`` are the sources of pip's files.
 
     A package in both ``removed`` and ``installed`` is replaced. ``conflict`` says why nothing at all would be done.
-    ``requirements`` are those of what is installed, where the installer says them.
+    ``requirements`` are those of the installed packages, if the installer reports them.
     """
 
     installed: Mapping[str, str]
@@ -82,7 +82,7 @@ def uv_dry_run(
 
     Its text is read: the JSON is a preview, and younger.
 
-    ``build`` lets uv build source archives, which runs their code; without it uv passes over what has no wheel. Raises
+    ``build`` lets uv build source archives, which runs their code; without it uv skips files without a wheel. Raises
     NoSolutionError for requirements that cannot be met, SourceError when uv gives no answer.
     """
     options = ["--dry-run", *([] if build else ["--no-build"])]
@@ -90,7 +90,7 @@ def uv_dry_run(
 
 
 def read_uv(done: Answer) -> DryRun:
-    """What a dry run of uv says. Raises NoSolutionError, OfflineError, SourceError when it is not an answer."""
+    """Parse a dry run of uv. Raises NoSolutionError, OfflineError, SourceError without a result."""
     if done.status:
         explanation = explain(done.words)
         if explanation is None:
@@ -102,7 +102,7 @@ def read_uv(done: Answer) -> DryRun:
 
 
 def parse_uv_changes(words: str) -> DryRun:
-    """Read the list of changes that uv prints. Raises FormatError when the words hold no such list."""
+    """Read the list of changes that uv prints. Raises FormatError without such a list."""
     changes = parse_changes(words)
     return DryRun(changes.installed, changes.removed, changes.urls)
 
@@ -118,9 +118,9 @@ def pip_dry_run(
 ) -> DryRun:
     """What ``pip install ARGUMENTS`` would change in the environment of ``python``, which has ``packages``.
 
-    The environment's own pip is queried when it has one, else that of this Python. ``build`` lets it build source
-    archives, which runs their code; without it pip passes over what has no wheel. Raises NoSolutionError for
-    requirements that cannot be met, SourceError when pip gives no answer, FormatError for a report that cannot be read.
+    The environment's own pip is queried if it has one, else the pip of this Python. ``build`` lets it build source
+    archives, which runs their code; without it pip skips files without a wheel. Raises NoSolutionError for requirements
+    that cannot be met, SourceError when pip gives no answer, FormatError for a report that cannot be read.
     """
     has_pip = "pip" in packages
     command = [python, "-c", PIP_ALONE] if has_pip else [sys.executable, "-c", PIP_ALONE, "--python", python]

@@ -1,8 +1,8 @@
-"""Does an installed version survive a requirement? pip and uv agree: what satisfies the requirement is kept.
+"""Whether an installed version survives a requirement: pip and uv keep a version that satisfies it.
 
-The rules are those of the version specifiers (PEP 440), with one addition that both installers share: a pre-release
-that is already installed satisfies a requirement as any other version does, although neither would choose it from an
-index. ``tests/pins/test_survival.py`` asks both installers for every row.
+The rules are the version specifiers (PEP 440), with one addition that both installers share: a pre-release that is
+already installed satisfies a requirement, although neither would choose it from an index.
+``tests/pins/test_survival.py`` asks both installers for every row.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _satisfied(requirement: Requirement, installed: Version) -> str:
 
 
 def _why_yet(specifier: Specifier, installed: Version) -> str:
-    """What surprises about a clause that holds; "" when nothing does."""
+    """A surprising reason why a clause matches; "" without one."""
     if specifier.operator == "===" or not installed.local or "+" in specifier.version:
         return ""
     if specifier.operator in ("==", "~=", "<="):
@@ -88,7 +88,7 @@ def _why_yet(specifier: Specifier, installed: Version) -> str:
 
 
 def _why_not(specifier: Specifier, installed: Version) -> str:
-    """Why a clause does not hold."""
+    """Why a clause does not match."""
     if specifier.operator == "===":
         return f"=== compares the text, local version included: {installed} is not {specifier.version}"
     named = Version(specifier.version.removesuffix(".*"))

@@ -1,4 +1,4 @@
-"""Which project a requirement is for, whatever form it has: a name, a URL, a path, a version control system."""
+"""The project of a requirement of any form: a name, a URL, a path, a version control system."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ def is_url(text: str) -> bool:
 
 
 def built_for_torch(text: str) -> str:
-    """What a URL or file name says of the torch that the file is built for (``torch2.10``); "" when nothing."""
+    """The torch version in a URL or file name (``torch2.10``); "" without one."""
     match = _BUILT_FOR.search(text) if ".whl" in text else None
     return match[0] if match else ""

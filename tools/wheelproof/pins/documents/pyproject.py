@@ -53,7 +53,7 @@ def read(source: Source) -> Document:
 
 
 def _setuptools_files(source: Source, data: dict[str, Any]) -> Iterator[Path]:
-    """The files that setuptools or a plug-in of hatch reads dependencies from, whatever their names."""
+    """The files that setuptools or a plug-in of hatch reads dependencies from, under any name."""
     for files in (*_dynamic(data, ("setuptools", "dynamic"), "file"), *_dynamic(data, _HATCH_FILES, "files")):
         for name in [files] if isinstance(files, str) else files if isinstance(files, list) else ():
             if isinstance(name, str):

@@ -79,7 +79,7 @@ def decode(path: Path, data: bytes, *, declared: bool = True) -> Source:
 
 
 def _declared(path: Path, data: bytes) -> str:
-    """The encoding that one of the first two lines declares."""
+    """The encoding declared in one of the first two lines."""
     for line in data[:1000].splitlines()[:2]:
         if match := _CODING.match(line):
             name = match[1].decode("ascii")

@@ -1,4 +1,4 @@
-"""What the available uv can do: asked of uv itself, since one unknown key makes it ignore its whole table."""
+"""The abilities of the available uv, from uv itself: with one unknown key it ignores its whole table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EXPECTED = re.compile(r"expected one of ((?:`[\w-]+`(?:, )?)+)")
 
 @dataclass(frozen=True, slots=True)
 class UvAbilities:
-    """``keys`` are those of the table [tool.uv]; ``excludes`` whether ``uv pip install`` has --excludes."""
+    """``keys`` of the table [tool.uv]; ``excludes``: whether ``uv pip install`` has --excludes."""
 
     version: str
     keys: frozenset[str]

@@ -1,4 +1,4 @@
-"""Who demands that an installed package goes? Follows requirements from what was requested, and stops when it knows."""
+"""Find the package that requires a change, following requirements from the requested ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AT_ONCE = 8  # METADATA read in parallel
 
 
 class DemandSearch:
-    """Reads METADATA level by level, from what was requested: of installed packages where they are, else by range.
+    """Reads METADATA level by level, from what was requested: of installed packages, else from the index.
 
     Packages whose METADATA cannot be had have no demands: the chain may then be empty.
     """

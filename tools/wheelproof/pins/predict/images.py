@@ -192,7 +192,7 @@ _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|k|a)?sh")
 
 
 def _single(variables: Values) -> dict[str, str]:
-    """The variables of a Dockerfile that are those of installers."""
+    """The variables of a Dockerfile that installers read."""
     return {
         name: values[0] if len(values) == 1 else UNKNOWN
         for name, values in variables.items()
@@ -245,7 +245,7 @@ def _given_script(words: Sequence[str]) -> str:
 
 
 def _in_context(one: Typed, folder: Path) -> Typed:
-    """A file of the image as that of the context which is copied there: the longest end of its path that exists."""
+    """The file of the context that is copied to a path in the image: the longest end of its path that exists."""
     if one.kind is TypedKind.GROUP or (folder / one.text).exists():
         return one
     parts = PurePosixPath(one.text).parts

@@ -1,4 +1,4 @@
-"""Reads the import order of an environment: asks its interpreter, or takes what its files say.
+"""Reads the import order of an environment: from its interpreter, or from its files.
 
 An interpreter that starts runs what .pth files say, as it does whenever an installer or the user starts it, so its
 ``sys.path`` is the truth. Nothing of a package is imported: ``find_spec`` only says which file an import would load.
@@ -27,7 +27,7 @@ from wheel_checks.sources.scratch_folder import scratch_folder
 
 _TIMEOUT = 60.0  # seconds; an interpreter on a cold network file system takes ten
 
-# sys.path without what belongs to the command (its folder comes first); where installers write; what the imports find.
+# Prints sys.path without the command's own folder, the folders that installers write into, and the result of imports.
 _PROBE = """
 import importlib.util, json, os, site, sys, sysconfig
 folder = os.getcwd()
@@ -59,11 +59,11 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class Interior:
-    """What an environment is to an installer: its import order, and the folders that installers write into.
+    """An environment as an installer sees it: its import order, and the folders that installers write into.
 
-    ``own`` are the folders of the environment itself, by position; ``user`` is that of the user's site-packages, ""
-    when imports do not search it. ``prefix`` is the folder below which pip uninstalls in a virtual environment.
-    ``is_managed`` says that the system's own package manager keeps installers out (PEP 668).
+    ``own`` are the folders of the environment itself, by position; ``user`` is the user's site-packages, "" if imports
+    do not search it. ``prefix`` is the folder below which pip uninstalls in a virtual environment. ``is_managed`` says
+    that the system's own package manager keeps installers out (PEP 668).
     """
 
     order: ImportOrder

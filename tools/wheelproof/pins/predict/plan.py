@@ -1,8 +1,8 @@
-"""Asks an installer what it would do, source archives included, without building one.
+"""Ask an installer for its plan, source archives included, without building one.
 
 pip and uv see wheels alone (``--only-binary``, ``--no-build``), which changes what they choose. So the source archives
-that they would take are read, and stand among the wheels as empty ones with the same metadata, until nothing is missed
-(:mod:`wheelproof.wheels.resolving`). Only where a build would compute the metadata the answer stays open.
+that they would choose are read, and offered as empty wheels with the same metadata, until none is missing
+(:mod:`wheelproof.wheels.resolving`). The result is open only if a build would compute the metadata.
 """
 
 from __future__ import annotations
@@ -49,19 +49,17 @@ HOW_TO_DECIDE = "--build allows the installer to build it, which runs its code"
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What an installer would do, and what is unknown of it: ``open`` are sentences."""
+    """The plan of an installer, and its open questions as sentences: ``open``."""
 
     dry: DryRun
     open: tuple[str, ...] = ()
 
 
 def plan(installer: str, request: PredictRequest, handed: Handed, client: HttpClient, index: SimpleIndex) -> Planned:
-    """What one installer would do with what is ``handed`` to it. Raises SourceError when it gives no answer."""
+    """The plan of one installer for its input ``handed``. Raises SourceError without one."""
     with private_folder() as folder:
         asking = _asking(installer, request, handed, folder)
-        if (
-            request.build or request.wheels_only or handed.hashes
-        ):  # with hashes no other file counts than those that are named
+        if request.build or request.wheels_only or handed.hashes:  # with hashes only the named files count
             try:
                 return Planned(asking.ask((), ()))
             except NoSolutionError as error:
@@ -95,7 +93,7 @@ def _needs_build(error: NoSolutionError) -> str:
 
 @dataclass(slots=True)
 class _Asking:
-    """An installer with everything but the wheels that stand for source archives; ``runs`` counts its runs."""
+    """An installer with its input, except the wheels in place of source archives; ``runs`` counts its runs."""
 
     installer: str
     request: PredictRequest
@@ -150,7 +148,7 @@ def _uv_place(request: PredictRequest, folder: Path) -> list[str]:
 
 
 def _described_python(place: Destination, folder: Path) -> str:
-    """The interpreter of an empty environment that holds the metadata of what is described, for pip.
+    """The interpreter of an empty environment with the described metadata, for pip.
 
     Raises UsageError for another platform than this one: pip evaluates the markers of this host (pypa/pip issues
     11664 and 10050). Raises SourceError where this host has no such Python.
@@ -174,7 +172,7 @@ def _described_python(place: Destination, folder: Path) -> str:
 
 
 def _files(handed: Handed, folder: Path, installer: str, *, typed_constraints: bool) -> list[str]:
-    """The options that give an installer what the files of a tree ask for, in files that we write."""
+    """The options that pass the requirements in files of a tree to an installer, as files that we write."""
     of_files = handed.lines(pinned=installer == PIP)
     options: list[str] = []
     if handed.constraints:
@@ -205,7 +203,7 @@ def _settings(request: PredictRequest, config: IndexConfig, folder: Path) -> lis
 
 
 def refuse_builds(installer: str, request: PredictRequest, handed: Handed) -> None:
-    """Raises SourceError where the installer would build what is requested, in spite of all options."""
+    """Raises SourceError if the installer would build a requested package despite all options."""
     texts = (*handed.requirements, *handed.constraints) if not request.build else ()
     built = next(filter(is_built, texts), None)
     if built is not None:
@@ -259,12 +257,12 @@ def settled_plan(
             if name in {canonicalize_name(other) for other in error.explanation.unusable}
         ]
         return Planned(refused(error.explanation), tuple(unread))
-    urls = {name: url for name, url in last.urls.items() if name not in settled.archives}  # not those of empty wheels
+    urls = {name: url for name, url in last.urls.items() if name not in settled.archives}  # without empty wheels
     return Planned(replace(last, urls=urls), tuple(_open(installer, last, settled)))
 
 
 def _open(installer: str, dry: DryRun, settled: Settled) -> Iterator[str]:
-    """What a plan leaves open: builds that compute metadata, archives that could not be read, an unfinished search."""
+    """The open questions of a plan: builds that compute metadata, unreadable archives, an unfinished search."""
     for name, archive in settled.archives.items():
         computed = archive.own_computed if installer == PIP else archive.computed
         if name in dry.installed and computed:

@@ -1,9 +1,9 @@
-"""What would an install do to the frameworks that are installed, and who demands that?
+"""Predict the effect of an install on installed frameworks, and which package requires it.
 
-The installer's own dry run decides, in this environment or in one that is only described. For another platform uv
-resolves against a folder that holds the metadata of what is described as installed; pip evaluates the markers of this
-machine (pypa/pip issues 11664 and 10050) and is never asked about another. A dry run says what is installed and what
-is uninstalled; what imports find afterwards follows from their order (:mod:`wheel_checks.facts.pins.outcome`).
+The installer's own dry run decides, in this environment or in a described one. For another platform uv resolves against
+a folder with the described metadata; pip evaluates the markers of this machine (pypa/pip issues 11664 and 10050) and is
+never used for another. A dry run lists installs and uninstalls; the modules that imports then find follow from the
+import order (:mod:`wheel_checks.facts.pins.outcome`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from wheelproof.wheels.judging import unreadable
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What one install would do: the subjects of the report, and the environment after it."""
+    """The effect of one install: the subjects of the report, and the environment after it."""
 
     subjects: list[Subject]
     place: Destination
@@ -53,9 +53,9 @@ class Predicted:
 def predict(request: PredictRequest, client: HttpClient, index: SimpleIndex, steps: Sequence[Step] = ()) -> Report:
     """The report: for each installer one subject for the install, and one for each watched package.
 
-    ``steps`` are commands that run one after the other, in place of what the request asks for. An installer that gives
-    no answer is undecided. Raises UsageError for a rule prefix that means nothing, for a platform that uv cannot
-    resolve for, and for pip with the description of an environment of another platform.
+    ``steps`` are commands that run one after the other, in place of the request. Without an answer the installer is
+    undecided. Raises UsageError for an unknown rule prefix, for a platform that uv cannot resolve for, and for pip with
+    the description of an environment of another platform.
     """
     opened = OpenReport("pins predict")
     subjects: list[Subject] = []
@@ -87,7 +87,7 @@ def _in_order(
 
 
 def _judged(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> Predicted:
-    """What one installer would do; without an answer undecided."""
+    """The prediction for one installer; undecided without an answer."""
     try:
         return judge(installer, request, client, index)
     except WheelproofError as error:
@@ -118,7 +118,7 @@ def _without_a_framework(subjects: Sequence[Subject], request: PredictRequest) -
 
 
 def judge(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> Predicted:
-    """What one installer would do. Raises WheelproofError when it gives no answer."""
+    """The prediction for one installer. Raises WheelproofError without an answer."""
     request = replace(request, timeout=client.time_left(request.timeout))
     if installer == PIP:
         request = _configured(request)
@@ -144,7 +144,7 @@ def judge(installer: str, request: PredictRequest, client: HttpClient, index: Si
 
 
 def _why_unread(step: Step, place: Destination) -> str:
-    """Why it is unknown what a step does; "" when it is."""
+    """Why the effect of a step is unknown; "" if it is known."""
     unread = step.unread or _why_elsewhere(step, place)
     if unread:
         return f"`{redact_text(step.text)}`: {unread}"
@@ -284,7 +284,7 @@ def _nothing(request: PredictRequest) -> str:
 
 
 def _handed(installer: str, request: PredictRequest, index: SimpleIndex) -> Handed:
-    """What the installer is given. Raises SourceError when a package is omitted: it could demand another torch."""
+    """The input of the installer. Raises SourceError if a package is omitted, which could require another torch."""
     handed = hand_over(request.asked, request.place.target, index.config)
     if handed.left_out:
         raise next(iter(handed.left_out.values()))

@@ -53,7 +53,7 @@ def _upwards(folder: Path) -> tuple[Path, ...]:
 
 
 def plan_project(step: Step, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> Planned:
-    """What a step does to the environment. Raises SourceError when uv gives no answer."""
+    """The changes of a step. Raises SourceError if uv gives no answer."""
     has_project = any((place / "pyproject.toml").is_file() for place in _upwards(step.project))
     if step.verb is Verb.RUN and (step.arguments[:1] == ("--no-sync",) or not has_project):
         return Planned(DryRun({}, {}, {}))
@@ -127,7 +127,7 @@ class _Sync:
         return self._locking(words)
 
     def _locking(self, words: list[str]) -> Planned:
-        """As uv would lock: indexes are queried, those that are trusted."""
+        """The plan as uv would lock it, with trusted indexes."""
         untrusted = [*self._refused, *_untrusted(self._document, self._project, self._index.config.trust)]
         if untrusted:
             raise UntrustedAddressError(self._step.text, untrusted)

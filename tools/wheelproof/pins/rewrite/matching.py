@@ -1,7 +1,7 @@
 """What uv matches with the resolution (``match-runtime``) when the resolution has no torch any more.
 
 uv then refuses to sync: "declared as an extra build dependency with `match-runtime = true`, but was not found in the
-resolution". A build without isolation sees the installed torch instead, which is what the entry was for.
+resolution". A build without isolation sees the installed torch instead, the purpose of the entry.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LIST = "no-build-isolation-package"
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The entries that go, the texts that come in their place, and what is to be said."""
+    """The removed entries, their replacements, and the notices."""
 
     changes: tuple[Change, ...] = ()
     insertions: tuple[tuple[Span, str], ...] = ()
@@ -28,7 +28,7 @@ class Matching:
 
 
 def unmatched_builds(document: Document, policy: Policy, changes: Sequence[Change]) -> Matching:
-    """What becomes of the entries whose package leaves the resolution with these changes.
+    """The changes of entries whose package leaves the resolution.
 
     Where the project is built without isolation already, its entry stays, and a notice says so.
     """

@@ -1,4 +1,4 @@
-"""Proves a planned result: nothing outside the planned spans differs, it parses, and it requires what was meant."""
+"""Verify a planned result: only the planned spans differ, it parses, and it has the intended requirements."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ _HARMLESS = {"--dry-run", "--help", "-h", "--version"}
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """An installation. A word that holds UNKNOWN is not known as a whole."""
+    """An installation. A word with UNKNOWN is known only in part."""
 
     tool: str
     at: int
@@ -88,8 +88,8 @@ class Install:
     files: tuple[Word, ...] = ()
     constraints: tuple[Word, ...] = ()
     paths: tuple[Word, ...] = ()
-    upgrades: bool = False  # the latest allowed versions of what is named are installed
-    reinstalls: bool = False  # what is installed is installed again, from the index
+    upgrades: bool = False  # the named packages are upgraded to the latest allowed versions
+    reinstalls: bool = False  # installed packages are installed again, from the index
 
 
 def installs(command: Command, dialect: Dialect = Dialect.SH, variables: Values | None = None) -> Iterator[Install]:
@@ -118,7 +118,7 @@ def _quoted(words: tuple[Word, ...], variables: Values | None) -> Iterator[Comma
 
 
 def _placed(inner: Word, outer: Word) -> Word:
-    """A word of a script, where it is in the word that the script is: behind quotes and escapes."""
+    """A shell word and its offset in the enclosing quoted word."""
     found = outer.raw.find(inner.raw[:_ALIKE], inner.at)
     return replace(inner, at=outer.at + (found if found >= 0 else inner.at))
 
@@ -134,7 +134,7 @@ def _of_body(command: Command, dialect: Dialect, variables: Values | None) -> It
 
 
 def _is_script(words: tuple[Word, ...], number: int) -> bool:
-    """Whether a word is run as a script: behind -c of a shell, or the last of docker, ssh, srun, retry, ..."""
+    """Whether a word is run as a script: after -c of a shell, or the last word of docker, ssh, srun, retry, ..."""
     before = [word.text for word in words[:number]]
     if any(_SHELLS.fullmatch(text) for text in before):
         return True
@@ -193,7 +193,7 @@ def _is_program(pattern: re.Pattern[str], word: Word) -> bool:
 
 
 def _begins(row: _Row, words: tuple[Word, ...], start: int) -> tuple[str, int] | None:
-    """What the installation that begins at a word is called, and where its own words begin; None if none."""
+    """The command whose installation begins at a word, and the number of its first argument; None without one."""
     at = start
     for number, pattern in enumerate(row.program):
         if number:

@@ -17,7 +17,7 @@ class Piece:
     anchors: tuple[tuple[int, int], ...] = ((0, 0),)
     variables: Values = field(default_factory=dict)
     dialect: Dialect = Dialect.SH
-    documentation: bool = False  # whoever reads it puts in what is in brackets
+    documentation: bool = False  # the reader replaces words in brackets
 
     def place(self, at: int) -> int:
         """Where an offset of the text is in the file."""

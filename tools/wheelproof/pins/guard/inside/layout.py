@@ -1,4 +1,4 @@
-"""Where the files of an installed guard are, and the text of those that are programs."""
+"""The places of an installed guard's files, and the text of its programs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def share_of(prefix: str) -> str:
 
 
 def kept(place: Place, path: str) -> str:
-    """Where the file that stood at ``path`` is kept, under its own name: pip shows its name in its messages."""
+    """The place of the original of ``path``, under its own name, which pip shows in messages."""
     folder, name = os.path.split(path)
     return place.file(ORIGINALS, folder.strip("/").replace("%", "%25").replace("/", "%2F"), name)
 

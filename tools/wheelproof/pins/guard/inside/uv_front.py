@@ -1,8 +1,8 @@
-"""What a guard adds to a call of uv, which has no configuration of an environment.
+"""Changes of a uv call by a guard, since uv has no configuration of an environment.
 
-Which environment a call is for is found as uv finds it; where that one has no guard, uv runs as it was called. Projects
-are synchronized in a way that leaves what is held alone: ``--inexact`` and ``--no-install-package``, which ``uv run``
-and ``uv remove`` do not have, so that these are two calls.
+Which environment a call is for is found as uv finds it; without a guard there, the call is unchanged. Projects are
+synchronized without touching held packages: ``--inexact`` and ``--no-install-package``, which ``uv run`` and ``uv
+remove`` do not have, so that these are two calls.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TRUE = {"1", "true", "yes", "on", "y", "t"}
 
 
 def find_uv(guard: Guard | None, variables: Mapping[str, str]) -> str:
-    """The uv that is not a front program: the one that stood here, else the first on PATH, else the recorded one."""
+    """The uv that is not a front program: the original, else the first on PATH, else the recorded one."""
     folders = [folder for folder in variables.get("PATH", "").split(os.pathsep) if folder]
     candidates = []
     if guard is not None:
@@ -87,7 +87,7 @@ def prepare(uv: str, arguments: Sequence[str], variables: Mapping[str, str]) -> 
 
 @functools.cache
 def _valued_of_run(uv: str) -> frozenset[str]:
-    """The options of ``uv run`` that take a value: those that are known, and what this uv says of others."""
+    """The options of ``uv run`` that take a value: known ones, and those in the help of this uv."""
     done = subprocess.run([uv, "run", "--help"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     text = _COLOURS.sub("", done.stdout.decode(errors="replace"))
     return frozenset(UV_RUN_VALUED | {name for found in _VALUED.finditer(text) for name in found.groups("")})
@@ -136,7 +136,7 @@ def _lock_replaces(uv: str, guard: Guard, arguments: Sequence[str], variables: M
 
 
 def _keep_beside(guard: Guard, named: set[str]) -> str:
-    """A file of what may not go, but for what the files of the call name themselves and is not pinned."""
+    """A file of the packages to keep, except those in files of the call that are not pinned."""
     held = needed_of(guard)
     lines = [
         f"{name}=={version}\n" for name, version in sorted(held.items()) if name in guard.packages or name not in named
@@ -289,7 +289,7 @@ def _with_overlay(
 
 
 def _overlay(uv: str, guard: Guard, options: Sequence[str], variables: Mapping[str, str]) -> str:
-    """Why the packages of --with would hide what is held, by uv's own resolution; "" when they would not."""
+    """Why packages of --with would hide held ones, by uv's own resolution; "" if they would not."""
     requirements = [word for value in values_of(options, "--with", "-w") for word in value.split(",")]
     files = [word for value in values_of(options, "--with-requirements") for word in ("-r", value)]
     editable = [word for value in values_of(options, "--with-editable") for word in ("-e", value)]
@@ -342,7 +342,7 @@ def _guard_of_pip(uv: str, arguments: Sequence[str], folder: str, variables: Map
 
 
 def _prefix_of(uv: str, asked: str, folder: str, variables: Mapping[str, str], *, is_system: bool) -> str:
-    """The prefix of an interpreter that is named by a path, a version or not at all."""
+    """The prefix of an interpreter given by path, by version or by default."""
     path = os.path.join(folder, asked)
     if asked and os.path.isdir(path):
         return path
@@ -370,7 +370,7 @@ def _nearest_venv(folder: str) -> str:
 
 
 def _guard_of_project(options: Sequence[str], folder: str, variables: Mapping[str, str]) -> Guard | None:
-    """The guard of the environment of the project: its .venv, or the one that is named or active."""
+    """The guard of the environment of the project: its .venv, or the named or active one."""
     if {"--no-project", "--isolated"} & set(options):
         return None
     named = values_of(options, "--project") or list(filter(None, [variables.get("UV_PROJECT", "")]))
@@ -381,7 +381,7 @@ def _guard_of_project(options: Sequence[str], folder: str, variables: Mapping[st
     if "--active" in options and variables.get("VIRTUAL_ENV"):
         return load(variables["VIRTUAL_ENV"])
     given = variables.get("UV_PROJECT_ENVIRONMENT")
-    for project in projects:  # a member of a workspace uses that of its root
+    for project in projects:  # a member of a workspace uses the environment of its root
         guard = load(os.path.join(project, given or ".venv"))
         if guard is not None:
             return guard
