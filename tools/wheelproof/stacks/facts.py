@@ -1,4 +1,4 @@
-"""From what was read of the wheels of a resolution to the facts of the stack."""
+"""Make the facts of a stack from the facts of its wheels."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NO_WHEEL = Unavailable("there is no wheel to read")
 def build_facts(
     asked: Asked, stack: ResolvedStack, judged: Mapping[str, JudgedWheel], gpus: Sequence[str], expected: str
 ) -> StackFacts:
-    """The facts of the resolved stack. ``judged`` maps names of packages to what was read of their wheels.
+    """The facts of the resolved stack. ``judged`` maps package names to judged wheels.
 
     ``expected`` is the accelerator that torch is expected to have, "" for any.
     """
@@ -92,7 +92,7 @@ def _demanded(
     linked: Iterable[LinkedPackage],
     demands: Mapping[str, tuple[Demand, ...]],
 ) -> list[StackPackage]:
-    """The packages with who demands them, where, and the source archive of those that have no wheel."""
+    """The packages with their demands and, without a wheel, their source archive."""
     labels = {package.label: package.name for package in linked}
     extras = {package.name: package.cuda_extras for package in linked}
     chains = {package.name: chain_to(package.name, demands, labels) for package in packages}
@@ -130,7 +130,7 @@ def _with_reasons(
 def _unlisted(
     packages: Iterable[StackPackage], stack: ResolvedStack, demands: Mapping[str, tuple[Demand, ...]]
 ) -> tuple[Demand, ...]:
-    """What files with hashes do not list, though it is required; nothing is missing from what was resolved."""
+    """Requirements that files with hashes do not list; a resolution has none."""
     if stack.unhashed is None:
         return ()
     there = {package.name for package in packages} | stack.left_out.keys()
@@ -226,7 +226,7 @@ def _without_wheel(unusable: Unusable, choice: Choice, target: Target) -> StackP
 
 
 def _missing_choice(unusable: Unusable, demands: Sequence[Demand], target: Target, indexes: KnownIndexes) -> Choice:
-    """What the index offers of a package of which uv found no wheel, under all demands on it together."""
+    """The offers of the index for a package without a wheel, under all demands on it."""
     specifiers = [str(d.requirement.specifier) for d in demands if d.requirement.specifier]
     requirement = Requirement(f"{unusable.name}{','.join(specifiers)}")
     try:

@@ -34,7 +34,7 @@ _FRAGMENT = re.compile(r"[#&](?:md5|sha1|sha224|sha256|sha384|sha512)=[0-9a-fA-F
 
 @dataclass(frozen=True, slots=True)
 class HashedFiles:
-    """What requirements files with hashes give on a target. ``left_out`` are packages that cannot be inspected."""
+    """The files that requirements with hashes select on a target. ``left_out`` packages cannot be checked."""
 
     picks: tuple[Pick, ...]
     unhashed: tuple[Unhashed, ...]
@@ -64,7 +64,7 @@ def requires_hashes(asked: Asked) -> bool:
 def read_hashed(
     asked: Asked, target: Target, indexes: KnownIndexes, left_out: Mapping[str, WheelproofError]
 ) -> HashedFiles:
-    """The file that pip takes for each line whose marker holds on ``target``.
+    """The file that pip chooses for each line whose marker matches ``target``.
 
     Raises NoSolutionError for a package with two versions, and SourceError when an index does not answer.
     """
@@ -76,7 +76,7 @@ def read_hashed(
 
 
 def _lines(asked: Asked) -> list[Line]:
-    """The lines of requirements files; those of projects that they name say what these require."""
+    """The lines of requirements files; and the requirements of their projects."""
     return [line for line in asked.declared.lines if not line.constraint and not line.file.endswith(".toml")]
 
 

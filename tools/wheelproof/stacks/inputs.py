@@ -1,4 +1,4 @@
-"""What the user requested: requirements, wheels and requirements files on the command line."""
+"""Read the arguments: requirements, wheels and requirements files on the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wheelproof.wheels.asked import Asked, parse_asked
 def read_inputs(
     texts: Sequence[str], requirement_files: Sequence[str], chosen: ExtrasAndGroups = NO_EXTRAS
 ) -> tuple[Asked, LockRequest | None]:
-    """What the arguments and ``-r`` files ask for, and the lock file when they name one.
+    """The request of the arguments and ``-r`` files, and their lock file, if any.
 
     Raises what :func:`parse_inputs` and reading a lock raise.
     """
@@ -27,10 +27,9 @@ def read_inputs(
 
 
 def parse_inputs(texts: Sequence[str], requirement_files: Sequence[str], chosen: ExtrasAndGroups = NO_EXTRAS) -> Asked:
-    """What the arguments (requirements, wheels, ``pyproject.toml``) and ``-r`` files ask for.
+    """The request of the arguments (requirements, wheels, ``pyproject.toml``) and ``-r`` files.
 
-    Raises UsageError for what is not one of these, for a file that cannot be read, and for extras and groups where no
-    project is judged.
+    Raises UsageError for an invalid argument, for an unreadable file, and for extras and groups without a project.
     """
     requirements: list[str] = []
     files = [Path(name) for name in requirement_files]

@@ -1,4 +1,4 @@
-"""Judges a stack by what was read of its wheels, or for a target without a stack by the reason."""
+"""Judge a stack by its wheels, or report why a target has no stack."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class StackJudge:
         return f"{redact_text(self.request.asked.label)} on {where}"
 
     def _package(self, package: StackPackage, wheel: JudgedWheel | None) -> Subject:
-        """The wheel as ``verify`` judges it, with the results of the rules for packages; or what has no wheel."""
+        """The wheel as ``verify`` judges it, with the results of package rules; or a package without a wheel."""
         facts = package_facts(package)
         results = run_rules(self.rules["package"], package, self.judgement.expectations)
         if wheel is None:
@@ -123,7 +123,7 @@ def _not_looked_at(name: str, target: Target, error: WheelproofError) -> Subject
 
 
 def _question(judgement: Judgement, target: Target, machine: Machine | None = None) -> StackQuestion:
-    """What is asked about one target, or about one machine of it."""
+    """The question about one target, or one of its machines."""
     gpus, driver = gpus_there(judgement.expectations.gpus, target.machine), drivers_asked(judgement.expectations)
     names = tuple(gpu.name for gpu in gpus)
     if machine is not None:

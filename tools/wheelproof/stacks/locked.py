@@ -1,7 +1,7 @@
-"""Reads what a lock names for one target: from the configured indexes, by name and hash, without resolving.
+"""Read a lock's packages for one target from the configured indexes, by name and hash, without resolving.
 
-The lock is of a tree, and so are its addresses: a file is read where a configured index lists one of that name and
-hash, or where its address is trusted. All other files are declared: their names say what they say, and nothing more.
+The addresses in a lock come from a tree: a file is read only from a configured index with that name and hash, or from a
+trusted address. Other files are declared: only their names are known.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from wheelproof.wheels.model import PlannedWheel
 from wheelproof.wheels.resolving import Settled
 
 REUSED = 86_400.0
-"""Seconds that what an index lists of locked files is used again: files of an index do not change."""
+"""Seconds for which index entries of locked files are reused: files of an index do not change."""
 
 _WHOLE = 16 << 20  # bytes of a source archive that is read whole, to know that it is pure Python
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What counts of index pages. ``missing`` are projects of which no index has what the lock names."""
+    """The relevant entries of index pages. ``missing`` are projects whose locked files are on no index."""
 
     listings: Mapping[str, Listing] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Located:
-    """One locked package: what is taken, and what to say of it."""
+    """One locked package, its file, and its notes."""
 
     pick: Pick
     entry: LockedEntry
@@ -68,7 +68,9 @@ class _Located:
 def read_locked(
     request: LockRequest, config: IndexConfig, client: HttpClient, target: Target, *, offline: bool
 ) -> list[ResolvedStack]:
-    """What the target gets of the lock, as the only stack. Raises FormatError for a marker that cannot be evaluated."""
+    """The packages of the lock for the target, as the only stack. Raises FormatError for a marker that cannot be
+    evaluated.
+    """
     selected = select(request.lock, target, request.choice)
     conda = sum(package.source == CONDA for package in selected.packages)
     facts = LockFacts(request.path.name, request.lock.format, selected.outside, selected.open, selected.notes, conda)
@@ -95,7 +97,7 @@ def read_locked(
 def _remembered(
     keeping: Keeping, locating: _Locating, files: Sequence[LockedPackage], pinned: Mapping[str, str]
 ) -> _Kept:
-    """What counts of the index pages, as it was kept or is read now."""
+    """The relevant index entries, from the cache or read now."""
     request, target, config = locating.request, locating.target, locating.config
     words = [f"a lock, by wheelproof {__version__} {readers_version()}", request.digest, str(target)]
     words += [request.path.name, str(request.choice), *config.indexes, config.strategy, str(sorted(pinned.items()))]

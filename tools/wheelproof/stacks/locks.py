@@ -27,8 +27,8 @@ _PYTHONS = tuple(f"3.{minor}" for minor in range(8, 16))
 
 @dataclass(frozen=True, slots=True)
 class LockRequest:
-    """A lock, where it is, what was chosen of it, and the hash of its bytes. ``named`` are the extras and groups that
-    the user named: ``--all-extras`` names none.
+    """A lock, its path, the selection from it, and its hash. ``named`` are the extras and groups given by name, not by
+    ``--all-extras``.
     """
 
     path: Path
@@ -39,7 +39,7 @@ class LockRequest:
 
     @property
     def asked(self) -> Asked:
-        """What is requested, for the report: the file, and no requirement."""
+        """The request for the report: the file, without requirements."""
         return Asked((), (self.path,), (), Declared(), self.named)
 
 
@@ -70,7 +70,7 @@ def _is_lock(path: Path) -> bool:
 
 
 def read_lock_request(path: Path, choice: ExtrasAndGroups) -> LockRequest:
-    """The lock and what was chosen of it. Raises UsageError and FormatError, each with one sentence."""
+    """The lock and the selection from it. Raises UsageError and FormatError, each with one sentence."""
     try:
         data = read_start(path, MAX_SIZE + 1, given=True)
     except (OSError, ValueError) as error:

@@ -59,7 +59,7 @@ def other_side(path: Path, against: str) -> Iterator[Path | None]:
 
 
 def _written(commit: CommitFiles, path: Path, folder: Path) -> Path:
-    """The file of the commit with what it includes, written to ``folder`` at the same places below it."""
+    """The file of the commit and its includes, written below ``folder`` at the same relative paths."""
     base = path.parent
     front, done = [path], set[str]()
     while front and len(done) < MOST:

@@ -1,4 +1,4 @@
-"""What is resolved for a target, and the wheels of it to read."""
+"""The resolution of a target, and its wheels."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedStack:
-    """What a target gets, or one ``machine`` of it where packages have variants.
+    """The stack of a target, or of one ``machine`` if packages have variants.
 
-    ``left_out`` are packages that were not looked at. ``unhashed`` are the lines without a hash of requirements files
-    with hashes, None without such files. ``lock`` and ``entries`` are what a lock says, None where it was resolved.
-    ``choices`` are what the machine gets of packages with variants, by what was ``read`` with ``variants``.
+    ``left_out`` are packages that were not checked. ``unhashed`` are lines without a hash in requirements files with
+    hashes, None without such files. ``lock`` and ``entries`` come from a lock, None if resolved. ``choices`` are the
+    machine's among variants, by the metadata ``read`` with ``variants``.
     """
 
     target: Target
@@ -142,7 +142,7 @@ def _of_variant(pick: Pick, made: MachineChoice) -> Pick:
 
 
 def offers_of(package: StackPackage, wheel: PlannedWheel, indexes: KnownIndexes, *, pre: bool) -> ProjectOffers | None:
-    """What the indexes offer of a package under all demands on it; None when it was not chosen from a listing."""
+    """The offers of indexes for a package under all demands on it; None if it was not chosen from a listing."""
     if wheel.listing is None or not package.version:
         return None
     requirements = [demand.requirement for demand in package.demands] or [Requirement(package.name)]

@@ -14,9 +14,10 @@ from wheelproof.wheels.asked import Asked
 
 
 def place_of(name: str, chain: Sequence[Demand], asked: Asked) -> Location | None:
-    """The line that asks for the package ``name``, else the one that leads to it; None when no file asks for it.
+    """The line that requires the package ``name``, directly or else indirectly; None if no file does.
 
-    ``chain`` leads from what was requested to the package. What a line includes (a project) is at that line.
+    ``chain`` leads from what was requested to the package. Requirements of an included project are at the line of the
+    include.
     """
     lines = [line for line in asked.declared.lines if line.file and not line.constraint]
     first = chain[0].requirement if chain else None
@@ -27,12 +28,12 @@ def place_of(name: str, chain: Sequence[Demand], asked: Asked) -> Location | Non
     if ranked:
         return Location(file=ranked[0].file, line=ranked[0].number or None)
     if chain or not asked.files:
-        return None  # what the command line asks for
+        return None  # on the command line
     return Location(file=os.path.normpath(asked.files[0]))
 
 
 def at_place(results: Iterable[CheckResult], place: Location | None) -> tuple[CheckResult, ...]:
-    """The results; those that are no pass are at ``place``, where a rule states no other file."""
+    """The results; findings without a file are at ``place``."""
     if place is None:
         return tuple(results)
     return tuple(

@@ -1,4 +1,4 @@
-"""Resolves what was requested, for each target; reads and judges every wheel of it; and makes the report."""
+"""Resolve the request for each target, judge every wheel, and make the report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progre
 if TYPE_CHECKING:  # few runs follow links
     from wheel_checks.facts.wheel.dependencies import Dependencies
 
-KINDS = ("wheel", "release", "package", "stack", "indexes")  # what rules of this command judge
+KINDS = ("wheel", "release", "package", "stack", "indexes")  # subject kinds of this command's rules
 
 
 def judge_stack(
@@ -52,7 +52,7 @@ def judge_stack(
 ) -> Report:
     """Judge the stack on every target. A target that could not be resolved for lack of an answer is undecided.
 
-    ``dependencies`` reads what wheels link to, from depth links on.
+    ``dependencies`` reads linked libraries, from depth links on.
 
     Raises UsageError for requirements or a rule prefix that mean nothing, and SourceError when uv is missing.
     """
@@ -78,7 +78,7 @@ def judge_stack(
 def _resolver(
     request: StackRequest, config: IndexConfig, client: HttpClient
 ) -> Callable[[Target], list[ResolvedStack]]:
-    """What gives the stacks of a target: the lock, or the indexes."""
+    """The function that makes the stacks of a target: from the lock, or from indexes."""
     if request.lock is not None:
         return partial(read_locked, request.lock, config, client, offline=request.offline)
     return partial(resolve_stacks, request, config, client, variant_files(client) if request.machines else None)
@@ -86,7 +86,7 @@ def _resolver(
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Resolves and reads what a request is about. ``dependencies`` are as in :func:`judge_stack`."""
+    """Resolves a request and reads its wheels. ``dependencies`` are as in :func:`judge_stack`."""
 
     resolver: Callable[[Target], list[ResolvedStack]]
     judge: StackJudge
@@ -136,7 +136,7 @@ class _Run:
 
 
 def _asked_through(asked: Iterable[Requirement], picks: Iterable[Pick], client: HttpClient) -> set[str]:
-    """What the pure wheels among the ``asked`` require (``jax[cuda13]``), but for NVIDIA's own libraries.
+    """The requirements of pure wheels among the ``asked`` (``jax[cuda13]``), except NVIDIA's own libraries.
 
     The import of such a wheel loads the libraries of these packages, so they are read as if they had been requested. A
     wheel that cannot be read adds nothing: judging it reports why.
@@ -160,7 +160,7 @@ def _asked_through(asked: Iterable[Requirement], picks: Iterable[Pick], client: 
 
 
 def _subjects(stacks: Iterable[JudgedStack]) -> list[Subject]:
-    """What the report is about, each once: machines share packages."""
+    """The subjects of the report, each once, since machines share packages."""
     subjects: list[Subject] = []
     for judged in stacks:
         known = {subject.id for subject in subjects}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # few packages have variants, and few runs follow links
 
 @dataclass(frozen=True, slots=True)
 class StackRequest:
-    """What is resolved, for which targets and GPUs (product names), and how the resolver is to be run.
+    """A request: requirements, targets, GPUs (product names), and options of the resolver.
 
     ``machines`` choose among variants, where packages have some. ``timeout`` is in seconds, for each run of the
     resolver. ``lock`` is the lock file whose packages are judged: then nothing is resolved.
@@ -48,7 +48,7 @@ def read_request(
     timeout: float | None,
     pre: bool = False,
 ) -> StackRequest:
-    """The request for what a user names. Without a target: this machine, or the targets that a lock covers.
+    """The request of a user. Without a target: this machine, or the targets of a lock.
 
     Raises UsageError and FormatError, each with one sentence.
     """

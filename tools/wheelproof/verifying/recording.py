@@ -1,4 +1,4 @@
-"""Writes what a run judged (``--record``), and judges a run by what another wrote (``--same-as``)."""
+"""Write the record of a run (``--record``), and compare a run with a record (``--same-as``)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _failed(subject: Subject) -> tuple[str, ...]:
 
 
 def _recorded(item: JudgedWheel) -> RecordedFile:
-    """What is known of a file; its verdict is that of the report."""
+    """The record of a file; its verdict is the report's."""
     planned, facts, listing = item.planned, item.facts, item.planned.listing
     path = _path_of(planned.location)
     size = facts.size if facts else None if listing is None else listing.size

@@ -1,4 +1,4 @@
-"""The reader of what wheels require, with uv as its resolver: for every application that judges at depth links."""
+"""The reader of wheels' dependencies, with uv as its resolver, for depth links."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def dependency_reader(
     whole: bool = False,
     beside: Sequence[Requirement] = (),
 ) -> Dependencies:
-    """Close it when the run ends. uv is started only when exact pins do not suffice, or for what is ``beside``."""
+    """Close it when the run ends. uv is started only if exact pins do not suffice, or for packages ``beside``."""
     known = KnownIndexes(index)
 
     def listing(project: str) -> Sequence[IndexFile]:
@@ -66,7 +66,7 @@ def dependency_reader(
             )
 
         settled = ArchiveSearch(run, map(Requirement, texts), target, known, client).settle()
-        built = settled.archives  # what a build gives cannot be linked to here
+        built = settled.archives  # libraries of a built wheel are unknown here
         taken = [package for package in settled.resolution.packages if package.name not in built]
         pins = tuple(Requirement(f"{package.name}=={package.version}") for package in taken)
         return Resolved(pins, (*(package.name for package in settled.resolution.unusable), *built))

@@ -1,4 +1,4 @@
-"""What an installer is given for one target: requirements that we write, and indexes that may be asked."""
+"""The input of an installer for one target: requirements that we write, and indexes that may be queried."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _FLAG = "--index-url"
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """``asked`` are the requirements of the command line, ``of_files`` those of files, with ``hashes`` of some of them.
+    """``asked`` are the requirements of the command line, ``of_files`` those of files, some with ``hashes``.
 
-    ``pinned`` maps packages to the one index that they may come from; ``config`` names the indexes of all others.
-    ``left_out`` maps packages that are not looked at to the reason, ``projects`` are those that would be built.
-    ``options`` are those of the files, each as a line of a requirements file.
+    ``pinned`` maps packages to their only index; ``config`` has the indexes of all others. ``left_out`` maps packages
+    that are not checked to the reason, ``projects`` would be built. ``options`` are those of the files, each as a line
+    of a requirements file.
     """
 
     asked: tuple[str, ...]
@@ -56,7 +56,7 @@ class Handed:
         return tuple(text for text in self.of_files if canonicalize_name(Requirement(text).name) in self.pinned)
 
     def lines(self, *, pinned: bool) -> str:
-        """What files ask for, as a requirements file: with what is ``pinned`` or without; "" for nothing."""
+        """The requirements of files as a requirements file, with or without ``pinned`` packages; "" for none."""
         left = () if pinned else self.pinned_requirements
         texts = [text for text in self.of_files if text not in left]
         rows = [" ".join([text, *(f"--hash={value}" for value in self.hashes.get(text, ()))]) for text in texts]
@@ -64,10 +64,10 @@ class Handed:
 
 
 def hand_over(asked: Asked, target: Target, config: IndexConfig) -> Handed:
-    """What is asked for on ``target``, as far as the trust in ``config`` goes.
+    """The input of an installer for ``target``, from indexes that ``config`` trusts.
 
     Raises UsageError for a file that an installer would refuse, UntrustedAddressError when every package could come
-    from an index that only the tree names, and SourceError when it is unknown what is requested.
+    from an index that only the tree names, and SourceError if the requirements are unknown.
     """
     declared = asked.declared
     if declared.faults:
@@ -181,7 +181,7 @@ class _Handing:
         return next((source.address for source in line.sources if self._holds(source.marker)), None)
 
     def _holds(self, marker: Marker | None) -> bool:
-        """Whether a marker holds on the target. One that cannot be evaluated does: nothing is taken by mistake."""
+        """Whether a marker matches the target; True if it cannot be evaluated, so that no requirement is missed."""
         try:
             return marker is None or marker.evaluate({**self.environment, "extra": ""})
         except (InvalidVersion, UndefinedComparison, UndefinedEnvironmentName):

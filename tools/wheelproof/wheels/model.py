@@ -1,4 +1,4 @@
-"""What is to be judged and how, and what came of it: the wheels that ``judging.py`` reads."""
+"""Wheels to judge, options of judging, and judged wheels."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ if TYPE_CHECKING:  # depth quick need not load them
 
 @dataclass(frozen=True, slots=True)
 class PlannedWheel:
-    """A wheel to read: where it is, what the index says of it, and all that the index lists of its project.
+    """A wheel to read: its place, its index entry, and the project's listing.
 
-    ``gpus`` are those that it must run on, None for all that the judgement expects. ``other_listings`` is what other
-    indexes say of a file of that name. ``extras`` are those that it is requested with. ``beside`` are the wheels that
-    are installed with it, where that is known; then one that no one ``asked`` for is read as far as it may link to
-    those that someone did.
+    ``gpus`` are the GPUs that it must run on, None for all expected ones. ``other_listings`` are entries of other
+    indexes for that file name. ``extras`` are the requested ones. ``beside`` are the wheels installed with it, if
+    known; then a wheel that was not ``asked`` for is read only as far as it may link to requested ones.
     """
 
     file_name: str
@@ -49,9 +48,9 @@ class PlannedWheel:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How to judge: what is expected, by which rules, how deep, and how many bytes of a wheel may be streamed.
+    """How to judge: expectations, rules, depth, and the limit of streamed bytes of a wheel.
 
-    ``upload`` reads what an index looks at when the wheels are uploaded.
+    ``upload`` reads the metadata that an index checks at upload.
     """
 
     expectations: Expectations = field(default_factory=Expectations)

@@ -53,11 +53,11 @@ Raises what :func:`wheel_checks.sources.uv.resolver.resolve` raises.
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A resolution in which every package is what an installer takes, a wheel or a source archive.
+    """A resolution in which every package has the wheel or source archive that an installer chooses.
 
-    ``archives`` are those in it, by the name of the package. ``failed`` says of packages, by name, why an archive that
-    an installer would try could not be read. ``unfinished`` says why newer releases may have been missed, "" if none.
-    ``refused`` are newer releases of what was requested, ``pre_releases`` those of which pip takes others.
+    ``archives`` are its source archives, by package name. ``failed`` says, by package name, why an archive that an
+    installer would try could not be read. ``unfinished`` says why newer releases may have been missed, "" if none.
+    ``refused`` are newer releases of requested packages, ``pre_releases`` those for which pip chooses others.
     """
 
     resolution: Resolution
@@ -79,8 +79,8 @@ class UndecidedConflictError(NoSolutionError):
 class ArchiveSearch:
     """Looks for the source archives that an installer would take on ``target``.
 
-    ``run`` resolves ``asked`` under ``constraints``. No archive is searched for of packages in ``passed_over``: those
-    that are omitted, and those of one index each, for which uv looks nowhere else.
+    ``run`` resolves ``asked`` under ``constraints``. No archive is searched for of packages in ``passed_over``: omitted
+    ones, and those bound to one index.
     """
 
     def __init__(
@@ -145,7 +145,9 @@ class ArchiveSearch:
         return (self.folder.folder.as_uri(),) if self.folder.archives else ()
 
     def _refused(self, resolution: Resolution) -> Iterator[Refused]:
-        """The newer releases of what was asked for that are not taken, and why: uv says so when it is to take them."""
+        """The newer releases of requested packages that are not chosen, and the reason: uv's error if they are
+        required.
+        """
         taken = {package.name: version for package in resolution.packages if (version := _version(package))}
         asked = [(name, taken[name]) for name in self.asked if name in taken and name not in self._passed_over]
         for name, version in asked[:MOST_ASKED]:
@@ -186,7 +188,7 @@ class ArchiveSearch:
         return UndecidedConflictError(error.explanation, computed) if computed else error
 
     def _look_ahead(self) -> None:
-        """Look at what is requested, and at what the archives that this finds require in turn."""
+        """Search archives of the requested packages, and of their requirements in turn."""
         extras = {name: {extra for r in rows for extra in r.extras} for name, rows in self.asked.items()}
         front, seen = list(self.asked), set(self.asked)
         while front:
@@ -216,7 +218,7 @@ class ArchiveSearch:
         )
 
     def _behind(self, packages: Sequence[tuple[LockedPackage, Version]]) -> list[_Wanted]:
-        """The packages of which an archive that was read is newer than what is taken: an older one may fit."""
+        """The packages with a read archive newer than the chosen release: an older one may fit."""
         found = [
             (p.name, v) for p, v in packages if any(n == p.name and known > v for n, known in self.folder.archives)
         ]
@@ -252,7 +254,7 @@ class ArchiveSearch:
         return wanted
 
     def _requirements_of(self, newer: _Newer) -> list[Requirement]:
-        """What the latest of some releases requires on the target; nothing when it cannot be read."""
+        """The requirements of the latest release on the target; none if it cannot be read."""
         choice = None if newer.name in self._passed_over else self.folder.newest(newer.requirements, newer.above)
         if choice is None or choice.version is None:
             return []
@@ -275,7 +277,7 @@ class ArchiveSearch:
         return bool(self._add(wanted, older=True))
 
     def _settled(self, resolution: Resolution) -> Settled:
-        """The resolution with archives in place of what stood for them."""
+        """The resolution with archives in place of their substitutes."""
         packages, archives = [], {}
         for package in resolution.packages:
             found = self.folder.archives.get((package.name, _version(package) or Version("0")))
@@ -295,7 +297,7 @@ class ArchiveSearch:
         return [*self.asked.get(name, [Requirement(name)]), *self.constraints.get(name, ())]
 
     def _demanded(self, name: str, explanation: Explanation) -> Iterator[list[Requirement]]:
-        """What is asked of a package, with each demand on it that the explanation names, and without."""
+        """The requirements on a package, with each demand in the explanation, and without."""
         for demand in explanation.demands:
             with contextlib.suppress(InvalidRequirement):
                 if canonicalize_name(_name_of(demand.what)) == name:
@@ -326,8 +328,8 @@ class ArchiveSearch:
         older: Sequence[tuple[str, Version]],
         few: int = FEW,
     ) -> dict[str, list[Requirement]]:
-        """What the packages of a resolution require of each other, by name: read from what is asked for on, until that
-        explains why those in ``older`` are so.
+        """The requirements among the packages of a resolution, by name: read from the requested ones on, until they
+        explain the versions in ``older``.
         """
         by_name = {package.name: package for package, _ in packages}
         extras = {name: {extra for row in rows for extra in row.extras} for name, rows in self.asked.items()}

@@ -32,7 +32,7 @@ from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
 from wheelproof.wheels.indexes import KnownIndexes
 
-_MACHINE_TAGS = 2  # of the three parts of a tag those that say nothing about the machine: Python and ABI
+_MACHINE_TAGS = 2  # of the three parts of a tag those without the machine: Python and ABI
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class ArchiveFolder:
         """The latest release that the requirements on one package together allow, if it is newer than ``above`` and has
         a source archive that was not read yet, and no wheel for the target. None for any other.
 
-        ``older`` passes over the releases whose archives were read: what they require did not fit.
+        ``older`` skips releases whose archives were read, since their requirements did not fit.
 
         Raises SourceError when an index does not answer.
         """
@@ -66,7 +66,7 @@ class ArchiveFolder:
         unread = [v for v in releases.archives if (name, v) not in self.failed and (name, v) not in self.archives]
         if not any(above is None or version > above for version in unread):  # as for nearly every package
             return None
-        # A release of which the archive cannot be used has none, and what was read has a wheel: it is not a news.
+        # Releases with an unusable archive have none, and read releases have a wheel.
         usable = set(unread) if older else {v for v in releases.archives if (name, v) not in self.failed}
         files = [*releases.wheels, *(file for v, file in releases.archives.items() if v in usable)]
         choice = self._taken_by_uv(requirements, files)
@@ -155,7 +155,7 @@ class ArchiveFolder:
         return replace(archive, metadata=metadata, metadata_of=elsewhere.file_name)
 
     def _wheel_elsewhere(self, name: str, version: Version) -> IndexFile | None:
-        """The wheel of the release whose METADATA uv takes for that of the archive: the one that fits best."""
+        """The wheel of the release whose METADATA uv uses for the archive: the best match."""
         files = [file for file in self._releases(name).versions[version] if file.is_wheel]
         tags = {str(tag).rpartition("-")[0] for tag in self.target.supported_tags()}
         return max(files, key=lambda file: any(f"{a}-{b}" in tags for a, b in _interpreters(file)), default=None)
