@@ -26,7 +26,7 @@ def smoke_command(python: str, deadline: float) -> list[str]:
 
 
 def run_smoke(python: str, deadline: float) -> Subject:
-    """Run the kernels under ``python`` for at most ``deadline`` seconds; what goes wrong with that is a result, too."""
+    """Run the kernels under ``python`` for at most ``deadline`` seconds; errors become results, too."""
     ended = run(smoke_command(python, deadline), deadline=deadline + _GRACE, first=signal.SIGTERM, grace=_GRACE)
     if ended.timed_out:
         return _undecided(f"it did not finish within {deadline:g} s")
@@ -38,7 +38,7 @@ def run_smoke(python: str, deadline: float) -> Subject:
 
 
 def smoke_subject(report: Mapping[str, Any]) -> Subject:
-    """What matters of its report: the counts, and everything that did not pass."""
+    """The counts of its report, and everything that did not pass."""
     summary = report["summary"]
     results = []
     for subject in report["subjects"]:

@@ -14,7 +14,7 @@ from wheelproof.doctor.children import TIME_IS_OVER, Budget
 
 
 class Several(dict[str, Any]):
-    """What a reader gives that reads several sections: each by its name."""
+    """The result of a reader of several sections, by name."""
 
 
 class Sections:
@@ -41,7 +41,7 @@ class Sections:
         return reading.value if reading.done.wait(self._budget.left) else TIME_IS_OVER
 
     def all(self) -> tuple[dict[str, Any], dict[str, float], dict[str, str]]:
-        """The sections, the seconds that each took, and what happened to those that were not read."""
+        """The sections, the seconds that each took, and the reasons of unread ones."""
         values: dict[str, Any] = {}
         unread: dict[str, str] = {}
         for name, reading in self._readings.items():
@@ -53,7 +53,7 @@ class Sections:
 
 
 class _Reading:
-    """One section. Its thread is a daemon: one that waits inside the kernel must not keep the doctor from ending."""
+    """One section. Its thread is a daemon, since a thread waiting in the kernel must not block the exit."""
 
     def __init__(
         self, name: str, read: Callable[[], Any], fields: tuple[str, ...], on_read: Callable[[], object]
@@ -70,7 +70,7 @@ class _Reading:
         started = time.monotonic()
         try:
             self.value = read()
-        except Exception as error:  # noqa: BLE001  # a defect in one reader must not hide what the others know
+        except Exception as error:  # noqa: BLE001  # a defect in one reader must not hide other facts
             self.crashed = True
             self.value = Unavailable(f"its reader crashed: {type(error).__name__}: {error}")
         self.seconds = time.monotonic() - started

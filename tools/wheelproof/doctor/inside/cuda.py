@@ -1,5 +1,5 @@
-"""Asks CUDA's driver library which devices there are. It makes no context: no memory is taken, and an exclusive GPU is
-not held against another probe.
+"""List the devices of CUDA's driver library, without a context: no memory is allocated, and an exclusive GPU stays free
+for other probes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def say(**what: object) -> None:
 
 
 def mapped_file(name: str) -> str:
-    """The path of the library that was loaded under this name: the file behind its links."""
+    """The real path of the library loaded under this name."""
     maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     paths = [Path(line.split(maxsplit=5)[5]) for line in maps if "/" in line]
     return next((str(path) for path in paths if path.name.startswith(name)), "")
@@ -37,7 +37,7 @@ def call(library: ctypes.CDLL, function: str, *arguments: Any) -> bool:
 
 
 def device(cuda: ctypes.CDLL, index: int) -> dict[str, Any] | None:
-    """What CUDA reports of one device; what it does not report is omitted."""
+    """The facts that CUDA reports of one device."""
     handle, value, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t()
     if not call(cuda, "cuDeviceGet", ctypes.byref(handle), index):
         return None

@@ -1,8 +1,8 @@
 """Describes the Python that runs it: its version, its folders, and where it searches for modules.
 
 It is started by its path, with the variables of the user, so that the search path is the user's own: .pth files,
-sitecustomize and PYTHONPATH take part. The first entry, this folder, stands for the working directory, which a user's
-``python -c`` or ``python -m`` has there; with PYTHONSAFEPATH there is neither. It is not started in that directory.
+sitecustomize and PYTHONPATH take part. The first entry, this folder, is in place of the working directory, which is
+first for a user's ``python -c`` or ``python -m``, without PYTHONSAFEPATH. It is not started in that directory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Asks NVML about the GPUs. What a GPU or a driver does not support is omitted, and is not a fault."""
+"""Read the GPUs' facts from NVML. Facts that a GPU or a driver does not support are omitted, and no fault."""
 
 from __future__ import annotations
 
@@ -88,20 +88,20 @@ def say(**what: object) -> None:
 
 
 def mapped_file(name: str) -> str:
-    """The path of the library that was loaded under this name: the file behind its links."""
+    """The real path of the library loaded under this name."""
     maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     paths = [Path(line.split(maxsplit=5)[5]) for line in maps if "/" in line]
     return next((str(path) for path in paths if path.name.startswith(name)), "")
 
 
 class Nvml:
-    """The library. A function that it lacks (an older driver) is as good as one that says "not supported"."""
+    """The library. A missing function (of an older driver) counts as "not supported"."""
 
     def __init__(self) -> None:
         self.library = ctypes.CDLL(LIBRARY)
 
     def code(self, function: str, *arguments: Any) -> int:
-        """What a function gives; 13 (NVML_ERROR_FUNCTION_NOT_FOUND) when the library lacks it."""
+        """The return code of a function; 13 (NVML_ERROR_FUNCTION_NOT_FOUND) if it is missing."""
         say(at=function)
         found = getattr(self.library, function, None)
         return 13 if found is None else int(found(*arguments))
@@ -172,7 +172,7 @@ def fabric(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
 
 
 def health(nvml: Nvml, index: int) -> dict[str, Any]:
-    """What else NVML reports of one GPU; asked last, since the more is asked the more can hang."""
+    """Further facts of one GPU; read last, since every call may hang."""
     handle = ctypes.c_void_p()
     if nvml.code("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle)):
         return {}
@@ -254,7 +254,7 @@ def instances(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
 
 
 def processes(nvml: Nvml, handle: ctypes.c_void_p) -> list[int]:
-    """The pids of processes that compute on it; those of other containers are unknown."""
+    """The pids of processes that compute on it; processes of other containers are unknown."""
     count, infos = ctypes.c_uint(MOST_PROCESSES), (Process * MOST_PROCESSES)()
     code = nvml.code("nvmlDeviceGetComputeRunningProcesses_v3", handle, ctypes.byref(count), infos)
     return [info.pid for info in infos[: count.value]] if code == 0 else []

@@ -2,8 +2,8 @@
 
 Arguments: the seconds for everything, the seconds for each step after the import, and the file with the kernel ("" for
 none). A step that takes longer ends the process with the Python stack of all threads on standard error, which a kill
-from outside would not give. It is started by ``python -c`` in the root
-folder: sys.path is what a user's ``python -c`` has there.
+from outside would not give. It is started by ``python -c`` in the root folder: sys.path is that of a user's ``python
+-c``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TRACE_LINES = 16
 MOST_GPUS = 64  # whose names are reported
 # Of variables that decide what torch sees.
 PREFIXES = ("CUDA_", "NVIDIA_", "HIP_", "ROCR_", "HSA_", "ZE_", "ONEAPI_", "LD_", "TRITON_", "TORCH_", "PYTORCH_")
-STACKS = 1  # standard output: stacks stand after the name of the step
+STACKS = 1  # standard output: stacks follow the name of the step
 MARGIN = 0.5  # seconds before the deadline at which the stack is still reported
 
 
@@ -37,7 +37,7 @@ def say(**what: object) -> None:
 
 
 def shown(error: BaseException) -> str:
-    """What an exception says, in one line."""
+    """The message of an exception, in one line."""
     return " ".join("".join(traceback.format_exception_only(type(error), error)).split())[:LONGEST]
 
 
@@ -52,7 +52,7 @@ class Steps:
         """What ``step`` returns; None after an exception, which is reported as ``failed``."""
         given = min(max(0.1, self.end - time.monotonic()), seconds or self.each)
         faulthandler.dump_traceback_later(given, exit=True, file=STACKS)
-        say(at=name, hurried=given < self.each)  # one that is ended before its time does not hang
+        say(at=name, hurried=given < self.each)  # a step that is ended early does not count as hanging
         started = time.monotonic()
         try:
             return step()
@@ -66,7 +66,7 @@ class Steps:
 
 
 def tell_warnings() -> None:
-    """Tell what is warned of, a few times, instead of printing it."""
+    """Report warnings, a few times each, instead of printing them."""
     told: list[str] = []
 
     def tell(message: Warning | str, *_: object, **__: object) -> None:
@@ -81,7 +81,7 @@ def tell_warnings() -> None:
 def say_changes() -> None:
     """Say which variables of accelerators and the loader the start of Python has changed, and the file that names them.
 
-    /proc/self/environ holds what the process was started with.
+    /proc/self/environ has the variables with which the process was started.
     """
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -126,7 +126,7 @@ def say_modules(before: set[str]) -> None:
 
 
 def say_extensions() -> None:
-    """Say for which Pythons the extension module of torch is built, and what this one imports."""
+    """Report the Pythons for which the extension module of torch is built, and the suffixes that this one imports."""
     found = []
     for folder in sys.path:
         try:
@@ -140,7 +140,7 @@ def say_extensions() -> None:
 
 def import_torch() -> Any:
     """The module; its version, CUDA and path are reported."""
-    import torch  # this is what is being tried
+    import torch  # the step under test
 
     cuda = torch.version.cuda or ""
     say(imported=True, version=str(torch.__version__), cuda=cuda, path=str(torch.__file__))
@@ -176,7 +176,7 @@ def names_of(module: Any) -> list[str]:
 
 
 def run_kernel(torch: Any, file: str) -> str:
-    """What the kernel in ``file`` says: "" when its result was right."""
+    """The fault that the kernel in ``file`` reports; "" if its result was right."""
     spec = importlib.util.spec_from_file_location("wheelproof_kernel", file)
     if spec is None or spec.loader is None:
         return file + " is no Python module"
@@ -229,4 +229,4 @@ def main(seconds: float, each: float, kernel: str) -> None:
 main(float(sys.argv[1]), float(sys.argv[2]), sys.argv[3])
 faulthandler.cancel_dump_traceback_later()
 say(done=True)
-os._exit(0)  # what a library does at the end of a process is another matter
+os._exit(0)  # teardown of libraries is not tested

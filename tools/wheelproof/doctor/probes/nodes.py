@@ -17,7 +17,7 @@ _MOST = 64
 
 
 def read_nodes(root: str = "/") -> tuple[DeviceNode, ...]:
-    """Every /dev/nvidia* below ``root``, opened for reading and writing as CUDA does; what is missing has ENOENT.
+    """Every /dev/nvidia* below ``root``, opened for reading and writing as CUDA does; a missing one has ENOENT.
 
     Opening a node loads no module and starts no work. On a fake root the nodes are ordinary files.
     """

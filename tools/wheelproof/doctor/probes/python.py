@@ -1,4 +1,4 @@
-"""The interpreter under diagnosis: which one it is, and what it says of itself when it is started as its user does."""
+"""Find the interpreter under diagnosis, and read its facts when started as by its user."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_ENTRIES = 10_000  # of the working directory that are inspected
 _LARGEST_CONFIG = 64 * 1024  # bytes of pyvenv.cfg
 
 _ANY_X = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
-_NO_ANNOTATIONS = "future feature annotations"  # what an older Python says of our program
+_NO_ANNOTATIONS = "future feature annotations"  # the error of an older Python about our program
 
 _VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX")  # which name the active environment, in this order
 _NAMES = ("python3", "python")
@@ -68,7 +68,7 @@ def read_interpreter(
 
 
 def _choose(python: str, environ: Mapping[str, str]) -> tuple[str, str] | Unavailable:
-    """The program to start, and why that one."""
+    """The program to start, and why."""
     if python:
         on_path = "" if "/" in python or os.path.exists(python) else find_program(python, environ)
         return _program(on_path or python, environ), "asked for"
@@ -86,7 +86,7 @@ def _choose(python: str, environ: Mapping[str, str]) -> tuple[str, str] | Unavai
 
 def _program(path: str, environ: Mapping[str, str]) -> str:
     """The interpreter at ``path``, which may be its environment's folder. Raises NotFoundError."""
-    absolute = os.path.abspath(path)  # noqa: PTH100  # links stay: that of a virtual environment leads out of it
+    absolute = os.path.abspath(path)  # noqa: PTH100  # links stay: a virtual environment's leads out of it
     if os.path.isfile(absolute):
         return absolute
     inside = (f"{absolute}/bin/{name}" for name in _NAMES)
@@ -95,7 +95,7 @@ def _program(path: str, environ: Mapping[str, str]) -> str:
 
 
 def _of_answer(program: str, why: str, told: Mapping[str, Any]) -> Interpreter:
-    """What the program reported; the binary itself says for which machine it is."""
+    """The facts that the program reported; the machine is read from the binary."""
     path = told["executable"] or program
     tree = FileTree()
     machine, loader = _binary(tree, path)
@@ -127,7 +127,7 @@ def _of_answer(program: str, why: str, told: Mapping[str, Any]) -> Interpreter:
 
 
 def _local_modules() -> tuple[str, ...]:
-    """What of the working directory has the name of a module of the standard library."""
+    """Modules in the working directory with names of the standard library."""
     found = []
     try:
         with os.scandir() as entries:
@@ -152,7 +152,7 @@ def _working_directory() -> str:
 def _of_files(
     environment: Environment, found: str = "", fault: str = "", obstacle: str = ""
 ) -> Interpreter | Unavailable:
-    """What the files of an environment show, when its interpreter cannot be asked."""
+    """The facts in an environment's files, if its interpreter cannot be run."""
     tree, entries = environment.tree, environment.entries
     if not environment.interpreter:
         environment, gone = _with_dangling_link(environment)
@@ -203,7 +203,7 @@ def _with_dangling_link(environment: Environment) -> tuple[Environment, str]:
 
 
 def _obstacle(program: str, end: ChildEnd) -> str:
-    """Why it could not be started, where that is one of what we know; "" otherwise."""
+    """Why it could not be started, if the reason is known; else ""."""
     if _NO_ANNOTATIONS in end.output:
         return TOO_OLD
     try:
@@ -221,7 +221,7 @@ def _base_prefix(environment: Environment) -> str:
 
 
 def _binary(tree: FileTree, path: str) -> tuple[str, str]:
-    """The machine of a program and its loader (PT_INTERP); "" for what is not an ELF file."""
+    """The machine of a program and its loader (PT_INTERP); "" if it is no ELF file."""
     elf, _ = read_elf_file(tree, path, {Part.INTERPRETER})
     if not isinstance(elf, ElfFacts):
         return "", ""

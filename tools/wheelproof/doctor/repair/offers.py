@@ -1,4 +1,4 @@
-"""What the configured indexes offer this interpreter, and what is in a wheel there: read before any download."""
+"""Read the offers of configured indexes for this interpreter, and the metadata of a wheel, before a download."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 
 @dataclass(frozen=True)
 class Offered:
-    """A wheel that an installer would take for this interpreter, and the bytes of what was read of it."""
+    """A wheel that an installer would take for this interpreter, and the number of bytes read."""
 
     name: str
     version: Version

@@ -1,4 +1,4 @@
-"""From a diagnosis to a repair: what is to be fixed, the plan for it, and whether it made anything better."""
+"""Repair a diagnosed fault: the goal, the plan, and whether it helped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wheelproof.doctor.repair.snapshot import without_new_lock
 from wheelproof.doctor.repair.solving import NoPlanError, Solver, environment_of
 from wheelproof.doctor.repair.why_not import why_not
 
-# What these rules find is about the files, or the requirement, of one distribution; the next one may follow.
+# Rules whose finding is about one distribution; the next one may follow.
 _OF_ONE_DISTRIBUTION = {"DOC201", "DOC202", "DOC206", "DOC227", "DOC229"}
 # The stages of torch on its way to a GPU: a diagnosis that fails at an earlier one than before is worse.
 _STAGES = (
@@ -41,7 +41,7 @@ _STAGES = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be fixed: a goal, the rules that ask for it, and sentences about fixes that --fix does not run."""
+    """A goal, the rules that require it, and sentences about fixes that --fix does not run."""
 
     goal: Goal | None = None
     rules: frozenset[str] = frozenset()
@@ -93,7 +93,7 @@ class Session:
         return ""
 
     def reminders(self) -> Iterator[str]:
-        """What brings the fault back."""
+        """Warnings about what would bring the fault back."""
         goal = self._asked().goal
         if goal is not None and (goal.fitting_torch or goal.companions):
             yield from bring_it_back(self.facts, self.folder)
@@ -122,7 +122,7 @@ class Session:
         self.notes += [f"what stops it: {reason}" for reason in error.reasons]
 
     def _asked(self) -> Asked:
-        """The goal of the root (or, without one, of whatever was found), with those of other errors about packages."""
+        """The goal of the root (or, without one, of all findings), with the goals of other errors about packages."""
         root = self.diagnosis.root
         worth = [result for result in _found(self.diagnosis) if result.severity is not Severity.NOTE]
         if root is None and not worth:
@@ -140,12 +140,12 @@ class Session:
 
 
 def _trusted(config: IndexConfig) -> IndexConfig:
-    """The configuration without what only a tree names: that is not asked, and said."""
+    """The configuration without indexes that only a tree names, which are reported instead."""
     return replace(config, refused=())
 
 
 def _is_same(one: CheckResult, before: CheckResult) -> bool:
-    """Whether a finding is the one of before; of files of several distributions each is a separate one."""
+    """Whether a finding is unchanged; findings about several distributions count separately."""
     return one.rule == before.rule and (one.rule not in _OF_ONE_DISTRIBUTION or one.message == before.message)
 
 

@@ -160,7 +160,7 @@ def _remove(path: Path) -> bool:
         path.unlink()
         return True
     if any(entry.name != "__pycache__" for entry in os.scandir(path)):
-        return False  # what others have put there since stays
+        return False  # files added by others stay
     shutil.rmtree(path)
     return True
 

@@ -8,7 +8,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import CheckResult
 
 _CHOICE = "it requires a choice"
-_OTHER: dict[type, str] = {  # what no vector is
+_OTHER: dict[type, str] = {  # not an argument vector
     Export: "it sets something in your shell",
     Unset: "it sets something in your shell",
     Pipe: "it needs a shell",

@@ -38,9 +38,8 @@ def unresolved_symbols(
     """The ``modules``, (path, distribution), that need symbols which no library of the torch in ``torch_folder``
     defines.
 
-    ``libraries`` are those of other distributions, by file name: what a module needs of one of them is not torch's. A
-    module that needs a whole library which this torch lacks is omitted, and nothing is said of a torch that is
-    damaged.
+    ``libraries`` belong to other distributions, by file name: their symbols are not torch's. Modules that need a
+    library which this torch lacks are omitted, and so is a damaged torch.
     """
     folder = f"{torch_folder}/lib"
     own = [f"{folder}/{name}" for name in tree.names(folder) if _TORCH_LIBRARY.fullmatch(name)]
@@ -49,7 +48,7 @@ def unresolved_symbols(
 
         @functools.cache
         def symbols_of(path: str) -> ExportedSymbols:
-            with open_regular(tree.outside(path)) as file:  # what is mapped stays when the file is closed
+            with open_regular(tree.outside(path)) as file:  # the mapping outlives the file object
                 view = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             return ExportedSymbols(WholeFile(view))
 
