@@ -19,8 +19,8 @@ STANDARD_INPUT = "standard input"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON document, or why there isn't one. ``source`` is its file, and which of several there; ``label`` what its
-    name says of the host ("" when it says nothing).
+    """A JSON document, or why there isn't one. ``source`` is its file, and its number there; ``label`` the host in its
+    name ("" without one).
     """
 
     source: str
@@ -29,7 +29,7 @@ class Document:
 
 
 def find_inputs(paths: Sequence[str], *, may_be_empty: bool = False) -> list[str]:
-    """The files that ``paths`` name, those in folders and below in order of their names; "-" stays what it is.
+    """The files that ``paths`` name, with all files below folders, in order of names; "-" is kept.
 
     Raises NotFoundError for a path that does not exist and (unless it ``may_be_empty``) for a folder without a report,
     UsageError for "-" twice.
@@ -61,7 +61,7 @@ def size_of(inputs: Sequence[str]) -> int:
 
 
 def read_inputs(inputs: Sequence[str], count: Callable[[int], None]) -> Iterator[Document]:
-    """Every document of every input. ``count`` is told the number of bytes of each file when it has been read."""
+    """Every document of every input. ``count`` is called with the size of each file after reading."""
     for name in inputs:
         if name == "-":
             if sys.stdin is None:  # what Python makes of `<&-`

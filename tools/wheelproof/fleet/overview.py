@@ -1,4 +1,4 @@
-"""The fleet for people: what differs in the first line, the hosts by facts, the causes by rule, what all share."""
+"""The fleet for people: differences in the first line, the hosts by facts, the causes by rule, shared facts."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _cause_table(causes: Sequence[tuple[str, bool, list[tuple[str, CheckResult]]
 
 
 def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[str, Verdict]) -> Iterator[Table]:
-    """The heat map: hosts by what differs. Equal hosts share a row, and who deviates most comes first."""
+    """The heat map: hosts by what differs. Equal hosts share a row, the most deviant first."""
     differences = fleet.differences[:_MOST_COLUMNS]
     told = [_values(difference) for difference in differences]
     roots = {host.name: host.root for host in fleet.hosts}
@@ -140,7 +140,7 @@ def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[s
 
 
 def _values(difference: Difference) -> dict[str, str]:
-    """What each host has, marked when few have it."""
+    """The value of each host, marked if it is rare."""
     common = {name: value for value, names in difference.common.items() for name in names}
     return common | {name: f"{MARK}{value}" for value, names in difference.rare.items() for name in names}
 

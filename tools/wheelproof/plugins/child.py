@@ -27,7 +27,7 @@ MOST_VALUES, LONGEST_VALUE = 1000, 10_000  # that a probe gives, and characters 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a plug-in is to do: its entry point ``value``, and what the task works on."""
+    """A task of a plug-in: its entry point ``value``, and its input."""
 
     do: str
     value: str
@@ -36,7 +36,7 @@ class Task:
 
 
 class PluginError(Exception):
-    """What is wrong with a plug-in, as the end of a sentence that starts with its name."""
+    """A fault of a plug-in, as the end of a sentence that starts with its name."""
 
 
 def main() -> int:
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def _describe(task: Task) -> Iterator[dict[str, Any]]:
-    """What each rule says about itself; of a format or a probe only that it can be loaded."""
+    """The documentation of each rule; of a format or a probe only that it can be loaded."""
     rules = _load_rules(task.value)
     texts = ("id", "title", "kind", "severity", "why", "example", "fix", "audience", "tested")
     said = ({name: str(getattr(rule, name)) for name in texts} for rule in rules.values())
@@ -70,7 +70,7 @@ def _check(task: Task) -> Iterator[dict[str, Any]]:
 
 
 def _judged(rule: Rule, facts: Any, expectations: Any) -> dict[str, Any]:
-    """What a rule finds, or why it cannot say."""
+    """The findings of a rule, or why it has none."""
     findings: list[Any] = []
     try:
         for finding in rule.check(facts, expectations):
@@ -83,7 +83,7 @@ def _judged(rule: Rule, facts: Any, expectations: Any) -> dict[str, Any]:
         return {"unavailable": encode(missing.unavailable)}
     except WheelproofError as error:
         return {"error": [error.what, error.expected, error.hint]}
-    except BaseException as crash:  # noqa: BLE001  # SystemExit too: whatever it is, the check was not made
+    except BaseException as crash:  # noqa: BLE001  # also SystemExit: the check was not made
         return {"crash": _sentence(crash)}
     return {"findings": findings}
 

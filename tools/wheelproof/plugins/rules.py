@@ -1,7 +1,7 @@
 """Rules of plug-ins: each is described once, and judges in a child that knows nothing of our other results.
 
-A plug-in adds results and takes none away: its answers are decoded as the findings of its own rules, and whatever else
-happens in its child is an error of these.
+A plug-in adds results and takes none away: its answers are decoded as the findings of its own rules, and any other
+event in its child is an error of these.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _POLICY = Policy(unknown_keys=True, longest=100_000, clipped=True, most=10_000)
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """What a rule says about itself."""
+    """The documentation of a rule."""
 
     id: str
     title: str
@@ -85,7 +85,7 @@ def _rule(one: _Described, plugin: Plugin, asking: _Asking) -> Rule:
 
 
 def together(rules: Sequence[Rule]) -> list[Rule]:
-    """The rules, of which those of one plug-in ask one child for all of them."""
+    """The rules, in which all rules of one plug-in share a child."""
     batches: dict[_Asking, _Batch] = {}
     for rule in rules:
         for asking in _asking_of(rule):
@@ -134,7 +134,7 @@ class _Batch:
         self._last = threading.local()  # each thread judges another subject
 
     def check(self, rule_id: str, facts: Any, expectations: Any) -> Iterable[Finding]:
-        """The findings of a rule. Raises what our own rule raises that cannot say, and PluginFaultError."""
+        """The findings of a rule. Raises the errors of an undecided rule, and PluginFaultError."""
         last = getattr(self._last, "answers", None)
         if last is None or last[0] is not facts or last[1] is not expectations:
             last = self._last.answers = (facts, expectations, self.asking.judged(self.rules, facts, expectations))

@@ -1,4 +1,4 @@
-"""What each place says of a file's size and hash: the disk, the indexes, the list in the expectation."""
+"""Collect a file's size and hash from the disk, the indexes, and the list in the expectation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sha256_of(path: Path) -> str:
 def known_digests(
     candidate: Candidate, local: Mapping[Path, str], expected: Mapping[str, str], content: str = ""
 ) -> tuple[Told, ...]:
-    """The sha256 that each place states. ``content`` is that of a remote file which was read whole, else ""."""
+    """The sha256 that each place states. ``content`` is the hash of a remote file that was read in full, else ""."""
     listed = expected.get(candidate.file_name, "")
     return (
         *(Told(f"the file {path}", local[path]) for path in candidate.paths if path in local),
@@ -59,7 +59,7 @@ def known_digests(
 
 
 def known_sizes(candidate: Candidate, read: int | None) -> tuple[Told, ...]:
-    """The size in bytes that each place states. ``read`` is that of the wheel if it was read, else None."""
+    """The size in bytes that each place states. ``read`` is the size of the wheel if it was read, else None."""
     on_disk = [Told(f"the file {path}", path.stat().st_size) for path in candidate.paths if path.is_file()]
     return (
         *on_disk,

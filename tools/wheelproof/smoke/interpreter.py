@@ -1,4 +1,4 @@
-"""Which Python runs the kernels: the one that was requested, else the first available one that has torch."""
+"""Find the Python that runs the kernels: the requested one, else the first one with torch."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Interpreter:
 def find_interpreter(asked: str, variables: Mapping[str, str]) -> Interpreter:
     """The interpreter ``asked`` for: a path, a name on PATH (python3.12), or the folder of an environment.
 
-    Without one that of this process, else that of the active environment (VIRTUAL_ENV, CONDA_PREFIX, the python3 on
-    PATH): the first that has torch. Nothing is run to find out. Raises NotFoundError if none exists.
+    Without one the Python of this process, else of the active environment (VIRTUAL_ENV, CONDA_PREFIX, the python3 on
+    PATH): the first with torch. Nothing is run. Raises NotFoundError without any.
     """
     if asked:
         return Interpreter(_asked(asked, variables), "asked for")
@@ -55,7 +55,7 @@ def _asked(asked: str, variables: Mapping[str, str]) -> str:
         raise SourceError(f"{asked} cannot be run", expected="a Python interpreter")
     if found is None:
         raise NotFoundError(f"there is no {asked}", expected="an interpreter, or an environment folder")
-    return os.path.abspath(found)  # noqa: PTH100  # a link stays a link: it is what makes an interpreter that of a venv
+    return os.path.abspath(found)  # noqa: PTH100  # a link is kept: it makes an interpreter part of a venv
 
 
 def _active(variables: Mapping[str, str]) -> Environment | None:

@@ -73,7 +73,7 @@ def environment_phrase(document: SmokeDocument) -> str:
 
 
 def kernel_headline(kernel: KernelFacts) -> str:
-    """Such as ``12 cases, 1.04 of the floor``; of several timed runs the one that is nearest to its bar."""
+    """Such as ``12 cases, 1.04 of the floor``; of several timed runs the nearest to its bar."""
     if kernel.mutants:
         return f"{kernel.score[0]} of {plural(kernel.score[1], 'mutant')} caught"
     told = plural(len(kernel.cases), "case")
@@ -170,7 +170,7 @@ def _gpu_table(document: SmokeDocument, kernels: Sequence[KernelFacts]) -> Table
 
 
 def _over_gpus(kernels: Sequence[KernelFacts]) -> list[KernelFacts]:
-    """Each kernel once, with the cases of all GPUs, and of each timed run the one that is furthest above its bar."""
+    """Each kernel once, with the cases of all GPUs, and the time of each run that is furthest above its bar."""
     found = []
     for name in dict.fromkeys(kernel.name for kernel in kernels):
         same = [kernel for kernel in kernels if kernel.name == name]
@@ -233,7 +233,7 @@ def _cases(kernel: KernelFacts) -> str:
 
 
 def _verdict(runs: Iterable[CaseRun | SpeedRun]) -> str:
-    """What is wrong, in the suite's words; "above the bar" for a time that only the allowance for noise excuses."""
+    """The fault, in the suite's words; "above the bar" for a time that only the allowance for noise excuses."""
     runs = list(runs)
     bad = dict.fromkeys(str(run.ending) for run in runs if run.ending not in _GOOD)
     if bad:
@@ -303,8 +303,8 @@ def _copies_and_calls(rates: Rates) -> Iterator[str]:
 
 
 def left_out_sentences(document: SmokeDocument) -> Iterator[str]:
-    """What the level of the run does not run, one sentence for each level that does."""
-    left_out = document.left_out if document.cases else ()  # where nothing ran, what is said is why
+    """The cases outside of the run's level, one sentence for each level that has them."""
+    left_out = document.left_out if document.cases else ()  # if nothing ran, the reason is reported
     for level in dict.fromkeys(record.level for record in left_out):
         records = [record for record in left_out if record.level == level]
         whole = [record.kernel for record in records if not record.cases]
@@ -323,7 +323,7 @@ def _families(document: SmokeDocument) -> Iterator[str]:
 
 
 def _skips(document: SmokeDocument) -> Iterator[str]:
-    """What was skipped, one sentence for each reason."""
+    """Skipped cases, one sentence for each reason."""
     skipped: dict[str, dict[str, None]] = {}
     told = [(probe.name, probe.ending, probe.message) for probe in document.probes]
     told += [(run.kernel, run.ending, run.message) for run in (*document.runs, *document.mutants)]

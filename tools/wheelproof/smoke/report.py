@@ -1,4 +1,4 @@
-"""Runs the suite, turns what it says into facts, and judges them: the installation, each kernel, each target."""
+"""Run the suite, decode its report into facts, and judge them: the installation, each kernel, each target."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from wheelproof.smoke.child import SuiteEnd, run_suite
 from wheelproof.smoke.overview import environment_phrase, gpu_headline, kernel_headline, overview, target_headline
 from wheelproof.smoke.request import SmokeRequest
 
-ENDED = "KRN001"  # holds whatever rules were selected: a suite without a report must not look like a pass
+ENDED = "KRN001"  # applied with any selection: a suite without a report must not pass
 _USAGE, _INTERRUPTED, _OWN_ENDS = 2, 130, (0, 1, 3)  # exit codes of the suite
 
 
 def smoke(request: SmokeRequest, *, deadline: float, selection: Selection, quiet: bool = False) -> tuple[Report, int]:
-    """Run the suite for at most ``deadline`` seconds and judge what it reports, in part where it did not end.
+    """Run the suite for at most ``deadline`` seconds and judge its report, a partial one if it did not end.
 
-    The number is that of the signal that interrupted this process, 0 for none. Raises UsageError for what the suite or
-    the catalogue of rules does not know, SourceError when the interpreter cannot be started, KeyboardInterrupt or
-    SystemExit when the suite was interrupted and had nothing to report yet.
+    The number is the signal that interrupted this process, 0 for none. Raises UsageError for names unknown to the suite
+    or the catalogue of rules, SourceError if the interpreter cannot be started, KeyboardInterrupt or SystemExit if the
+    suite was interrupted before it had a report.
     """
     opened = OpenReport("smoke")
     rules = selection.rules_by_kind(("installation", "gpu", "kernel", "gpu-target"))
@@ -123,7 +123,7 @@ def _kernels(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list
 
 
 def _gpus(outcome: SmokeDocument | NoDocument) -> list[GpuFacts]:
-    """The GPUs that were tried, in a run that says what was measured of each."""
+    """The tested GPUs, in a run with measurements of each."""
     if isinstance(outcome, NoDocument):
         return []
     readings = {reading.gpu: reading for reading in outcome.readings}
@@ -152,7 +152,7 @@ def _installation(
         known = {"interpreter": request.python, "last_words": outcome.last_words}
         return _subject(request.python, "installation", "gave no report", known, facts, [get_rule(ENDED)])
     told = dict(_installation_facts(request, outcome))
-    if outcome.partial:  # a rule that holds whatever was selected, as above
+    if outcome.partial:  # applied with any selection, as above
         rules = [*rules, *(rule for rule in [get_rule(ENDED)] if rule.id not in {each.id for each in rules})]
     return _subject(request.python, "installation", environment_phrase(outcome), told, facts, rules)
 
