@@ -105,9 +105,9 @@ def written(document: dict[str, Any], format: str) -> str:  # noqa: A002  # the 
 
 
 def keeper(arguments: argparse.Namespace) -> Callable[[dict[str, Any]], None]:
-    """What keeps the report so far where the whole one will be, so that it is there when this process is killed.
+    """A function that writes the report so far to the final place, in case this process is killed.
 
-    Only a regular file holds it: a pipe gets one report. What cannot be written is said at the end.
+    Only regular files are written: a pipe gets one report. Write errors are reported at the end.
     """
     path = arguments.output
     if path is None or (Path(path).exists() and not Path(path).is_file()):
@@ -140,7 +140,7 @@ def stoppable() -> Iterator[list[int]]:
 
 
 def _options(arguments: argparse.Namespace) -> Options:
-    """What was asked for. Raises ValueError for what makes no sense."""
+    """The options of a run. Raises ValueError for a contradiction."""
     _check(arguments)
     own = tuple(dict.fromkeys(str(Path(each).resolve()) if is_path(each) else each for each in arguments.kernels))
     try:
@@ -195,7 +195,7 @@ def _check_gpus(arguments: argparse.Namespace) -> None:
 def write(path: str | None, content: str) -> None:
     """Write a whole file or none; to standard output without a ``path``. Raises OSError.
 
-    What is not a regular file (a pipe, ``/dev/stderr``) is written directly, and a link keeps pointing to what it does.
+    Anything but a regular file (a pipe, ``/dev/stderr``) is written directly, and links are kept.
     """
     if path is None:
         try:
@@ -229,7 +229,7 @@ def _standard(value: Any) -> Any:
 
 
 class Progress:
-    """Says on a terminal what was done last, and in a pipe nothing; with ``each``, every mutant on a line, anywhere."""
+    """Shows the last step on a terminal only; with ``each``, every mutant on a line, anywhere."""
 
     def __init__(self, *, each: bool = False) -> None:
         self.count = 0

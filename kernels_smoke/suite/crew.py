@@ -54,7 +54,7 @@ class End:
 
 @dataclass
 class Job:
-    """One task, what to do with its records, and what to do when it ends (the jobs that this calls for).
+    """One task, a callback for its records, and one for its end, which returns the following jobs.
 
     Its child hangs when it is silent while it sleeps for ``patience`` seconds, or computes for ``computing`` times as
     many. On a GPU that is once: who waits for a GPU may do so in a loop. ``environment`` are variables of the child
@@ -117,7 +117,7 @@ class Crew:
         self._words.close()
 
     def wait_until_ready(self) -> dict[str, Any]:
-        """What the foreman could import. Raises ForemanError when it dies, or when an import does not come back."""
+        """The modules that the foreman imported. Raises ForemanError if it dies, or an import hangs."""
         if not self.ready:
             self.ready = self._next(IMPORT_PATIENCE * self.slowness, "torch and triton could not be imported")
         return self.ready
@@ -125,7 +125,7 @@ class Crew:
     def run(self, jobs: Iterable[Job], *, at_once: int, in_lane: int = 0) -> None:
         """Run ``jobs``, and the jobs that their ends call for, ``at_once`` at a time. Raises ForemanError.
 
-        With ``in_lane`` at most so many of those that name the same lane; jobs without a lane have no such limit.
+        ``in_lane`` limits the jobs of the same lane at once; jobs without a lane are not limited.
         """
         waiting = deque(jobs)
         running: dict[int, Job] = {}
@@ -190,7 +190,7 @@ class Crew:
 
 
 def _where(job: Job, following: Job) -> Job:
-    """``following`` in place of ``job``: what continues after a child that died does so on the same GPU."""
+    """``following`` in place of ``job``: jobs that continue after a dead child stay on its GPU."""
     return replace(following, environment=job.environment, lane=job.lane)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# What a CUDA context that cannot be used any more says. The next case needs a new process.
+# Errors of a CUDA context that is unusable. The next case needs a new process.
 CRASHES = (
     "illegal memory access",
     "misaligned address",

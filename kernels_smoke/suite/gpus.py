@@ -1,4 +1,4 @@
-"""Which GPUs a run tries, and what is kept of each. The parent's side; needs no torch."""
+"""The GPUs of a run and their records. Runs in the parent; needs no torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kernels_smoke.suite.probes.answer import Answer
 from kernels_smoke.suite.probes.answer import record as probe_record
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-INSTANCE = "MIG-"  # what the UUID of a MIG instance begins with
+INSTANCE = "MIG-"  # prefix of the UUID of a MIG instance
 EXCLUSIVE = "exclusive process"  # the compute mode in which a GPU takes one process at a time
 PROHIBITED = "prohibited"  # the compute mode in which nothing may run on a GPU
 BLOCKING = {"driver", "torch", "cuda_init"}  # probes without which every kernel would only fail again
@@ -25,7 +25,7 @@ Ask = Callable[[Mapping[str, str]], Mapping[str, Any]]  # the driver's answer in
 
 @dataclass
 class GpuRun:
-    """One GPU and the records of it. ``alone``: the run has no other, and its children see what the parent sees."""
+    """One GPU and the records of it. ``alone``: the only one, so that children inherit the parent's visible GPUs."""
 
     gpu: Gpu
     document: Document

@@ -1,4 +1,4 @@
-"""What is asked of a run, and the jobs that every kind of run has. Needs no torch."""
+"""The options of a run, and the jobs common to all runs. Needs no torch."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kernels_smoke.suite.registry import Entry
 PROBE_PATIENCE = 60.0  # seconds
 COMPILE_PATIENCE = 120.0
 INTERPRETING = 4.0  # times as much patience with a child that computes: the interpreter does nothing else
-FROM_OUTSIDE = 4.0  # times as much patience with a child that imports and compiles what it runs
-SHARE = 3  # mutants of one kernel that a child tries: compiling them is what takes long
+FROM_OUTSIDE = 4.0  # factor of the timeout for a child that imports and compiles external kernels
+SHARE = 3  # mutants of one kernel per child, since compiling takes long
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for; see ``cli.py`` for the meaning of each."""
+    """The options of a run; ``cli.py`` describes each."""
 
     device: str = "cuda"
     level: str = "quick"
@@ -43,7 +43,7 @@ class Options:
 def once(
     task: str, arguments: dict[str, Any], document: Document, patience: float = COMPILE_PATIENCE, *, quiet: bool = False
 ) -> Job:
-    """A job whose child is not started again. Its death is a record; with ``quiet`` one that costs only time."""
+    """A job whose child is not started again. Its death is a record; with ``quiet`` it only costs time."""
     begun: list[str] = []  # the probes that it reported, the last of which ended it
 
     def on_record(record: dict[str, Any]) -> None:
@@ -70,7 +70,7 @@ def on_gpu(run: GpuRun, job: Job) -> Job:
 
 
 def followed(jobs: Sequence[Job], then: Callable[[], Iterable[Job]]) -> list[Job]:
-    """``jobs``; when they have ended, and all that their ends call for, those of ``then``."""
+    """``jobs``; once they and their following jobs have ended, those of ``then``."""
     alive = len(jobs)
 
     def counted(job: Job) -> Job:
@@ -88,7 +88,7 @@ def followed(jobs: Sequence[Job], then: Callable[[], Iterable[Job]]) -> list[Job
 
 
 def groups(options: Options, entries: Sequence[Entry], most: int = 0) -> dict[str, list[Entry]]:
-    """The kernels that share a child, by the group's name: a family each, and those of a file from outside.
+    """The kernels that share a child, by the group's name: by family, or by external file.
 
     With ``most``, ours are put together into so many groups that take about as long: on a GPU children that start CUDA
     at once wait for each other, and so do their launches. The quick level has two there: its cases take less than the

@@ -1,4 +1,4 @@
-"""A run on GPUs: what is probed, compiled, judged and timed on each of them, and what runs at the same time.
+"""A run on GPUs: probing, compiling, judging and timing on each of them, partly at the same time.
 
 Correctness: all GPUs at once, one child for each family and GPU. Kernels are compiled once for all GPUs of a kind.
 """
@@ -32,9 +32,9 @@ def judge(
     runs: Sequence[GpuRun],
     versions: Sequence[str],
 ) -> None:
-    """Probe, and run the cases on every GPU; then time what was right, and look for bad accesses at level deep.
+    """Probe, and run the cases on every GPU; then time correct kernels, and look for bad accesses at level deep.
 
-    ``document`` takes what is not of one GPU. GPUs of a kind share what is compiled.
+    ``document`` has the records of no single GPU. GPUs of a kind share compilations.
     """
     in_lane = 1 if any(run.gpu["compute_mode"] == EXCLUSIVE for run in runs) else 0
     targets = list(dict.fromkeys(run.gpu["target"] for run in runs))
@@ -79,9 +79,9 @@ def _cases_on(
 
     Returns whether the kernels have been timed, too.
 
-    The driver has answered, so families do not wait for the probes. When those find that CUDA does not work, what the
-    cases say is only that once more. Where ``warm`` says that Triton's cache is filled, nothing is compiled beforehand.
-    With an ``in_lane`` of 1 a GPU takes one process at a time, so nothing else runs next to a child that uses it.
+    The driver has answered, so families do not wait for the probes. If CUDA does not work, the cases only repeat that.
+    If Triton's cache is ``warm``, nothing is compiled beforehand. With an ``in_lane`` of 1 a GPU runs one process at a
+    time.
     """
     target = runs[0].gpu["target"]
     shared = {"device": "cuda", "target": target}
@@ -102,7 +102,7 @@ def _cases_on(
             compiling = [job for _, job in precompiling(options, ours, document, target)]
             crew.run(compiling, at_once=processors())
         every = [job for of_group in families.values() for job in of_group]
-        first = followed(probes, lambda: heavy)  # not at once with the others: starting CUDA is what takes long
+        first = followed(probes, lambda: heavy)  # not at once with the others, since starting CUDA takes long
         crew.run([*node, *first, *every], at_once=processors(), in_lane=in_lane)
         return False
     early = options.level != "quick" and len(runs) == 1 and len(ours) == len(entries)

@@ -1,4 +1,4 @@
-"""The document as text for people: the verdict first, then what is wrong, then the tables."""
+"""The document as text for people: the verdict first, then faults, then the tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernels_smoke.suite.gpus import label as gpu_label
 
 Record = dict[str, Any]
 
-# What the runner of GitHub Actions would obey in a log: quoted errors hold words of others.
+# Commands for the runner of GitHub Actions in a log, which quoted errors may have.
 _COMMAND = re.compile(r"^[^\S\n]*::|##\[", re.MULTILINE)
 
 
@@ -172,9 +172,9 @@ def _skips(document: Record) -> str:
 
 
 def _left_out(document: Record) -> str:
-    """What this level does not run, by the level that does."""
+    """Cases omitted at this level, by the level that runs them."""
     lines = []
-    records = document.get("left_out") or [] if document["cases"] else []  # nothing ran: what is said is why
+    records = document.get("left_out") or [] if document["cases"] else []  # if nothing ran, the reason is reported
     for level in dict.fromkeys(record["level"] for record in records):
         some = [record for record in records if record["level"] == level]
         cases = [record for record in some if record["cases"]]

@@ -1,4 +1,4 @@
-"""A whole run: what is probed, compiled, judged and timed, in which order. The parent process; needs no torch."""
+"""Run everything: probe, compile, judge and time, in this order. The parent process; needs no torch."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Stopped(KeyboardInterrupt):
 
 @dataclass
 class Course:
-    """A run as far as it came: what was asked, and the records that have arrived.
+    """The state of a run: its options, and the records so far.
 
-    ``document`` has the records of no GPU in particular, each of ``runs`` those of one. ``keep`` takes the report so
-    far, marked as partial, at most once in ``KEPT_EVERY`` seconds.
+    ``document`` has the records of no single GPU, each of ``runs`` those of one. ``keep`` gets the report so far,
+    marked as partial, at most once in ``KEPT_EVERY`` seconds.
     """
 
     options: Options
@@ -81,7 +81,7 @@ class Course:
             self._next = time.monotonic() + max(KEPT_EVERY, (time.monotonic() - now) / KEEPING)
 
     def report(self, partial: str = "") -> dict[str, Any]:
-        """The document (see ``suite/README.md``). ``partial`` says why it is not that of a whole run."""
+        """The document (see ``suite/README.md``). ``partial`` says why the run is not complete."""
         records = {name: [*getattr(self.document, name)] for name in RECORDS}
         for run in self.runs:
             for name in RECORDS:
@@ -121,8 +121,8 @@ def run(
 ) -> dict[str, Any]:
     """Run what ``options`` ask for and return the document (see ``suite/README.md``). Passes each record to ``heard``.
 
-    ``keep`` gets the report so far, now and then. What is interrupted (KeyboardInterrupt) returns it, too: its
-    ``partial`` says so. Raises LookupError when ``options.only`` names no kernel, unless a file of kernels is broken.
+    ``keep`` gets the report so far, periodically. An interrupted run (KeyboardInterrupt) returns it, too, marked by
+    ``partial``. Raises LookupError when ``options.only`` names no kernel, unless a file of kernels is broken.
     """
     course = Course(options, heard, keep)
     document = course.document

@@ -1,8 +1,8 @@
 """The jobs that time kernels on GPUs, and measure rates.
 
-One child for each GPU, at the same time where each has ``CPUS_EACH`` CPUs: GPUs of a node share no memory, and
-what is timed is queued in CUDA graphs. What is slow then is timed once more with nothing else at work, and this counts.
-Rates of copies, which GPUs do share, are measured one GPU after another.
+One child for each GPU, at the same time if each has ``CPUS_EACH`` CPUs: GPUs of a node share no memory, and timed work
+is queued in CUDA graphs. Slow kernels are timed again alone, and this counts. Rates of copies, which GPUs do share, are
+measured one GPU after another.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _at_once(runs: Sequence[GpuRun]) -> int:
 
 
 def timing(options: Options, entries: Sequence[Entry], runs: Sequence[GpuRun]) -> list[Job]:
-    """For each GPU a job that calibrates and times our kernels, behind which come those from outside, file by file."""
+    """For each GPU a job that calibrates and times our kernels, followed by external ones, file by file."""
 
     def of(run: GpuRun) -> Job:
         job = _speeds(options, entries, run)
@@ -64,7 +64,7 @@ def _wrong(run: GpuRun) -> set[str]:
 
 
 def time_again(options: Options, crew: Crew, entries: Sequence[Entry], runs: Sequence[GpuRun]) -> None:
-    """Time alone what was slow while something else was at work: this counts."""
+    """Time slow kernels again with nothing else running: this counts."""
     for run in runs:
         slow = [[record["kernel"], record["case"]] for record in run.document.speeds if record["outcome"] == "slow"]
         if slow:

@@ -1,4 +1,4 @@
-"""What can be wrong with a kernel that was compiled for a GPU that is not here.
+"""Faults of a kernel compiled for a GPU that is not here.
 
 A fault is ``{"fault": its kind, "message": one sentence, "fix": [a command as data or a sentence, ...]}``.
 """
@@ -20,7 +20,7 @@ from kernels_smoke.suite.model import Kernel
 
 Fault = dict[str, Any]
 
-TAIL = 2000  # characters of what a compiler said that are kept as evidence
+TAIL = 2000  # characters of a compiler's output kept as evidence
 WIDE_ROWS = 64  # the least rows of a tile for wgmma and tcgen05.mma
 WIDE_WARPS = (4, 8)  # with which Triton uses both
 
@@ -29,7 +29,7 @@ def _fault(kind: str, message: str, *fixes: Advice) -> Fault:
     return {"fault": kind, "message": message, "fix": list(fixes)}
 
 
-# What the compiler refuses
+# Compiler errors
 
 
 def refusal(error: RefusedError, target: str) -> Fault:
@@ -90,7 +90,7 @@ def _refused(raised: str, said: str) -> Fault:
     return _fault("refused", f"it does not compile: {line.strip()}")
 
 
-# What is wrong with the machine code
+# Faults of the machine code
 
 
 def faults_of(
@@ -170,7 +170,7 @@ def _fastest(product: Product, target: Target, warps: int) -> str:
     return name if target.rows < WIDE_ROWS or wide else ""
 
 
-# What is worth knowing of sound code
+# Remarks about sound code
 
 
 def conversion(function: Function, target: str) -> str:

@@ -1,4 +1,4 @@
-"""What a compiled kernel is made of: registers, spills, shared memory, matrix instructions.
+"""Measure a compiled kernel: registers, spills, shared memory, matrix instructions.
 
 For NVIDIA it is read from the cubin with the tools of Triton's own wheel. Two choices need a reason:
 
@@ -6,8 +6,8 @@ For NVIDIA it is read from the cubin with the tools of Triton's own wheel. Two c
   but not only them: libdevice's sine keeps the digits of pi there (28 bytes), and that is not a spill. The bytes of
   "spill stores" in ptxas's log count each store instruction, so that one register may count twice; the log is not kept
   in Triton's cache, either.
-- nvdisasm takes a quarter of a second for any cubin, so only those are disassembled whose PTX has matrix instructions.
-  When it does not know the architecture (that of triton 3.6 stops at sm_120), the PTX has to do.
+- nvdisasm takes a quarter of a second for any cubin, so only cubins whose PTX has matrix instructions are disassembled.
+  If it does not know the architecture (triton 3.6's stops at sm_120), the PTX is used.
 
 For AMD everything is in the assembly text. Imports neither torch nor triton.
 """
@@ -46,7 +46,7 @@ class MachineCode:
     """Sizes are bytes, of one thread (``stack``, ``spills``), one block (``shared``), the whole file (``size``).
 
     A value is None when it could not be read, and ``unread`` says why. ``from_ptx`` says why ``instructions`` are
-    derived from the PTX; "" when they are those of the machine code.
+    derived from the PTX; "" if they come from the machine code.
     """
 
     registers: int | None

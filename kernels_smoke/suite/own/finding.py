@@ -15,7 +15,7 @@ from kernels_smoke.suite.registry import Entry
 if TYPE_CHECKING:
     from kernels_smoke.suite.jobs import Options
 
-PROBE = "kernels"  # what the probes of sources begin with: "kernels /x/file.py"
+PROBE = "kernels"  # prefix of the probes of sources: "kernels /x/file.py"
 PLUGIN = 10.0  # seconds for the import of an entry point, as for every plug-in of wheelproof
 IMPORTING = 2.0  # times the patience with a kernel; a large package takes half a minute from a cold file system
 
@@ -30,7 +30,7 @@ class Found:
 
 @dataclass
 class _Source:
-    """A source, what it is called, what came of it, and whether an entry point names it."""
+    """A source, its name, its result, and whether an entry point names it."""
 
     source: str
     label: str
@@ -59,7 +59,7 @@ def find(options: Options, crew: Crew, document: Document) -> Found:
 
 
 def _plugins(options: Options, crew: Crew, document: Document, known: set[str]) -> list[_Source]:
-    """The sources that entry points name, but those that are ``known``."""
+    """The sources that entry points name, except those that are ``known``."""
     listed = _Source("", "entry points", is_plugin=True)
     crew.run([_job(listed, options, document, "own.tasks:plugins")], at_once=1)
     found = [_Source(source, f"{label} ({source})", is_plugin=True) for source, label in listed.record.get("found", ())]

@@ -63,7 +63,7 @@ def with_callees(functions: list[Any]) -> list[Any]:
 
 
 def _resolved(node: ast.AST, scope: dict[str, Any]) -> Any:
-    """What a name, or a name of a module, stands for."""
+    """The value of a name, or of an attribute of a module."""
     if isinstance(node, ast.Name):
         return scope.get(node.id)
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -95,7 +95,7 @@ def _replace(function: Any, source: str) -> None:
             function._unsafe_update_src(source)  # noqa: SLF001  # Triton's way to do it, and the only one
         else:
             function.src = source
-        for other in gc.get_objects():  # a caller's compiled code holds its callees
+        for other in gc.get_objects():  # a caller's compiled code includes its callees
             if type(other) is JITFunction:
                 other.hash = None
                 other.device_caches.clear()

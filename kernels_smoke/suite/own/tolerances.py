@@ -22,7 +22,7 @@ TOLERANCES = {
     torch.float8_e4m3fn: 5e-2,
     torch.float8_e5m2: 1e-1,
 }
-FAINT = 0.1  # of the rows' root mean square: what is fainter, is mostly the rounding of terms that cancel
+FAINT = 0.1  # of the rows' root mean square: below it, results are mostly rounding errors of cancelling terms
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ByDtype(Near):
 
 
 class Checks(dict[str, Check]):
-    """The check of each result, by name; what is not named is judged by its dtype."""
+    """The check of each result, by name; by default by its dtype."""
 
     def __init__(self, said: float | Check | Mapping[str, float | Check] | None) -> None:
         named = said if isinstance(said, Mapping) else {}

@@ -41,7 +41,7 @@ def ask(patience: float = PATIENCE, environment: dict[str, str] | None = None) -
 
 
 def _last_answer(printed: str) -> dict[str, Any] | None:
-    """The last line that is an answer: a library may print something before, and behind."""
+    """The last line that is an answer: a library may print before and after it."""
     for line in reversed(printed.splitlines()):
         with contextlib.suppress(ValueError):
             found = json.loads(line)
@@ -62,7 +62,7 @@ def _hangs(process: subprocess.Popen[bytes], patience: float) -> bool:
                 process.wait(TICK)
                 return False
             silence.look()
-    except BaseException:  # an interrupted run leaves no process behind, either
+    except BaseException:  # an interrupted run leaves no process, either
         process.kill()
         raise
     process.kill()

@@ -3,7 +3,7 @@
 A driver can hang, and can take the process with it. So ``driver.py`` starts this module as a program, with a
 deadline: it calls the driver and prints one JSON object, what :func:`answer` returns.
 
-Functions, attributes and codes are those of the CUDA driver API reference (cuda.h of CUDA 13.0).
+Functions, attributes and codes are from the CUDA driver API reference (cuda.h of CUDA 13.0).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COMPUTE_MODES = {0: "default", 2: "prohibited", 3: "exclusive process"}  # CUcom
 
 @dataclass(frozen=True)
 class Driver:
-    """``version`` is that of the kernel module (580.159.04), ``cuda`` the newest CUDA that it runs (13.0)."""
+    """``version`` is the kernel module's (580.159.04), ``cuda`` the newest CUDA that it runs (13.0)."""
 
     version: str
     cuda: str
@@ -80,7 +80,7 @@ class DriverError(Exception):
 
 
 def answers() -> Iterator[dict[str, Any]]:
-    """``{"driver": ... or None, "gpus": [...], "probe": record, "listed": [...]}``, as the document holds them.
+    """``{"driver": ... or None, "gpus": [...], "probe": record, "listed": [...]}``, as in the document.
 
     First as CUDA's driver answers, then with what NVML adds: the states of the GPUs, and which there are (``listed``).
     """
@@ -98,7 +98,7 @@ def answers() -> Iterator[dict[str, Any]]:
 
 
 def _states(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
-    """What NVML says of each. Where one is busy all are asked again: what has just ended counts for a second."""
+    """The NVML state of each. If one is busy all are read again, since processes count for a second after their end."""
     monitors = [Monitor.open(gpu.uuid) for gpu in gpus]
     users = [monitor.users() for monitor in monitors]
     if any(each.get("utilization_percent", 0) >= BUSY for each in users):
@@ -195,7 +195,7 @@ def _call(library: ctypes.CDLL, function: str, *arguments: Any) -> None:
 
 
 def _cuda_version(library: ctypes.CDLL) -> str:
-    """``13.0``. This function needs no cuInit, but that of a stub library fails."""
+    """``13.0``. This function needs no cuInit, but fails in a stub library."""
     number = ctypes.c_int()
     _call(library, "cuDriverGetVersion", ctypes.byref(number))
     return f"{number.value // 1000}.{number.value % 1000 // 10}"

@@ -1,4 +1,4 @@
-"""Probes of CUDA through torch: it starts, memory holds what is written to it, streams wait, graphs replay.
+"""Probes of CUDA through torch: it starts, memory keeps its contents, streams wait, graphs replay.
 
 Each runs in a child process of the foreman, on the first GPU, and raises what torch raises; ``failure`` explains that.
 """
@@ -16,7 +16,7 @@ from kernels_smoke.suite.probes.driver_faults import FAULTS, explain
 
 COUNT = 1 << 22  # numbers that are copied, and added to: 16 MiB
 DEVICE = "cuda"
-HEALTH = (  # what shows whether the GPU is ill
+HEALTH = (  # probes of the GPU's health
     command("nvidia-smi", "-q", "-d", "ECC,PAGE_RETIREMENT,ROW_REMAPPER"),
     pipe(("sudo", "dmesg"), ("grep", "-i", "xid")),
 )
@@ -45,7 +45,7 @@ def covered(capability: tuple[int, int], built_for: list[str]) -> bool:
     """True when code that was built for one of ``built_for`` (sm_90, sm_100f, compute_120) runs on ``capability``.
 
     Machine code runs on the same major capability with the same or a greater minor one, PTX on every later GPU, and
-    what was built for one architecture alone (sm_90a) only there: CUDA C++ programming guide, "Compute capabilities".
+    code built for one architecture alone (sm_90a) only there: CUDA C++ programming guide, "Compute capabilities".
     """
     number = 10 * capability[0] + capability[1]
     for name in built_for:
@@ -171,7 +171,7 @@ BASIC: dict[str, Callable[[], Answer]] = {
 
 
 def failure(error: Exception) -> Answer:
-    """What an exception of torch's means. One that is due to another project's use of the GPU is not a finding."""
+    """The answer for an exception of torch. An error caused by another process on the GPU is no finding."""
     said = f"{type(error).__name__}: {error}"
     evidence = {"error": said[-2000:]}
     if isinstance(error, torch.cuda.OutOfMemoryError):

@@ -1,4 +1,4 @@
-"""Probes that need no GPU: is torch the right one, does Triton fit it, can Triton assemble, and keep, what it makes."""
+"""Probes that need no GPU: torch's build, a matching Triton, and whether Triton can assemble and cache kernels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def torch_build(device: str) -> Answer:
 
 
 def triton_version(device: str) -> Answer:
-    """Is Triton there, new enough, the one that this torch asks for, and does it have a back end for the GPU?"""
+    """Is Triton there, new enough, the version that this torch requires, and does it have a back end for the GPU?"""
     try:
         triton = importlib.import_module("triton")
         backends = sorted(importlib.import_module("triton.backends").backends)
@@ -62,7 +62,7 @@ def triton_version(device: str) -> Answer:
 
 
 def not_importable(package: str, said: str) -> Answer:
-    """Why ``import torch`` or ``import triton`` failed, from what the exception ``said`` (type and text).
+    """Why ``import torch`` or ``import triton`` failed, from the text that the exception ``said`` (type and text).
 
     Nothing can be checked without them.
     """
@@ -106,7 +106,7 @@ def _too_old(package: str, version: str) -> str | None:
 
 
 def jit_cache() -> Answer:
-    """Can Triton keep what it compiles? The steps of its cache: a folder, a file under a passing name, a rename."""
+    """Can Triton cache kernels? The steps of its cache: a folder, a temporary file, a rename."""
     folder = cache_folder()
     evidence = {"folder": str(folder)}
     key, content = folder / f"kernels-smoke-{uuid.uuid4().hex}", os.urandom(1 << 20)

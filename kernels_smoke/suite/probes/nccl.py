@@ -120,7 +120,7 @@ def _list(ranks: list[int]) -> str:
 
 
 def reduce_here(rank: int, world: int, folder: Path, backend: str, device: str, deadline: float) -> None:
-    """Reduce with the others and write what was found into ``folder``."""
+    """Reduce with the others and write the result into ``folder``."""
     if device == "cuda":
         torch.cuda.set_device(rank)
     rendezvous, patience = f"file://{folder}/rendezvous", timedelta(seconds=deadline)
@@ -141,7 +141,7 @@ def reduce_here(rank: int, world: int, folder: Path, backend: str, device: str, 
 def _bus_bandwidth(numbers: torch.Tensor, world: int) -> float:
     """Bytes per second, as NCCL's own tests count them: 2 (n - 1) / n times the buffer in the time of one reduction."""
     rounds = 5
-    float(numbers[0])  # waits for what was asked of the GPU before
+    float(numbers[0])  # waits for earlier work on the GPU
     begun = time.monotonic()
     for _ in range(rounds):
         torch.distributed.all_reduce(numbers)

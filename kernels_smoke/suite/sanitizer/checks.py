@@ -1,7 +1,7 @@
 """NVIDIA's checkers over the cases of a kernel but the deep ones, at level deep, where they are installed.
 
-The guard regions of the suite see what is written near a tensor; compute-sanitizer's memcheck sees every access that
-belongs to no allocation, reads too, and its racecheck accesses to shared memory that no barrier orders.
+The guard regions of the suite detect writes near a tensor; compute-sanitizer's memcheck detects every access outside of
+allocations, also reads, and its racecheck unordered accesses to shared memory.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _checked(sanitizer: str, tool: str, kernel: str, seed: int, seconds: float) 
     own = registry.from_outside(kernel)
     known = [json.dumps(asdict(own))] if own else []
     program = start.command("suite.sanitizer.program", kernel, str(seed), *known)
-    # Without torch's pool every tensor is an allocation, behind whose end nothing may be read.
+    # Without torch's pool every tensor is an allocation, after whose end nothing may be read.
     environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
     command = [sanitizer, "--tool", tool, "--error-exitcode", str(ERRORS), "--print-limit", str(LIMIT), *program]
     try:
@@ -79,17 +79,17 @@ def reading(tool: str, said: str, status: int) -> dict[str, Any]:
     Some races do not count (what racecheck calls a race: two threads, one address of shared memory, no barrier):
 
     - in functions that are not ours, C++ all of them: torch's reductions exchange values within a warp;
-    - two writes by one instruction: Triton stores a small tensor from every thread that holds a copy of it, and where
-      these have summed in different orders, the copies differ in their last bit (measured on an H200). That an
-      iteration of a loop overtakes another would show as a race with the reads in between, too;
-    - two accesses by the code with which Triton hands a kernel over to its specialised warps: all threads wait at one
+    - two writes by one instruction: Triton stores a small tensor from every thread with a copy of it, and if
+      these have summed in different orders, the copies differ in their last bit (measured on an H200). An
+      iteration that overtakes another would also race with the reads in between;
+    - two accesses by the code that passes a kernel to its specialised warps: all threads wait at one
       barrier between a write and a read (``barrier.sync 1`` in the PTX of Triton 3.6 and 3.7), but at instructions of
-      different warps, which racecheck does not pair. That code has no statement of the kernel: it bears the line of
-      its ``def`` and that of ``warp_specialize``.
+      different warps, which racecheck does not pair. That code is attributed to the line of
+      the kernel's ``def`` and of ``warp_specialize``.
 
-    Other races within a kernel with specialised warps are neither passed nor failed: one warpgroup hands data to
-    another by a barrier of itself, behind which one thread arrives at an mbarrier for all. racecheck does not follow
-    that: it reported kernels in whose PTX each write is ordered so before each read.
+    Other races within a kernel with specialised warps are neither passed nor failed: one warpgroup passes data to
+    another by its own barrier, after which one thread arrives at an mbarrier for all. racecheck does not follow that:
+    it reported kernels whose PTX orders each write before each read in this way.
 
     Bad accesses count wherever they are, since ours may have caused them.
     """

@@ -62,7 +62,7 @@ def _look(
         for _ in range(BATCH):
             multiply()
         count += BATCH
-        state = gpu.read()  # of the GPU at work: what was queued takes longer than this
+        state = gpu.read()  # of the GPU at work: the queued work takes longer than this
         wait()
     return 2 * size**3 * count / (time.monotonic() - begun), state
 
@@ -70,8 +70,8 @@ def _look(
 def summary(looks: list[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
     """Of readings one after another: rates at both ends (the median of a tenth of them), the lowest, the last state.
 
-    ``held_down_by`` are all reasons for which the clocks were held down, the most frequent first; ``fall`` is the part
-    of the first rate that was lost.
+    ``held_down_by`` are the reasons for lower clocks, the most frequent first; ``fall`` is the part by which the first
+    rate fell.
     """
     tenth = max(1, len(looks) // 10)
     rates = [rate for rate, _ in looks]

@@ -1,4 +1,4 @@
-"""The task that times kernels and holds them to their bars, in a child process of the foreman, alone on the GPU."""
+"""Time kernels and compare them with their bars, in a child of the foreman, alone on the GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kernels_smoke.suite.speed.gpu_state import Monitor, describe, explain
 from kernels_smoke.suite.speed.timed import Judged, judge_timed
 from kernels_smoke.suite.speed.timing import InputSet, Timing, input_sets, measure
 
-# What a measurement may be above the bar: clocks, temperature and neighbours differ from machine to machine.
+# How far a measurement may exceed the bar: clocks, temperature and neighbours differ from machine to machine.
 MEMORY_ALLOWANCE, MATRIX_ALLOWANCE = 1.10, 1.15
 NO_FP8 = "this GPU has no fp8 (e4m3) arithmetic"
 
@@ -39,8 +39,8 @@ def speeds(
 ) -> None:
     """Time what ``level`` has of ``kernels``, but the (kernel, case) in ``skip``; one record of kind "speed" for each.
 
-    With ``only``, no others than these (kernel, case). Without a ``calibration``, calibrates first, and ends when it
-    cannot. Stops after one that crashed, because nothing can be believed after it.
+    With ``only``, times just these (kernel, case). Without a ``calibration``, calibrates first, and ends if that fails.
+    Stops after a crash, since later results are unreliable.
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
     items = [(kernel, speed) for kernel in subjects for speed in kernel.speeds if includes(level, speed.level)]
@@ -62,7 +62,7 @@ def speeds(
 def run(
     kernel: Kernel, speed: Speed, calibration: Mapping[str, Any], seed: int, gpu: Monitor, device: str = "cuda"
 ) -> dict[str, Any]:
-    """The record of one speed, whatever is raised."""
+    """The record of one speed, also after an exception."""
     record: dict[str, Any] = {
         "kind": "speed",
         "kernel": kernel.name,
@@ -140,21 +140,21 @@ def _peer(speed: Speed, sets: Sequence[InputSet], device: str) -> Timing | str:
         return measure([functools.partial(speed.peer, each.inputs, each.outputs) for each in sets], device=device)
     except torch.cuda.OutOfMemoryError:
         raise
-    except Exception as error:  # an older torch raises anything when it is asked for what it does not have
+    except Exception as error:  # an older torch raises any error for missing functions
         if any(text in str(error) for text in CRASHES):
             raise
         return f"nothing to compare with: {speed.versus} says {_first_line(error)}"
 
 
 def floor_of(work: Work, calibration: Mapping[str, Any]) -> tuple[float, str]:
-    """The least microseconds that ``work`` can take at the calibrated rates, and what bounds it: memory or matrix."""
+    """The least microseconds that ``work`` can take at the calibrated rates, and its bound: memory or matrix."""
     memory = 1e6 * work.bytes / calibration["bandwidth"]
     matrix = 1e6 * work.flops / calibration[work.unit] if work.flops else 0.0
     return (matrix, "matrix") if matrix > memory else (memory, "memory")
 
 
 def limit(speed: Speed, reference: float, bound: str) -> float:
-    """The microseconds above which ``speed`` is slow: its bar, what a measurement may be off, its slack."""
+    """The microseconds above which ``speed`` is slow: its bar, the measurement error, its slack."""
     return speed.bar * reference * _allowance(bound) + speed.slack
 
 
