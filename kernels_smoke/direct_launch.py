@@ -22,14 +22,14 @@ try:
 except ImportError:  # older than Triton 3.4, whose hooks are elsewhere
     knobs = None
 
-# What to call, the grid, and what follows the stream: called with the grid, a stream and the rest.
+# A function, the grid, and the arguments after the stream: called with the grid, a stream and the rest.
 Call = tuple[Callable[..., object], int, int, int, tuple[Any, ...]]
 MOST_BINDINGS = 128  # sets of pointers for which a launch keeps its arguments; a set takes about a kilobyte
 NVIDIA = "triton.backends.nvidia.driver"
 
 
 class _Address:
-    """What stands for the tensor of a descriptor: a pointer."""
+    """A pointer in place of a descriptor's tensor."""
 
     def __init__(self, pointer: int) -> None:
         self.pointer = pointer
@@ -40,9 +40,9 @@ class _Address:
 
 @dataclass(frozen=True)
 class Place:
-    """An argument that is in memory: ``offset`` bytes behind the beginning of tensor number ``source``.
+    """An argument that is in memory: ``offset`` bytes after the beginning of tensor number ``source``.
 
-    It is a tensor of ``shape``, ``strides`` and ``dtype``; with ``descriptor``, whose base is left empty, that of it.
+    It is a tensor of ``shape``, ``strides`` and ``dtype``; or its ``descriptor``, whose base is left empty.
     """
 
     source: int
@@ -73,7 +73,7 @@ class Place:
 
 @dataclass
 class Launch:
-    """One launch: ``kernel[grid](**arguments)``, where what is in memory is a :class:`Place`.
+    """One launch: ``kernel[grid](**arguments)``, in which arguments in memory are :class:`Place`.
 
     ``compiled`` is Triton's ``CompiledKernel`` for it, None where Triton interprets kernels.
     """
@@ -97,7 +97,7 @@ class Launch:
         return values
 
     def call(self, pointers: Sequence[int]) -> Call:
-        """What launches it for sources at ``pointers``."""
+        """The call that launches it for sources at ``pointers``."""
         key = tuple([pointers[place.source] for _, place in self._places])
         call = self._bound.get(key)
         if call is None:
@@ -116,7 +116,7 @@ class Launch:
 
 
 def keep(kept: dict[Any, Any], key: Any, value: Any, most: int) -> None:
-    """``kept[key] = value``, without what was kept first when there are more than ``most``."""
+    """``kept[key] = value``, removing the oldest entries above ``most``."""
     if len(kept) >= most:
         kept.pop(next(iter(kept)), None)
     kept[key] = value

@@ -1,4 +1,4 @@
-"""What every public function needs: which GPU it runs on, and the checks of its arguments."""
+"""Shared by every public function: the GPU that it runs on, and the checks of its arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class WholeRows:
     """How a launch is laid out that takes whole rows.
 
     A program works on a tile of ``rows`` rows of ``block`` elements (powers of two, ``block`` at least the width), with
-    ``warps`` warps. ``eviction`` is the cache's hint for what is read once.
+    ``warps`` warps. ``eviction`` is the cache's hint for data that is read once.
     """
 
     block: int
@@ -78,7 +78,7 @@ def multiprocessors(tensor: torch.Tensor, otherwise: int = 132) -> int:
 
 
 def on_device_of(tensor: torch.Tensor) -> contextlib.AbstractContextManager[object]:
-    """Make the GPU of ``tensor`` the current one: Triton launches on the current GPU, whatever its arguments are."""
+    """Make the GPU of ``tensor`` the current one: Triton launches on the current GPU, not on its arguments'."""
     if tensor.device.type != "cuda" or tensor.device.index == torch.cuda.current_device():
         return contextlib.nullcontext()
     device: contextlib.AbstractContextManager[object] = torch.cuda.device(tensor.device)
@@ -86,7 +86,7 @@ def on_device_of(tensor: torch.Tensor) -> contextlib.AbstractContextManager[obje
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise ValueError with ``message`` unless ``condition`` holds."""
+    """Raise ValueError with ``message`` unless ``condition`` is true."""
     if not condition:
         raise ValueError(message)
 

@@ -1,4 +1,4 @@
-"""What the suite runs for paged attention, and what it expects."""
+"""Cases and expectations for paged attention."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _has_pool() -> bool:
 
 
 def _captured(call: Any) -> Any:
-    """What runs again what ``call`` launches, with nothing of its code on the host; it waits for the end."""
+    """A replay of the launches of ``call`` without its host code; waits for the end."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         call()

@@ -1,4 +1,4 @@
-"""What the suite runs for paged_attention_decode, and what it expects."""
+"""Cases and expectations for paged_attention_decode."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def draw_inputs(
 
 
 def arguments(inputs: Inputs) -> dict[str, Any]:
-    """What is passed by name."""
+    """The keyword arguments."""
     return {name: inputs.get(name) for name in (*NAMES, *OPTIONS)}
 
 

@@ -163,11 +163,11 @@ def paged_attention_decode(
 ) -> torch.Tensor:
     """Return ``softmax(s) V`` for the last token of each sequence, with ``s = scale * q K^T`` of the positions it sees.
 
-    Pages and heads are those of ``paged_attention``. What can be added:
+    Pages and heads are those of ``paged_attention``. Optional:
 
-    - ``key_scale``, ``value_scale``: [kv_heads], float32: what the elements of a cache are to be multiplied by. Caches
+    - ``key_scale``, ``value_scale``: [kv_heads], float32: the factor of a cache's elements. Caches
       of float8_e4m3fn are written with such scales (vLLM, ``kv_cache_dtype="fp8"``).
-    - ``window``: a token sees its own position and those before it, ``window`` in all (Beltagy et al., "Longformer"
+    - ``window``: a token sees its own and earlier positions, ``window`` in all (Beltagy et al., "Longformer"
       (2020), section 3.1).
     - ``sinks``: [heads], of the dtype of ``query`` or float32: ``exp(sinks[h])`` is added to the sum of the weights of
       head h (OpenAI, "gpt-oss-120b & gpt-oss-20b Model Card" (2025), section 2.2).

@@ -1,4 +1,4 @@
-"""Of paged attention of prompts for Hopper: which items a program has, and the warps that load what these need."""
+"""Paged attention of prompts for Hopper: the items of a program, and the warps that load their tensors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Paged attention of prompts for Hopper, in Gluon: one warp loads pages by TMA, two warpgroups attend.
 
-It computes what ``_attend_kernel`` of ``tiled_softmax.py`` computes for blocks of query tokens. There, all warps load,
+It computes the same as ``_attend_kernel`` of ``tiled_softmax.py`` for blocks of query tokens. There, all warps load,
 multiply and take exponentials by turns; here they overlap: while a warpgroup takes the exponentials of a tile, its
 weights of the tile before meet their values, and the other warpgroup multiplies. The structure is that of Shah et al.,
 "FlashAttention-3" (2024), sections 3.1 and 3.2.
@@ -28,7 +28,7 @@ HEAD_DIM = 128
 BLOCK_M = 128  # rows of a block: query tokens by the heads that share a head of keys
 TILE = 128  # positions
 STAGES = 2  # tiles of keys, and of values, that are loaded or in use
-HALF_D = 64  # elements of a head in a box: as many as a swizzle of 128 bytes holds
+HALF_D = 64  # elements of a head in a box: a swizzle of 128 bytes
 DTYPES = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 
 
@@ -219,7 +219,7 @@ def _attend_prompts_kernel(
     sizes = (sequences, capacity, above)
     barriers = (q_full, q_empty, k_full, k_empty, v_full, v_empty)
     operands = (q_tiles, k_tiles, v_tiles)
-    # Of the registers, 240 for each thread that holds a tile's scores and weights and a sum, and 24 for one that loads.
+    # 240 registers for each thread with a tile's scores, weights and a sum, and 24 for one that loads.
     gl.warp_specialize(
         [
             (_attend, (out, metadata, barriers, cleared, v_boxes, operands, sizes, scale, out_stride, out_head_stride,
@@ -241,7 +241,7 @@ def _attend_prompts_kernel(
 def attend_prompts(
     tensors: dict[str, torch.Tensor], out: torch.Tensor, *, scale: float, above: int, programs: int
 ) -> None:
-    """Write into ``out`` what the query tokens of all sequences of more than ``above`` of them get.
+    """Write into ``out`` the results of all sequences with more than ``above`` query tokens.
 
     ``tensors`` are the arguments of ``paged_attention``, such that ``fits`` is true of them.
     """

@@ -206,7 +206,7 @@ def _attend_kernel(
                 SHORT=SHORT, GROUP=GROUP, HEADS=HEADS, QUERIES=QUERIES, BLOCK_M=BLOCK_M, TILE=TILE, PAGE_SIZE=PAGE_SIZE,
                 HEAD_DIM=HEAD_DIM, BLOCK_D=BLOCK_D,
             )  # fmt: skip
-    elif tl.program_id(0) < items:  # apart: the loop costs 40 registers, for what is the same for all items
+    elif tl.program_id(0) < items:  # a separate branch: the loop costs 40 registers
         _attend_item(
             tl.program_id(0), head_blocks, blocks, tensors, metadata, parts, sizes, strides, out_strides,
             SHORT=SHORT, GROUP=GROUP, HEADS=HEADS, QUERIES=QUERIES, BLOCK_M=BLOCK_M, TILE=TILE, PAGE_SIZE=PAGE_SIZE,

@@ -31,7 +31,7 @@ def _block_diagonal_attention_kernel(
     q, k, v, out, blocks, heads, scale, q_token, q_head, k_token, k_head, v_token, v_head, out_token, out_head,
     BLOCK: tl.constexpr, HEAD_DIM: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    # Strides are named after what they step over: q_token is from one token of q to the next.
+    # A stride is named after its dimension: q_token is from one token of q to the next.
     start, length, head = _tile(blocks, tl.program_id(0), heads)
     b_q = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)  # [BLOCK, HEAD_DIM]
     b_k = _load(k + head * k_head, start, length, BLOCK, HEAD_DIM, k_token)  # [BLOCK, HEAD_DIM]

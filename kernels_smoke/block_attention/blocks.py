@@ -1,4 +1,4 @@
-"""What both passes share: the list of blocks, the checks, the launch's layout, how a tile is loaded and stored."""
+"""Shared by both passes: the list of blocks, the checks, the launch's layout, loads and stores of a tile."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Configuration:
     """How one launch is laid out. A tile is one head of one block.
 
     - ``warps``: of one program.
-    - ``stages``: of the loop of a persistent program. 5 hold three tiles: one is computed, two are being loaded (the
-      others look up where a tile is).
+    - ``stages``: of the loop of a persistent program. With 5, one tile is computed and two are being loaded (the
+      other stages look up the place of a tile).
     - ``programs``: persistent programs for each multiprocessor, which share all tiles evenly; 0 is one for each tile.
     - ``registers``: the most that a thread may have, so that more programs fit a multiprocessor (NVIDIA); 0: no limit.
     """

@@ -1,4 +1,4 @@
-"""What the cases of both passes share: how their inputs are drawn, sequences, mutants of the code that they share."""
+"""Shared by the cases of both passes: drawn inputs, sequences, mutants of shared code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ MANY = tuple(97 * number % 300 for number in range(60))  # some 9,000 tokens
 # mean of 600 tokens (here 23 to 1,177, each as often as its mirror image).
 WHOLE = (691_200,)
 BATCH = tuple(600 + sign * (number * 577 // 575) for number in range(576) for sign in (-1, 1))
-# Of 2 heads of 64, for each tensor others. They grow, so that who takes those of an earlier tensor stays within.
+# For 2 heads of 64, different for each tensor. They grow, so that a kernel that uses those of an earlier tensor stays
+# inside.
 STRIDES = {
     name: (200 + 24 * number, 72 + 8 * number, 1)
     for number, name in enumerate(("q", "k", "v", "out", "dout", "dq", "dk", "dv"))
@@ -121,7 +122,7 @@ def exactly(name: str, **shape: Any) -> Case:
 
 
 def shared(name: str, old: str, new: str, **where: Any) -> Mutant:
-    """A fault in what both passes share."""
+    """A fault in code shared by both passes."""
     return Mutant(name, old, new, module=BLOCKS_MODULE, **where)
 
 

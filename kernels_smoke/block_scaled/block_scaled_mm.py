@@ -24,10 +24,10 @@ class Configuration:
 
     - ``block_m``, ``block_n``: rows and columns of a tile of the result; ``block_k``: bytes of a row in one step.
     - ``group_m``: rows of tiles that are computed together. ``warps``, ``stages``: of one program.
-    - ``swapped``: compute the transposed tile: a few rows of ``a`` go where tensor cores take few columns.
+    - ``swapped``: compute the transposed tile: a few rows of ``a`` become the columns of the tensor cores.
     - ``emulated``: elements are scaled in 16 bits, not by ``tl.dot_scaled``. "operands": both operands are scaled, in
       tiles of ``block_m`` rows, before a product that ``scaled_mm`` lays out. "weights": ``a`` is scaled before the
-      product and ``b`` within it; ``block_m`` holds all rows, and K is divided into ``splits``.
+      product and ``b`` within it; ``block_m`` covers all rows, and K is divided into ``splits``.
     """
 
     block_m: int

@@ -1,4 +1,4 @@
-"""What the suite runs for the block-scaled product, and what it expects."""
+"""Cases and expectations for the block-scaled product."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def draw_inputs(
 ) -> Inputs:
     """Draw operands of the format ``form`` with all codes of E2M1, and scales over some powers of two.
 
-    ``powers``: those of scales in E8M0, with their bias, for ``a``; those for ``b`` are as far from 1 the other way.
-    Strides are elements as they are stored, from one row to the next. ``scaled``: the result has a scale, too.
+    ``powers``: the biased exponents of E8M0 scales for ``a``; scales for ``b`` are the inverse. Strides are elements as
+    they are stored, from one row to the next. ``scaled``: the result has a scale, too.
     """
     known = KNOWN[form]
     drawn: dict[str, Any] = {"out_dtype": out_dtype, "out_stride": out_stride, "scale": None}

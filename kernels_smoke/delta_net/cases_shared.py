@@ -1,4 +1,4 @@
-"""What the cases of prefill and decode share: how heads and gates are drawn."""
+"""Shared by the cases of prefill and decode: drawn heads and gates."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import torch
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Case, Mutant, Strides, here
 
-FAINT = 0.25  # of a usual row: a query may be nearly orthogonal to all that a state holds
-# Of 2 and 4 heads of 32, for each tensor others. They grow, so that who takes those of an earlier one stays within.
+FAINT = 0.25  # of a usual row: a query may be nearly orthogonal to a state
+# For 2 and 4 heads of 32, different for each tensor. They grow, so that a kernel that uses those of an earlier tensor
+# stays inside.
 STRIDES: Mapping[str, tuple[int, ...]] = {
     **{name: (300 + 24 * number, 40 + 8 * number, 1) for number, name in enumerate(("q", "k", "v", "out"))},
     "log_decay": (7, 1),
@@ -123,8 +124,8 @@ def draw_state_rows(
 ) -> dict[str, torch.Tensor]:
     """Draw which of ``rows`` states each request begins with [requests], and which each token leaves [requests, steps].
 
-    ``in_place``: the state behind the first token replaces the one before it. ``missing``: the first request begins
-    with zeros, and the last state is not kept.
+    ``in_place``: the state after the first token replaces the one before it. ``missing``: the first request begins with
+    zeros, and the last state is not kept.
     """
     order = draw.permutation(rows, dtype=index_dtype, name="order")
     state_in = draw.empty(requests, dtype=index_dtype, name="state_indices_in")

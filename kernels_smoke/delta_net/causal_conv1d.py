@@ -95,7 +95,7 @@ def _keep(x, states, kept, begin, end, row, o_c, in_c, x_stride, states_stride, 
     third = _input(  # [BLOCK_C]
         x, states, end - 3, begin, end, row, o_c, in_c, x_stride, states_stride, states_tap_stride, WIDTH
     )
-    tl.debug_barrier()  # several threads may hold one channel: all have read before one writes
+    tl.debug_barrier()  # several threads may have one channel: all have read before one writes
     o_kept = states + kept * states_stride + o_c
     mask = in_c & (kept >= 0)
     tl.store(o_kept + (WIDTH - 2) * states_tap_stride, last, mask=mask)

@@ -1,4 +1,4 @@
-"""The gates of the delta rule from what a layer projects: decays by softplus, strengths by sigmoid."""
+"""The gates of the delta rule from a layer's projections: decays by softplus, betas by sigmoid."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ class LinearProgram:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What proves a solution, in float64: no feasible point costs less than ``bound``, and ``feasible`` costs a point
-    that is feasible (infinity: none was found). ``violation`` is the most by which x itself exceeds a limit, and
-    ``outside`` that by which it leaves the simplices of its blocks.
+    """A proof of a solution, in float64: no feasible point costs less than ``bound``, and ``feasible`` is the cost of a
+    feasible point (infinity: none was found). ``violation`` is the most by which x itself exceeds a limit, and
+    ``outside`` the most by which it leaves the simplices of its blocks.
     """
 
     feasible: torch.Tensor
@@ -108,9 +108,9 @@ def dual_ascent(
     Nothing waits for the GPU, so that all of it can be captured in a graph.
 
     With ``group``, a process group of torch.distributed, each of its ranks has some of the blocks, and ``program`` is
-    that share (see :func:`kernels_smoke.dualip.share.share`); limits are those of the whole. An iteration sums ``A x``
-    over all ranks, and nothing else: every rank takes the same step, and returns the x of its share and the same dual.
-    Raises ValueError when ``smoothing`` is empty or not positive, or there is no iteration.
+    that share (see :func:`kernels_smoke.dualip.share.share`); limits are for the whole program. An iteration only sums
+    ``A x`` over all ranks: every rank takes the same step, and returns the x of its share and the same dual. Raises
+    ValueError when ``smoothing`` is empty or not positive, or there is no iteration.
     """
     positive = len(smoothing) > 0 and all(0 < strength < math.inf for strength in smoothing)
     require(positive, f"smoothing must be positive numbers, not {tuple(smoothing)}")
@@ -143,7 +143,7 @@ def _best(program: LinearProgram, dual: torch.Tensor, strength: float) -> torch.
 
 
 def certify(program: LinearProgram, x: torch.Tensor, dual: torch.Tensor) -> Certificate:
-    """What is certain about the optimum, from any ``x`` and ``dual``.
+    """The certificate of the optimum, from any ``x`` and ``dual``.
 
     The bound is the Lagrangian's least value, ``-limits dual + sum over blocks of radius min(0, least reduced cost)``;
     a dual below zero proves nothing. The feasible point is ``x`` brought into the simplices, then with every variable

@@ -9,7 +9,7 @@ import triton.language as tl
 from kernels_smoke.launch import check_matrix, check_rows, check_written, on_device_of, whole_rows
 from kernels_smoke.launch_plan import launch, plannable
 
-WIDEST = 16384  # elements of a row: one program holds whole rows in registers
+WIDEST = 16384  # elements of a row: one program has whole rows in registers
 configure = whole_rows  # benchmarks/tune.py tries others
 
 

@@ -1,4 +1,4 @@
-"""A linear layer with what comes before and after it: RMS norm of its input, bias and activation of its result."""
+"""A linear layer fused with the RMS norm of its input, and bias and activation of its result."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def fused_linear(
 
 
 def _normed(x: torch.Tensor, norm_weight: torch.Tensor, epsilon: float, *, zero_centred: bool) -> torch.Tensor:
-    """The norm of each row of ``x``, in rows that begin at multiples of 16 bytes, as those of ``x`` need not."""
+    """The norm of each row of ``x``, in rows that are aligned to 16 bytes, unlike those of ``x``."""
     m, k = x.shape
     normed = allocated(x.new_empty((m, -(-k // 8) * 8)))[:, :k]
     launch(

@@ -1,4 +1,4 @@
-"""Reduction fusion: what comes before and after a sum happens in the pass that computes it."""
+"""Reduction fusion: operations before and after a sum are computed in the same pass."""
 
 from __future__ import annotations
 

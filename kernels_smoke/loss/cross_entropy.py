@@ -20,14 +20,14 @@ from kernels_smoke.launch import (
 from kernels_smoke.launch_plan import allocated, launch, plannable
 
 WIDEST = 2**30  # logits of a row
-VECTOR = 8  # neighbouring logits that one thread takes: 16 bytes of bfloat16
+VECTOR = 8  # neighbouring logits of one thread: 16 bytes of bfloat16
 
 
 @dataclass(frozen=True)
 class Configuration:
     """How one launch is laid out: a program goes through a row ``block`` logits at a time, with ``warps`` warps.
 
-    ``hints``: the cache is to keep what the first pass reads, and neither what the second one reads nor the gradient.
+    ``hints``: the cache keeps data read by the first pass, but neither data read by the second one nor the gradient.
     """
 
     block: int
@@ -95,7 +95,7 @@ def _cross_entropy_kernel(
             scale = tl.where(kept, tl.load(weight), 0.0)  # [1]
         blocks = tl.cdiv(width, LANES * VECTOR)
         for number in range(blocks):
-            start = (blocks - 1 - number) * LANES * VECTOR  # backwards: what was read last is still in the L2 cache
+            start = (blocks - 1 - number) * LANES * VECTOR  # backwards: the last reads are still in the L2 cache
             inside = start + o_n < width
             mask = inside & kept
             # [LANES, VECTOR]

@@ -1,4 +1,4 @@
-"""What the suite runs for scaled_mm_blockwise, and what it expects."""
+"""Cases and expectations for scaled_mm_blockwise."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def arguments(inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor,
 def torch_blockwise(inputs: Inputs, outputs: Tensors) -> object:
     """The same product by torch, which knows the kind of scaling by the scales' shapes and strides."""
     out = outputs["out"]
-    # The private function is that of all torch since 2.8; the public one, of torch 2.10 and newer, has no `out`.
+    # The private function exists since torch 2.8; the public one, of torch 2.10 and newer, has no `out`.
     return torch._scaled_mm(*arguments(inputs), out_dtype=out.dtype, out=out)  # noqa: SLF001  # see above
 
 

@@ -100,8 +100,8 @@ def scaled_mm(
 ) -> torch.Tensor:
     """Return ``scale_a * scale_b * (a @ b) + bias``, accumulated in float32.
 
-    The convention is that of ``torch._scaled_mm`` with scales for rows and columns. For fp8 on Hopper, the tensor core
-    keeps about 14 bits of a partial sum, as it does for cuBLAS with ``use_fast_accum``.
+    The convention is ``torch._scaled_mm``'s, with scales for rows and columns. For fp8 on Hopper, the tensor core keeps
+    about 14 bits of a partial sum, as it does for cuBLAS with ``use_fast_accum``.
 
     - ``a``: [M, K], row-major, float8_e4m3fn (bfloat16 and float16 do as well).
     - ``b``: [K, N] of the same dtype, column-major: the transpose of a matrix [N, K] whose rows are contiguous.
@@ -151,7 +151,7 @@ def multiply_scaled(
 
 
 def _scales(name: str, scales: torch.Tensor, shape: tuple[int, int], like: torch.Tensor) -> torch.Tensor:
-    """``scales`` as ``shape``; one element stands for all of them, at stride 0."""
+    """``scales`` as ``shape``; one element is repeated at stride 0."""
     require(scales.dtype == torch.float32, f"{name} must be float32, not {scales.dtype}")
     require(scales.device == like.device, f"{name} is on {scales.device}, the other arguments are on {like.device}")
     check_span(name, scales)

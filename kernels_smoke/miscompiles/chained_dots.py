@@ -15,7 +15,7 @@ from kernels_smoke.launch import DTYPES_16, check_rows, interpreted, on_device_o
 class Configuration:
     """How one launch is laid out: tiles of ``block`` x ``block`` results, elements of K in one step, warps, stages.
 
-    With tiles of 64 rows and more, Blackwell's tensor cores accumulate in tensor memory, and that is what was wrong.
+    With tiles of 64 rows and more, Blackwell's tensor cores accumulate in tensor memory, which was the fault.
     """
 
     block: int

@@ -15,7 +15,7 @@ CHUNK = 64  # tokens that share a decay
 
 @dataclass(frozen=True)
 class Configuration:
-    """How one launch is laid out: columns of the state that one program keeps, and stages of its loop."""
+    """The layout of a launch: columns of the state in one program, and stages of its loop."""
 
     block_v: int
     stages: int
@@ -68,8 +68,8 @@ def decayed_accumulator(
 
     For each chunk c of 64 tokens: the reading is ``q[c] @ S``, then ``S = decay[c] * S + k[c]^T @ v[c]``. With ``w``,
     ``v[c] - w[c] @ S`` replaces ``v[c]``: the recurrence over chunks of the gated delta net (Yang, Kautz and
-    Hatamizadeh, "Gated Delta Networks", 2024, section 3.3). S is kept in float32, and rounded to the dtype of ``q``
-    where a product reads it; so is what replaces ``v``.
+    Hatamizadeh, "Gated Delta Networks", 2024, section 3.3). S is kept in float32, and rounded to the dtype of ``q`` for
+    products; so is the replacement of ``v``.
 
     - ``q``, ``k``, ``w``: [heads, tokens, depth], depth 16, 32, 64 or 128; ``v``: [heads, tokens, width]; all bfloat16
       or all float16. ``decay``: [heads, ceil(tokens / 64)], float32. All are contiguous.

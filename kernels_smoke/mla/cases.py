@@ -1,4 +1,4 @@
-"""What the suite runs for the decoding of latent attention, and what it expects."""
+"""Cases and expectations for the decoding of latent attention."""
 
 from __future__ import annotations
 

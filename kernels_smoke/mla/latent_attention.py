@@ -44,8 +44,7 @@ def _attend_tiles(
             c = latent.load([row, 0])  # [TILE, BLOCK_LATENT]
             r = rope.load([row, LATENT])  # [TILE, BLOCK_ROPE]
         else:
-            # Behind the end may be anything, also what is not a number, and zero times that is not zero: the last
-            # position is loaded there instead.
+            # After the end there may be NaN, and zero times NaN is not zero: the last position is loaded there instead.
             loaded = tl.minimum(position, end - 1) if MASKED else position
             within = tile * TILE % PAGE_SIZE + loaded - tile * TILE if PAGE_SIZE % TILE == 0 else loaded % PAGE_SIZE
             offset = (page.to(tl.int64) * page_stride + within * position_stride)[:, None]

@@ -1,4 +1,4 @@
-"""What the suite runs for grouped_mm, and what it expects."""
+"""Cases and expectations for grouped_mm."""
 
 from __future__ import annotations
 

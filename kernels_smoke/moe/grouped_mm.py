@@ -62,10 +62,10 @@ def grouped_mm(
     The product of a mixture of experts, whose tokens are sorted by expert (Gale et al., "MegaBlocks: Efficient Sparse
     Training with Mixture-of-Experts" (2022), section 4), accumulated in float32.
 
-    - ``a``: [tokens, K], bfloat16 or float16; rows may be further apart than they are wide.
+    - ``a``: [tokens, K], bfloat16 or float16; rows may be strided.
     - ``b``: [groups, N, K] of that dtype, in any strides but the last.
-    - ``offsets``: [groups + 1], int32 or int64, not decreasing: where the rows of each group begin, and the end. A
-      group may be empty. Rows before the first and behind the last group are left as they are in ``out``.
+    - ``offsets``: [groups + 1], int32 or int64, not decreasing: the first row of each group, and the end. A
+      group may be empty. Rows before the first and after the last group are not changed in ``out``.
     - ``rows``: [M], int32 or int64: the row of ``a`` of each row of the result (a token has several experts). Without
       it, M is the number of tokens, and they are taken in order.
     - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (unless said otherwise), float16 or float32.

@@ -87,7 +87,7 @@ def _specialized_grouped_kernel(
     buffers = (full, empty, tiles_a, tiles_b)
     sizes = (m, n, k, groups, group_rows)
     by_rows = (rows, out_stride)
-    # 240 registers for each thread that holds a sum of 64 x 256; 24 for each of the warp that loads.
+    # 240 registers for each thread with a sum of 64 x 256; 24 for each thread of the loading warp.
     gl.warp_specialize(
         [
             (_multiply, (out, by_rows, staged, offsets, buffers, sizes, 0, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, STAGES)),

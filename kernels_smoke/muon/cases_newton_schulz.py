@@ -1,4 +1,4 @@
-"""What the suite runs for newton_schulz, and what it expects."""
+"""Cases and expectations for newton_schulz."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ KERNEL = Kernel(
         ),
     ),
     speeds=(
-        # Bars: those of modded-nanogpt's kernels on an H200 (2615 and 6341 us), over the floor at 746 TF.
+        # Bars: modded-nanogpt's kernels on an H200 (2615 and 6341 us), over the floor at 746 TF.
         Speed("4096 x 4096", {"shape": (4096, 4096)}, bar=1.33, work=work),
         Speed("4096 x 12288", {"shape": (4096, 12288)}, bar=1.35, work=work),
     ),

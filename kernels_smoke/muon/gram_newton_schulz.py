@@ -21,10 +21,10 @@ if GLUON:
 
 __all__ = ["configure", "gram_newton_schulz"]
 
-# Workspaces are float16, and hold numbers times these powers of two: small elements would be subnormal otherwise.
+# Workspaces are float16, with numbers times these powers of two, so that small elements are not subnormal.
 MATRIX, SQUARE = 256.0, 2048.0
 SQUARES = 5  # workspaces of the Gram matrix and the factors
-LARGEST = 2.0**15  # of what a product of factors may be, times its scale
+LARGEST = 2.0**15  # limit of a product of factors, times its scale
 
 
 @plannable
@@ -44,10 +44,10 @@ def gram_newton_schulz(
     eigenvalues are squares, knows the small ones badly: see README.md. Workspaces are float16, scaled.
 
     - ``x``: [..., m, n], bfloat16, float16 or float32; the leading dimensions count matrices. The rows are contiguous.
-      Where m is greater than n, its transpose is iterated. The squares of a matrix must have a sum that float32 holds.
+      If m is greater than n, its transpose is iterated. The sum of a matrix's squares must fit into float32.
     - ``coefficients``: (a, b, c), with a from 1 to 4. ``restart``: 1 or more.
-    - ``out``: the result, [..., m, n], bfloat16 or float16, with contiguous rows; the dtype of ``x`` unless said
-      otherwise, and bfloat16 for float32.
+    - ``out``: the result, [..., m, n], bfloat16 or float16, with contiguous rows; the dtype of ``x`` unless
+      given, and bfloat16 for float32.
 
     Besides, memory for two of ``x`` and for five squares of its shorter side is allocated, each padded to whole tiles.
     Raises ValueError when a shape, dtype, device, stride or number is not as said.
@@ -117,13 +117,13 @@ class Product(NamedTuple):
 
 
 def _products(count: int, coefficients: tuple[float, float, float]) -> tuple[list[Product], float]:
-    """What gives the product of the factors of ``count`` steps, and the power of two that it is multiplied by.
+    """The products for the factors of ``count`` steps, and the power of two that the result is multiplied by.
 
-    The first is the Gram matrix: x stands for its left and right.
+    The first is the Gram matrix: both operands are x.
     """
     a, b, c = coefficients
     gram, between, *others = range(SQUARES)
-    whole, scale = gram, SQUARE  # the product of all factors: that of the first step is its factor
+    whole, scale = gram, SQUARE  # the product of all factors: at first the first step's
     made = [Product(gram, gram, gram, SQUARE / MATRIX**2)]
     for step in range(count):
         factor = others.pop()

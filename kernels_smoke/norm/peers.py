@@ -19,15 +19,15 @@ class Peers:
     - ``pointers``: [ranks], int64, on this rank's GPU: the addresses of the inputs, in the order of the ranks, each a
       multiple of 16 bytes. ``x`` is the input of rank ``rank``, this one.
     - ``signals``: [ranks], int64: the addresses of as many arrays [PROGRAMS, 2, ranks] of int32, zero at first, by
-      which programs of different ranks wait for one another. None where all inputs are there before the launch.
-    - ``owner``: what keeps the memory alive.
+      which programs of different ranks wait for one another. None if all inputs are ready before the launch.
+    - ``owner``: an object that keeps the memory alive.
     """
 
     x: torch.Tensor
     pointers: torch.Tensor
     rank: int = 0
     signals: torch.Tensor | None = None
-    owner: Any = field(default=None, compare=False)  # a plan looks at what is compared
+    owner: Any = field(default=None, compare=False)  # excluded: a plan compares fields
 
     @property
     def ranks(self) -> int:

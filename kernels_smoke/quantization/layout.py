@@ -1,4 +1,4 @@
-"""What the public functions share on the host: the layout of a launch, and the checks of arguments and results."""
+"""Shared by the public functions on the host: the layout of a launch, and the checks of arguments and results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import triton
 from kernels_smoke.launch import DTYPES, FP8, MOST_ROWS, check_rows, check_span, check_written, interpreted, require
 from kernels_smoke.launch_plan import allocated
 
-WIDEST = 32768  # elements of a row, when a program holds one whole row in registers
+WIDEST = 32768  # elements of a row, if a program has one whole row in registers
 WIDEST_NORM = 16384  # the same, when it needs the residual and the weight, too
 TMA_ALIGNMENT = 4  # float32 values: 16 bytes, of which the strides of a tensor must be multiples for TMA
 GREATEST_GROUP = 1024
@@ -51,7 +51,7 @@ def check_matrix(x: torch.Tensor) -> None:
 
 
 def check_width(width: int, widest: int = WIDEST) -> None:
-    """Raise ValueError for rows that one program cannot hold."""
+    """Raise ValueError for rows that do not fit into one program."""
     require(width <= widest, f"rows are {width} elements wide; {widest} are possible")
 
 

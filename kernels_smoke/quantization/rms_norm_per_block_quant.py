@@ -50,7 +50,7 @@ def _rms_norm_per_block_quant_kernel(
         residual = tl.load(residual_pointers, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, GROUPS, GROUP]
         rounded = (x + residual.to(tl.float32)).to(residual_pointer.dtype.element_ty)
         tl.store(residual_pointers, rounded, mask=mask)
-        x = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
+        x = rounded.to(tl.float32)  # the norm of the rounded sum, as the next layer sees it
 
     squares = tl.sum(tl.sum(x * x, axis=2, keep_dims=True), axis=1, keep_dims=True)
     rstd = tl.rsqrt(squares / (group_count * GROUP) + epsilon)  # [ROWS, 1, 1]

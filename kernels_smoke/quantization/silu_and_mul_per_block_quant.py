@@ -37,7 +37,7 @@ def _silu_and_mul_per_block_quant_kernel(
     LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr, VECTOR: tl.constexpr,
     EVICTION: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    tiles_across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], and so many stand side by side
+    tiles_across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], so many per row
     tile = tl.program_id(0)
     rows = (tile // tiles_across * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
     groups = tile % tiles_across * GROUPS + tl.arange(0, GROUPS)[None, :, None]
