@@ -1,5 +1,5 @@
-"""What the steps of ``action.yml`` run: ``name`` says where the environment is, and under which key GitHub may keep it;
-``install`` makes it; ``run`` runs wheelproof there.
+"""The steps of ``action.yml``: ``name`` prints the environment's folder and cache key, ``install`` makes it, and
+``run`` runs wheelproof there.
 
 Everything comes from the environment, as the step sets it, so that no input is ever part of a script:
 
@@ -33,7 +33,7 @@ COULD_NOT_CHECK, WRONG_USAGE = 3, 2
 
 
 class StepError(Exception):
-    """The step cannot continue; the message says what to do."""
+    """The step cannot continue; the message names the fix."""
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def name(environment: Mapping[str, str]) -> int:
-    """Say where the environment is, and the key of the cache; an empty one for what may be another the next time."""
+    """Print the environment's folder and cache key; an empty key if the environment is not reproducible."""
     _append(environment, "GITHUB_OUTPUT", f"path={_place(environment)}\nkey={_key(environment)}\n")
     return 0
 
@@ -88,8 +88,8 @@ def _digest(path: Path) -> bytes:
 
 
 def install(environment: Mapping[str, str]) -> int:
-    """Make the environment, or find that of an earlier step of this job or of the cache. Raises StepError."""
-    if sys.version_info < (3, 11):  # noqa: UP036  # the one file that meets an older Python before pip could refuse it
+    """Make the environment, or reuse the one of an earlier step or of the cache. Raises StepError."""
+    if sys.version_info < (3, 11):  # noqa: UP036  # this file may run on an older Python, before pip could refuse it
         found = sys.version.split()[0]
         raise StepError(f"Python 3.11 or newer is needed, this is {found}: run actions/setup-python before this action")
     place, stamp = _place(environment), _place(environment) / "installed"
@@ -151,7 +151,7 @@ def run(environment: Mapping[str, str]) -> int:
 
 
 def _place(environment: Mapping[str, str]) -> Path:
-    """The folder of the environment, which differs by what is to be installed."""
+    """The folder of the environment, which depends on the installed packages."""
     what = f"{environment.get('INPUT_VERSION', '').strip()}\n{SOURCE}\n{sys.version}"
     return Path(_variable(environment, "RUNNER_TEMP")) / f"wheelproof-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 

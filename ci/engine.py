@@ -1,11 +1,10 @@
-"""A Docker engine for the tests: the one that answers, else one that is started, and stopped again at the end.
+"""A Docker engine for the tests: a running one, else one that is started, and stopped at the end.
 
     with docker_engine() as obstacle:      # "" when an engine answers, else why none does
         ...
 
-Only root can start one, and what a service manager would do first is left to it: nothing is installed here. The engine
-gets no network (no bridge, no rules of iptables), since our containers have none; so it also starts where
-those are forbidden. Only the standard library is imported here.
+Only root can start one, and nothing is installed here. The engine gets no network (no bridge, no rules of iptables),
+since our containers have none; so it also starts if those are forbidden. Only the standard library is imported here.
 """
 
 from __future__ import annotations

@@ -3,16 +3,16 @@
 usage: python ci/kernel_faults.py [--level quick,full,deep] [--root DIR] [--seed N] [--state FILE] [--seconds 500]
                                   [--faults FILE] [--compile-only sm_90]
 
-Copies ``kernels_smoke`` from DIR (this repository's when it is not given; another checkout shows what that one caught),
-changes at most one line of each kernel, and runs the suite on the copy; then again with the next faults of kernels that
-have several. The faults are those of ``ci/kernel_faults.toml``, or of another FILE of that form: authors who had not
-seen the cases wrote ``ci/kernel_faults_blind.toml``, ``ci/kernel_faults_held_back.toml``,
-``ci/kernel_faults_second_blind.toml`` and ``ci/kernel_faults_2026.toml``. Their scores are in
-docs/benchmarks/smoke.md; once a list has led to a case, its score measures no more how much the suite finds.
+Copies ``kernels_smoke`` from DIR (this repository's when it is not given; another checkout for comparison), changes at
+most one line of each kernel, and runs the suite on the copy; then again with the next faults of kernels that have
+several. The faults are those of ``ci/kernel_faults.toml``, or of another FILE of that form: authors who had not seen
+the cases wrote ``ci/kernel_faults_blind.toml``, ``ci/kernel_faults_held_back.toml``,
+``ci/kernel_faults_second_blind.toml`` and ``ci/kernel_faults_2026.toml``. Their scores are in docs/benchmarks/smoke.md;
+once a list has led to a case, its score measures no more how much the suite finds.
 
 A fault is caught when a case or a timed run of its kernel is wrong, crashes or hangs. One that does not compile, or is
 refused at its launch, is "refused" and shows nothing: it must be mended. With ``--state FILE`` a run goes on where the
-last one ended, and begins no round of faults that may take longer than what is left of ``--seconds``.
+last one ended, and begins no round of faults that may take longer than the rest of ``--seconds``.
 
 ``--compile-only sm_90`` compiles the faults for that GPU and runs nothing: it needs no GPU.
 
@@ -62,7 +62,7 @@ class Fault:
 
     @property
     def name(self) -> str:
-        """What it is in a report."""
+        """Its name in a report."""
         return f"{self.kernel}: {self.what}"
 
     @property
@@ -146,7 +146,7 @@ def try_round(options: argparse.Namespace, faults: Sequence[Fault], level: str) 
 
 
 def seed_faults(package: Path, folder: Path, faults: Sequence[Fault]) -> None:
-    """Copy ``package`` into ``folder`` and change it. Raises SystemExit when a text does not stand there once."""
+    """Copy ``package`` into ``folder`` and change it. Raises SystemExit unless a text occurs exactly once."""
     shutil.copytree(package, folder / "kernels_smoke", ignore=shutil.ignore_patterns("__pycache__"))
     for fault in faults:
         path = folder / "kernels_smoke" / fault.file
@@ -196,7 +196,7 @@ def compiled(report: Mapping[str, Any], fault: Fault) -> str:
 
 
 def healthy_but_bad(report: Mapping[str, Any], faults: Sequence[Fault]) -> Iterator[str]:
-    """What is bad of kernels that nothing was changed in."""
+    """Failures of unchanged kernels."""
     changed = {name for fault in faults for name in (fault.kernel, *fault.also)}
     for record in records(report):
         if record["outcome"] in {*SHOWS, "refused"} and record["kernel"] not in changed:

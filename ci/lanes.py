@@ -1,4 +1,4 @@
-"""What a developer and CI run, lane by lane, once the environment is there. Only the standard library is imported."""
+"""Run the lanes of a developer and of CI in an existing environment. Only the standard library is imported."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _TEST = re.compile(r"^ *def test_", re.MULTILINE)
 
 @dataclass(frozen=True)
 class NotRun:
-    """What a lane gives that this host does not have: not failed, and not passed either."""
+    """The result of a lane that this host cannot run: neither failed nor passed."""
 
     reason: str
 
@@ -60,7 +60,7 @@ Lane = tuple[str, "Callable[[], bool | NotRun]"]  # quoted for the Python that m
 
 
 def lint_lanes() -> list[Lane]:
-    """What reads the code without running it."""
+    """Static checks."""
     return [
         ("ruff check", lambda: tool("ruff", "check", ".")),
         ("ruff format", lambda: tool("ruff", "format", "--check", ".")),
@@ -119,7 +119,7 @@ def wheel_lanes() -> list[Lane]:
 
 
 def plan(command: str, names: Sequence[str], *, strict: bool) -> str:
-    """What ``test`` or ``heavy`` will run, how long that takes by its counts, and what it cannot run."""
+    """The plan of ``test`` or ``heavy``: lanes, their expected duration, and lanes that cannot run."""
     tests = _test_functions("tests") if command == "test" else 0
     kernels = _test_functions("tests/kernels", own=True) if "kernels" in names else 0
     mutated = len(kernels_of_today()) if command == "test" else len(_kernels())
@@ -143,7 +143,7 @@ def _test_functions(folder: str, *, own: bool = False) -> int:
 
 
 def test_lanes(engine_obstacle: str, *, strict: bool) -> list[Lane]:
-    """All lanes; the tests come last, so that their summary is what one sees."""
+    """All lanes; the tests come last, so that their summary is visible."""
     options = [*(["--color=yes"] if colored() else []), *(["--strict-lanes"] if strict else [])]
     matrix = [(name, Meanwhile(lane)) for name, lane in matrix_lanes(engine_obstacle)]  # tests need its image
     return [
@@ -176,7 +176,7 @@ def coverage_lanes() -> list[Lane]:
 
 
 def measure() -> bool:
-    """Run the unit tests under coverage.py, and bring together what each process counted."""
+    """Run the unit tests under coverage.py, and combine the counts of all processes."""
     shutil.rmtree(ROOT / "build/coverage", ignore_errors=True)
     (ROOT / "build/coverage").mkdir(parents=True)
     passed = tool("coverage", "run", "-m", "pytest", "-q", "-n", "auto", "-m", UNIT)
@@ -189,7 +189,7 @@ def mutation_lanes() -> list[Lane]:
 
 
 def sdist_lanes() -> list[Lane]:
-    """The source distribution: the unit tests run in what it unpacks to, so that it contains all that they need."""
+    """The source distribution: the unit tests run in the unpacked archive, to show that it is complete."""
     return [("sdist", build_sdist), ("unit tests of the sdist", check_sdist)]
 
 
@@ -242,7 +242,7 @@ def faulty_python() -> str:
 
 
 def reader_lanes(faulty: str) -> list[Lane]:
-    """The tests of what reads text with regular expressions, on a faulty Python, "" if this host has none."""
+    """The tests of readers with regular expressions, on the Python ``faulty`` ("" if there is none)."""
     command = [str(FAULTY_VENV / "bin/python"), "-m", "pytest", "-q", "-n", "auto", "-m", UNIT, *READERS]
     run = partial(subprocess.run, command, cwd=ROOT, check=False)
     return [("readers, faulty Python", lambda: run().returncode == 0)] if faulty else []
@@ -251,8 +251,8 @@ def reader_lanes(faulty: str) -> list[Lane]:
 def kernel_lanes(*mutated: str) -> list[Lane]:
     """Every kernel, and the mutants of those ``mutated``, of all if none is named: on the GPU, else in the interpreter.
 
-    With the same inputs each time, so that a push is judged by what it changes and not by what chance draws; with those
-    of KERNELS_SMOKE_SEED when it is set, as it is in CI once a week. The suite itself draws new ones in every run.
+    With the same inputs each time, so that a push is judged by its change and not by chance; or with
+    KERNELS_SMOKE_SEED, as in CI once a week. The suite itself draws new ones in every run.
     """
     color = ["--color=yes"] if colored() else []
     # The tests of the suite run with all others: they need neither torch nor triton, and the conftest.py of all.
@@ -263,7 +263,7 @@ def kernel_lanes(*mutated: str) -> list[Lane]:
 def kernels_of_today() -> list[str]:
     """A seventh of the kernels, another one each day: all mutants take six minutes on two processors.
 
-    The job that runs the lane "kernels" alone runs all of them, and `develop.py check` those of a changed family.
+    The job that runs the lane "kernels" alone runs all of them, and `develop.py check` the kernels of a changed family.
     """
     return _kernels()[int(time.time() / (24 * 3600)) % 7 :: 7]
 
@@ -294,12 +294,12 @@ def kernels_seed() -> str:
 
 
 def matrix_lanes(engine_obstacle: str) -> list[Lane]:
-    """Three cells of ci/matrix.toml for real, in containers, those of the other architecture emulated."""
+    """Three cells of ci/matrix.toml for real, in containers, with emulation for the other architecture."""
     return [("matrix", lambda: run_matrix(engine_obstacle))]
 
 
 def run_matrix(engine_obstacle: str) -> bool | NotRun:
-    """Test the cells end to end. What is installed and found is kept in the user's cache folder."""
+    """Test the cells end to end. Installs and results are kept in the user's cache folder."""
     if why := reason("matrix") or engine_obstacle or register_emulation():
         return NotRun(why)
     if not index_answers():
@@ -319,7 +319,7 @@ def index_answers() -> bool:
 
 
 def kernels_python() -> str:
-    """The Python that has torch and triton: what WHEELPROOF_KERNELS_PYTHON names, else that of ``.venv-kernels``."""
+    """The Python that has torch and triton: WHEELPROOF_KERNELS_PYTHON, else that of ``.venv-kernels``."""
     return os.environ.get("WHEELPROOF_KERNELS_PYTHON") or str(KERNELS_VENV / "bin/python")
 
 
@@ -352,7 +352,7 @@ def tool(name: str, *arguments: str) -> bool:
 
 
 class Meanwhile:
-    """A lane that begins now, next to those before it; what it prints is shown where it is called."""
+    """A lane that starts now in parallel; its output is shown when it is called."""
 
     def __init__(self, lane: Callable[[], bool | NotRun]) -> None:
         self._lane, self._output = lane, tempfile.TemporaryFile()  # noqa: SIM115  # closed where it is shown
@@ -380,7 +380,7 @@ class Meanwhile:
 
 
 def run_lanes(lanes: Sequence[Lane], *, strict: bool = False) -> int:
-    """Run every lane, whatever the others gave, and sum up: 0 when all that ran passed, else 1.
+    """Run every lane, also after failures, and sum up: 0 when all that ran passed, else 1.
 
     In a ``strict`` run a lane that did not run has failed.
     """

@@ -1,8 +1,7 @@
 """Print how many files of the corpora of pins each way of taking torch out gets right, byte for byte.
 
-Next to ``wheelproof pins rewrite`` stand two ways that scripts in the wild have, re-implemented from their behaviour:
-dropping every line that holds "torch" (``substring``), and every line that starts with a pin as one writes it most
-often (``prefix``). Exits 1 when ours gets a file wrong.
+It is compared with two methods of scripts in the wild, re-implemented from their behaviour: dropping every line with
+"torch" (``substring``), and every line that starts with a common pin (``prefix``). Exits 1 when ours gets a file wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def ours(path: Path, names: NameSet) -> Files:
 
 
 def substring(path: Path, _: NameSet) -> Files:
-    """Without the lines that hold "torch" in any case; line ends become those of Unix, as text mode has it."""
+    """Without the lines with "torch" in any case; line ends become Unix ones, as in text mode."""
     return {file: _without(file, lambda line: "torch" in line.lower()) for file in _contents(path)}
 
 
@@ -54,7 +53,7 @@ WAYS: dict[str, Callable[[Path, NameSet], Files]] = {"wheelproof": ours, "substr
 
 
 def is_right(way: Callable[[Path, NameSet], Files], corpus: Path, name: str, names: NameSet) -> bool:
-    """Whether a way gives what the corpus expects, of every file of a case."""
+    """Whether a method gives the expected result for every file of a case."""
     root, expected = (corpus / "input" / name).resolve(), (corpus / f"expected-{names}" / name).resolve()
     try:
         made = {path for path in way(root, names).items() if path[0].is_relative_to(root)}

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Compares `wheelproof pins predict` with what pip and uv then do, in environments with small stand-ins of real wheels.
+"""Compare `wheelproof pins predict` with real installs by pip and uv, in environments with small stand-ins of real
+wheels.
 
     ci/predict_against_installs.py                     # every package in every environment: an hour
     ci/predict_against_installs.py --sample 4          # what CI runs
     ci/predict_against_installs.py --only vllm,timm --environment plain --keep /tmp/cells
 
 The index is a folder. Its wheels have the names, versions and requirements of real ones (tests/data/predict), and a
-module that says its version. In each environment torch 2.9.1+cu128 works, which the index lacks. After a prediction the
-install is carried out, and the environment's own interpreter says what it imports. A prediction is wrong when it says
+module with its version. Each environment has a working torch 2.9.1+cu128, which the index lacks. After a prediction the
+install is carried out, and the environment's own interpreter reports its imports. A prediction is wrong when it says
 PASS and something was lost, or FAIL and nothing was.
 """
 
@@ -53,7 +54,7 @@ _LIBRARY = re.compile(r"nvidia-([a-z-]+?)(?:-cu(\d+))?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TIMEOUT = 300.0  # seconds of one command
 
-# What the interpreter of the environment imports, and which requirements of the frameworks do not hold: the truth.
+# The truth: modules that the environment's interpreter imports, and unmet requirements of the frameworks.
 TRUTH = """
 import importlib.metadata as metadata, json, sys
 sys.path[:] = [p for p in sys.path if p]
@@ -110,7 +111,7 @@ class Package:
 
 @dataclass
 class World:
-    """The index, the folder of what is installed beforehand, and a base installation to copy environments from."""
+    """The index, the folder of installed packages, and a base installation to copy environments from."""
 
     root: Path
     packages: Sequence[Package]
@@ -144,7 +145,7 @@ def load(path: Path = DATA) -> tuple[list[str], list[Package]]:
 
 
 def wheel(package: Package, version: str = "") -> WheelBuilder:
-    """A stand-in: the real metadata, and a module that says its version."""
+    """A stand-in: the real metadata, and a module with its version."""
     name = package.name.replace("-", "_")
     version = version or package.version
     builder = WheelBuilder(name, version)
@@ -308,7 +309,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Result:
-    """What was predicted, and what happened: "pass", "fail" or "undecided", and "kept" or what was lost."""
+    """The prediction: "pass", "fail" or "undecided"; and the result: "kept" or the loss."""
 
     cell: Cell
     predicted: str
@@ -349,7 +350,7 @@ def judge(world: World, cell: Cell) -> Result:
 
 
 def truth(world: World, cell: Cell, place: Path) -> dict[str, Any]:
-    """What the interpreter of the environment imports."""
+    """The modules that the environment's interpreter imports."""
     python, variables = place / "env" / "bin" / "python3", dict(world.variables)
     variables["PYTHONPATH"] = ""
     markers: dict[str, str] = {}
@@ -376,7 +377,7 @@ def truth(world: World, cell: Cell, place: Path) -> dict[str, Any]:
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What was lost: the first of torch and its companions that is another, or that lacks something."""
+    """The loss: the first of torch and its companions that differs or lacks something."""
     for name in INSTALLED:
         old, new = before["imports"][name], after["imports"][name]
         if old != new:

@@ -1,4 +1,4 @@
-"""A long installation that says how far it is: a line at most every ten seconds, on a terminal and in a log alike."""
+"""Show the progress of a long installation: a line at most every ten seconds, on a terminal or in a log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import IO
 
 EVERY = 10.0  # seconds between two lines
 LAST_LINES = 20
-STEPS = ("Collecting ", "  Downloading ", "Downloading ", "Building ")  # not: warnings, what is already there
+STEPS = ("Collecting ", "  Downloading ", "Downloading ", "Building ")  # not: warnings, installed packages
 WIDTH = 70  # of what pip said last
 
 

@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 
 def main() -> int:
-    """Make the truth, ask wheelproof, compare, and write the page: what the options say."""
+    """Make the truth, run wheelproof, compare, and write the page, as the options say."""
     options = _parser().parse_args()
     packages = options.package or tomllib.loads((ROOT / "ci/oracle/packages.toml").read_text())["names"]
     if options.make_truth:

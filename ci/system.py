@@ -1,4 +1,4 @@
-"""What the lanes need of the system, and the Debian packages that bring it. Imports the standard library alone."""
+"""The system requirements of lanes, and their Debian packages. Imports only the standard library."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NEEDS = {
 
 
 def apt_line(lane: str) -> str:
-    """The command that installs what a lane needs."""
+    """The command that installs the packages of a lane."""
     return f"apt-get install {' '.join(NEEDS[lane].packages)}"
 
 
@@ -54,7 +54,7 @@ def reason(lane: str) -> str:
 
 
 def install(lanes: Iterable[str]) -> None:
-    """Install what these lanes lack. A failure is shown; the lane then says that it did not run."""
+    """Install the missing packages of these lanes. A failure is shown; the lane then reports that it did not run."""
     packages = sorted({package for lane in lanes if reason(lane) for package in NEEDS[lane].packages})
     if not packages:
         return

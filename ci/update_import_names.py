@@ -33,14 +33,14 @@ SHARED = {  # names that many projects install, by mistake or on purpose
     "benchmark", "benchmarks", "bin", "ci", "csrc", "doc", "docs", "example", "examples", "lib", "licenses", "scripts",
     "src", "test", "tests", "test_utils", "testing", "tools", "util", "utils",
 }  # fmt: skip
-FURTHER = [  # further builds of the same sources: a wheel of each is read, for whatever machine
+FURTHER = [  # further builds of the same sources: a wheel of each is read, for any machine
     "cupy-cuda11x", "cupy-rocm-5-0", "faiss-gpu", "faiss-gpu-cu11", "intel-tensorflow", "onnxruntime-directml",
     "onnxruntime-openvino", "onnxruntime-qnn==1.17.3", "onnxruntime-training", "opencv-contrib-python",
     "opencv-contrib-python-headless", "opencv-python", "opencv-python-headless", "pytorch-triton",
     "pytorch-triton-rocm", "tensorflow-gpu", "tensorflow-intel", "tensorflow-rocm", "tf-nightly", "triton-rocm",
     "triton-windows", "xgboost-cpu",
 ]  # fmt: skip
-NOT_ON_THE_INDEX = {  # by what builds them (2026-11): none of their wheels is on the package index
+NOT_ON_THE_INDEX = {  # by project (2026-11): none of their wheels is on the package index
     "cupy": ["cupy"],  # cupy-14.2.0.tar.gz
     "cupy_backends": ["cupy"],
     "cupyx": ["cupy"],

@@ -181,7 +181,7 @@ def main() -> int:
 
 
 def _plain(answer: str) -> str:
-    """A refusal without what is another one's every time."""
+    """A refusal without parts that change on every run."""
     return re.sub(r"\s+", " ", re.sub(r"n{20,}|(?:d{20,}/?)+", "...", answer)).strip()[:160]
 
 

@@ -1,4 +1,4 @@
-"""What `wheelproof verify` says of wheels of the public index, whatever the configuration of pip here adds to it."""
+"""Run `wheelproof verify` on wheels of the public index, without the local configuration of pip."""
 
 from __future__ import annotations
 

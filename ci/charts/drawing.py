@@ -1,4 +1,4 @@
-"""What the charts of the documentation share: their width, and a grid of cells that say their state in words or signs.
+"""Shared by the charts of the documentation: their width, and a grid of cells with their states as words or signs.
 
 A chart is as wide as the column of a page, and its smallest text is still readable on a telephone of 390 px.
 """
@@ -16,13 +16,13 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 WIDTH = 560.0
 MARGIN = 16.0
 SIZE = 16  # of all text but headings
-BARS = WIDTH - 2 * MARGIN - 64  # the width that bars may have; what is said of them is next to it
+BARS = WIDTH - 2 * MARGIN - 64  # width for bars; their texts follow
 LONGEST = 46  # characters of the label of a bar
 _WIDE = 0.6  # of the size: how wide a character is at most, on average
 
 
 class Look(NamedTuple):
-    """How a state looks: the colour of its cell, the colour of the text in it, and what a legend says of it."""
+    """How a state looks: the colour of its cell, the colour of its text, and its legend."""
 
     fill: str
     ink: str
@@ -30,7 +30,7 @@ class Look(NamedTuple):
 
 
 def chart(title: str, about: Sequence[str], body: Sequence[str], bottom: float, description: str) -> str:
-    """The document: a heading, what is to be seen in lines below it, and the body, which begins at ``top(about)``."""
+    """The document: a heading, a description in lines below it, and the body, which begins at ``top(about)``."""
     lines = [text(MARGIN, 34, title, size=20, bold=True)]
     lines += [text(MARGIN, 60 + 22 * n, line, size=SIZE, style="quiet") for n, line in enumerate(about)]
     return picture_of(WIDTH, bottom, title, description, [*lines, *body])
@@ -91,7 +91,7 @@ def legend(entries: Sequence[tuple[Look, str]], y: float) -> tuple[list[str], fl
 
 
 def bar(label: str, share: float, said: str, y: float, *, track: float = 1.0, style: str = "fair") -> list[str]:
-    """A bar with its label inside and what is said of it at the end; ``share`` and ``track`` are parts of the width."""
+    """A bar with its label inside and a text at the end; ``share`` and ``track`` are parts of the width."""
     label = label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
     return [
         box(MARGIN, y, BARS * track, 26, "track"),

@@ -43,7 +43,7 @@ def draw() -> str:
 
 
 def _fastest(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The baseline and the two fastest of the others, as they stand in the table."""
+    """The baseline and the two fastest of the others, in table order."""
     others = [row for row in rows if row[_COLUMN] != "baseline"]
     kept = sorted(others, key=lambda row: -float(row[_COLUMN].rstrip("x")))[:2]
     return [row for row in rows if row[_COLUMN] == "baseline" or row in kept]

@@ -1,4 +1,4 @@
-"""Geometric means against torch.compile, ours next to those that Helion's authors published.
+"""Geometric means against torch.compile, ours and those published by Helion's authors.
 
 Drawn from the table of ``benchmarks/seeds.py`` in the pages of benchmarks.
 """

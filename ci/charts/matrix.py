@@ -26,7 +26,7 @@ _LOOKS = {
 
 
 def record() -> None:
-    """Ask for each cell, and keep what its wheel is built for ("" where there is no wheel)."""
+    """Query each cell, and record the accelerator of its wheel ("" without a wheel)."""
     cells, date = [], ""
     for platform, python, torch in product(_PLATFORMS, _PYTHONS, _TORCH):
         report = verify(f"torch=={torch}", "--platform", platform, "--python", python, "--expect", "cuda")

@@ -1,4 +1,4 @@
-"""Readiness of packages by GPU: how many have code for it, and those that are not ready everywhere.
+"""Readiness of packages by GPU: how many have code for it, and packages that are not ready everywhere.
 
 Drawn from the tables of docs/readiness.md, which ci/readiness.py makes.
 """
@@ -51,7 +51,7 @@ def draw() -> str:
 
 
 def _runs(page: str) -> dict[str, dict[str, str]]:
-    """By package what its wheel has for each GPU ("yes", "by PTX", "no", "unknown"; "" for no GPU code)."""
+    """The state of each package's wheel for each GPU ("yes", "by PTX", "no", "unknown"; "" for no GPU code)."""
     runs: dict[str, dict[str, str]] = {}
     for machine, gpus in _GPUS.items():
         section = page.partition(f"\n## {machine}\n")[2]

@@ -1,6 +1,6 @@
 """How a wheel is read: which bytes of torch for aarch64 `wheelproof verify` asks for, from a real run by ranges.
 
-``record()`` asks the package index, and writes what was read to wheel.json, from which the chart is drawn.
+``record()`` queries the package index, and writes wheel.json, from which the chart is drawn.
 """
 
 from __future__ import annotations

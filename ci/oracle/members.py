@@ -59,7 +59,7 @@ class Member:
 
 
 def is_native(name: str, head: bytes) -> bool:
-    """True for what can hold GPU code or needs libraries, by its first bytes and its name."""
+    """True for files that may have GPU code or need libraries, by first bytes and name."""
     return head.startswith((ELF, FAT_BINARY, ARCHIVE, b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")) or name.endswith(
         (".ptx", ".hsaco", ".fatbin", ".cubin")
     )
@@ -71,7 +71,7 @@ def is_cubin(head: bytes) -> bool:
 
 
 def read(path: Path, name: str, cuobjdump: str) -> Member:
-    """What the tools say about a file that was unpacked from ``name``."""
+    """The results of the tools for a file unpacked from ``name``."""
     member = Member(name, path.stat().st_size)
     with path.open("rb") as stream:
         head = stream.read(64)
@@ -102,7 +102,7 @@ def read_cubins(paths: list[Path], names: list[str]) -> Iterator[tuple[str, str]
 
 
 def gpu_sections(text: str) -> list[tuple[str, int, int]]:
-    """Name, start and end in the file of each section that holds GPU code, in what ``readelf -S -W`` printed."""
+    """Name, start and end in the file of each section with GPU code, from the output of ``readelf -S -W``."""
     return [
         (name, int(offset, 16), int(offset, 16) + int(size, 16))
         for name, offset, size in _SECTION.findall(text)
@@ -164,7 +164,9 @@ def _cuobjdump(program: str, path: Path, *options: str) -> subprocess.CompletedP
 
 
 def _search(path: Path, member: Member, cuobjdump: str) -> None:
-    """Find what no section shows: fat binaries and cubins in data, names of libraries that are loaded at run time."""
+    """Find content outside of sections: fat binaries and cubins in data, names of libraries that are loaded at run
+    time.
+    """
     text = _run(["readelf", "-S", "-W", str(path)]) if member.gpu_sections else ""
     known = [(start, end) for _name, start, end in gpu_sections(text)]
     outside: Counter[str] = Counter()

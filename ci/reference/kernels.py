@@ -10,7 +10,7 @@ from pathlib import Path
 from ci.reference.markdown import page
 
 SUITE = Path(__file__).resolve().parents[2] / "kernels_smoke" / "suite"
-# Module: what an author uses of it.
+# Module: names that an author uses.
 USED = {
     "model": ("Function", "case", "here", "big", "Case", "Mutant"),
     "correctness.draw": ("Draw",),

@@ -26,7 +26,7 @@ Made by `ci/update_rule_pages.py` from what each rule says about itself. `wheelp
 
 @dataclass(frozen=True)
 class Subject:
-    """What rules of one prefix are about: the heading above it, and the commands and the guide that it has."""
+    """The subject of rules with one prefix: its heading, its commands and its guide."""
 
     prefix: str
     title: str
