@@ -11,13 +11,13 @@ from benchmarks.shapes import HELION
 from kernels_smoke.suite import registry
 
 OURS, EAGER, COMPILED = "ours", "eager", "torch.compile"
-CONTROL = "fused_add_rms_norm"  # what every run times, so that runs can be compared
+CONTROL = "fused_add_rms_norm"  # timed in every run, so that runs can be compared
 Key = tuple[str, str, str]  # table, kernel, shape
 
 
 @dataclass
 class Shape:
-    """One row: what is known of our kernel's work there, and microseconds by implementation.
+    """One row: the work of our kernel, and microseconds by implementation.
 
     ``called`` are those as called: of a plain call, a plan, a call in a CUDA graph, by implementation.
     """
@@ -40,7 +40,7 @@ class Shape:
 
 @dataclass
 class Measurements:
-    """Everything that the children of a run said, or of several ``runs``. ``left`` is what was not reached."""
+    """The records of the children of a run, or of several ``runs``. ``left`` are shapes not reached."""
 
     environment: dict[str, Any]
     calibration: dict[str, Any]
@@ -77,7 +77,7 @@ class Measurements:
             self.faults.append(f"{kernel}: its process: {fault}")
 
     def table(self, name: str) -> Iterator[tuple[str, str, Shape]]:
-        """(kernel, shape, what was measured) of one table, where ours was timed."""
+        """(kernel, shape, measurements) of one table, if ours was timed."""
         order = [entry.name for entry in registry.ENTRIES]
         for (table, kernel, shape), measured in sorted(self.shapes.items(), key=lambda item: order.index(item[0][1])):
             if table == name and OURS in measured.microseconds:
@@ -101,7 +101,7 @@ class Measurements:
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> Measurements:
-        """What was kept."""
+        """Decode the saved form."""
         facts = {name: said[name] for name in ("environment", "calibration", "seconds", "faults", "notes")}
         made = cls(**facts, left=[(table, kernel, shape) for table, kernel, shape in said["left"]])
         for row in said["rows"]:
@@ -186,7 +186,7 @@ def _suite_table(results: Measurements) -> str:
 
 
 def _called_table(results: Measurements) -> str:
-    """What a call costs where that is more than the GPU's part of it; empty when nothing was timed so."""
+    """The cost of calls that exceeds the GPU's part; "" if none was timed."""
     heads = ("kernel", "shape", "plain call, us", "plan, us", "CUDA graph, us", "eager", "torch.compile", "best peer")
     rows = []
     for table in ("suite", "small"):
@@ -237,7 +237,7 @@ def mean_table(results: Measurements) -> str:
 
 
 def shape_table(results: Measurements) -> str:
-    """What the means were taken over; empty when nothing was timed."""
+    """The shapes of the means; "" if nothing was timed."""
     rows = [
         (kernel, name, f"{shape.microseconds[OURS]:.2f}", _beside(shape, EAGER), _beside(shape, COMPILED))
         for kernel, name, shape in results.table("helion")

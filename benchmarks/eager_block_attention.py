@@ -16,7 +16,7 @@ BLOCK = 64
 
 
 def block_diagonal_attention(inputs: Inputs) -> dict[str, Any]:
-    """Torch's attention with a mask for what is padding."""
+    """Torch's attention with a mask for padding."""
     blocks = _Blocks(inputs)
     q, k, v = (blocks.gathered(inputs[name]) for name in ("q", "k", "v"))
     mask = None if blocks.whole else blocks.inside[:, None, None, :]

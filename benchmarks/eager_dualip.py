@@ -1,4 +1,4 @@
-"""The projection and the sparse product in eager torch: dense rows for the one, gather and scatter for the other."""
+"""The projection and the sparse product in eager torch: dense rows , gather and scatter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it takes to read from afar what every library of a requirement's closure links to.
+"""Measure remote reads of the linked libraries of a requirement's whole closure.
 
 usage: python benchmarks/elf_reading.py [REQUIREMENT] [PLATFORM] [PYTHON] [STREAM]
        (default: torch==2.11.0 aarch64 3.12 0)
@@ -42,7 +42,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class WheelResult:
-    """What was read of one wheel. ``directory`` is the cost of its central directory, ``cost`` of all."""
+    """The reads of one wheel. ``directory`` is the cost of its central directory, ``cost`` of all."""
 
     name: str
     elfs: list[MemberElf]

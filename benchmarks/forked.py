@@ -1,4 +1,4 @@
-"""Forked children that report: what one says arrives as it says it, and one that dies takes no one along.
+"""Forked children that report: messages arrive at once, and the death of one does not affect others.
 
 Forked, because torch takes seconds to import and the parent has it already. The parent must not have started CUDA.
 """
@@ -26,7 +26,7 @@ CONTEXT = multiprocessing.get_context("fork")
 
 @dataclass(frozen=True)
 class Job:
-    """``function(connection, *arguments)`` runs in its own child; what it sends are the child's messages."""
+    """``function(connection, *arguments)`` runs in its own child; it sends the child's messages."""
 
     name: str
     function: Callable[..., object]
@@ -122,8 +122,8 @@ def messages(
             yield child, child.kill("when the time was up" if now > until else f"after {patience:.0f} s of silence")
 
 
-TURN, OVER = "turn", "turn over"  # what a child says when it is about to time, and when it has
-DRAINING = 0.1  # seconds in which the GPU finishes what was launched before a turn
+TURN, OVER = "turn", "turn over"  # messages of a child before and after timing
+DRAINING = 0.1  # seconds in which the GPU finishes earlier launches before a turn
 
 
 def in_turn(
@@ -132,7 +132,7 @@ def in_turn(
     """Run ``jobs`` as :func:`messages` does, and let one after the other have its :func:`turn`.
 
     Compiling keeps CPUs busy, and timing needs the GPU and quiet CPUs: so while one child has its turn, the others are
-    stopped. Yields what :func:`messages` does, and :data:`OVER` behind each turn.
+    stopped. Yields what :func:`messages` does, and :data:`OVER` after each turn.
     """
     running: list[Child] = []
     timing: Child | None = None
@@ -163,7 +163,7 @@ def in_turn(
 
 @contextlib.contextmanager
 def turn(connection: Connection) -> Iterator[None]:
-    """In a child: wait until all other children are stopped, and let them continue behind this."""
+    """In a child: wait until all other children are stopped, and let them continue afterwards."""
     connection.send(TURN)
     connection.recv()
     time.sleep(DRAINING)
@@ -184,13 +184,13 @@ def _run(job: Job, connection: Connection) -> None:
     end_with_parent()
     try:
         job.function(connection, *job.arguments)
-    except Exception as error:  # noqa: BLE001  # whatever it is, it is this child's last message
+    except Exception as error:  # noqa: BLE001  # any exception is this child's last message
         connection.send(Ended(summary(error)))
         traceback.print_exc()
 
 
 def summary(error: BaseException) -> str:
-    """The error's type, and of what it says the first line and the last: compilers give the reason at the end."""
+    """The error's type, and the first and last lines of its message: compilers give the reason at the end."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["without a word"]
     ends = lines if len(lines) == 1 else [lines[0], lines[-1]]
     return " ... ".join(line[:MOST_WORDS] for line in (f"{type(error).__name__}: {ends[0]}", *ends[1:]))

@@ -3,10 +3,10 @@
 usage: python benchmarks/paged_attention_tree.py [--output kernels_smoke/attention/decision.py] [--depth 3]
                                                  [--measured FILE.json] [--device cuda|cpu]
 
-Prints each batch with the time of every choice, then the tree: nested conditions on what the host knows of a batch,
+Prints each batch with the time of every choice, then the tree: nested conditions on a batch's sizes known on the host,
 and how much slower than the best choice of each batch it is on average. ``--output`` writes it as the module that
-``paged_attention`` asks. ``--measured`` keeps the times; when the file is there already, they are read from it, and
-nothing is measured. ``--device cpu`` goes through the same steps in Triton's interpreter, where times mean nothing.
+``paged_attention`` uses. ``--measured`` keeps the times; an existing file is read instead of measuring. ``--device
+cpu`` goes through the same steps in Triton's interpreter, where times mean nothing.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def source(device: str) -> str:
 
 
 def measure_all(device: str) -> list[dict[str, Any]]:
-    """For each batch what the host knows of it, and (stage, fill, microseconds) for each choice that ran."""
+    """For each batch its sizes known on the host, and (stage, fill, microseconds) for each choice that ran."""
     records = []
     batches = [(lengths, True) for lengths in BATCHES] + [(lengths, False) for lengths in UNBOUNDED]
     for lengths, longest in batches if device == "cuda" else itertools.product(TINY, (True, False)):
@@ -240,7 +240,7 @@ def _parted(measured: Sequence[Measured], feature: str, threshold: int) -> tuple
 
 
 def decide(node: Node, batch: Batch) -> Choice:
-    """What the tree says for ``batch``."""
+    """The choice of the tree for ``batch``."""
     while node.below and node.above:
         node = node.below if getattr(batch, node.feature) <= node.threshold else node.above
     return node.choice

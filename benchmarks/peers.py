@@ -50,7 +50,7 @@ def fla_gated_delta_rule_chunk(inputs: Inputs) -> Prepared:
 
     arguments = [inputs[name].unsqueeze(0).contiguous() for name in ("q", "k", "v", "log_decay", "beta")]
     bounds = inputs["cu_seqlens"]
-    bounds = None if bounds is None else bounds.long()  # once: FLA keeps what it derives from this very tensor
+    bounds = None if bounds is None else bounds.long()  # once: FLA caches by this very tensor
 
     def call() -> Results:
         out, states = chunk_gated_delta_rule(

@@ -1,8 +1,9 @@
-"""What needs several GPUs: the fused all-reduce with its norm, and a linear program whose columns are split.
+"""Check and time the kernels for several GPUs: the fused all-reduce with its norm, and a linear program whose columns
+are split.
 
 usage: python benchmarks/ranks.py [--ranks N] [--device cuda|cpu] [--minutes 2] [--output FILE.json]
 
-One process for each GPU. First whether all ranks compute what one would, then how long it takes: all-reduce, residual
+One process for each GPU. First whether all ranks compute the result of one, then the times: all-reduce, residual
 addition and norm in one launch next to NCCL's all-reduce and the fused norm; an iteration of dual ascent on one GPU and
 on all. The curve beyond these GPUs is a calculation: the share of one rank of so many, timed here, and the all-reduce
 of this run, whose bytes grow by 2 (n - 1) / n. ``--device cpu`` runs two small problems over gloo, without times.
@@ -37,7 +38,7 @@ CALLS, REPLAYS = 20, 7  # in a graph; of it
 
 
 def main() -> None:
-    """Start the ranks, wait for them, and print what they found."""
+    """Start the ranks, wait for them, and print their results."""
     parser = argparse.ArgumentParser(description="Time what needs several GPUs.")
     parser.add_argument("--ranks", type=int, default=2, metavar="N")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
@@ -93,7 +94,7 @@ def report(facts: dict[str, Any]) -> str:
 
 
 def one_rank(rank: int, ranks: int, folder: str, device: str) -> None:
-    """Check and time together with the others; rank 0 writes what was found into ``folder``."""
+    """Check and time together with the others; rank 0 writes the results into ``folder``."""
     import torch
     from torch import distributed
 
@@ -131,7 +132,7 @@ def one_rank(rank: int, ranks: int, folder: str, device: str) -> None:
 
 
 def _norms(rows: int) -> tuple[dict[str, Any], str]:
-    """The times of the fused launch and of what it replaces, and what is wrong with the former."""
+    """The times of the fused launch and of its replacement, and the fault of the former."""
     import torch
     from torch import distributed
 
@@ -174,7 +175,7 @@ def _norms(rows: int) -> tuple[dict[str, Any], str]:
     for name, call in calls.items():
         try:
             times[name] = _microseconds(call)
-        except Exception:  # noqa: BLE001  # what this torch lacks is no time; all ranks lack it
+        except Exception:  # noqa: BLE001  # a function that this torch lacks is not timed; all ranks lack it
             times[name] = float("nan")
     found = torch.tensor(faults, device="cuda")
     distributed.all_reduce(found)
@@ -231,7 +232,7 @@ def _arguments(users: int, items: int, most: int, device: str) -> tuple[Any, ...
 
 
 def _same_dual(rank: int, ranks: int, device: str) -> str:
-    """Whether all ranks together find the dual that one finds alone."""
+    """Whether all ranks together find the dual of a single rank."""
     import torch
     from torch import distributed
 
@@ -250,7 +251,7 @@ def _same_dual(rank: int, ranks: int, device: str) -> str:
 
 
 def _curve(rank: int, ranks: int) -> list[dict[str, Any]]:
-    """The time of an iteration on one GPU, on all, and what it would be on more."""
+    """The time of an iteration on one GPU, on all, and calculated for more."""
     import torch
     from torch import distributed
 

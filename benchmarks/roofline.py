@@ -1,4 +1,4 @@
-"""The picture of a run's speeds: a roofline of what computes, and bars for what only moves bytes.
+"""The picture of a run's speeds: a roofline of computing kernels, and bars for kernels that only move bytes.
 
 The roofline model: Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance Model" (2009). A
 kernel of arithmetic intensity I (operations for each byte) runs at most at min(I * bandwidth, matrix rate).
@@ -26,7 +26,7 @@ ROW = 30.0
 
 
 def picture(document: Record) -> str:
-    """An SVG of the speeds in ``document`` (``kernels_smoke/1``); one that says so when there aren't any."""
+    """An SVG of the speeds in ``document`` (``kernels_smoke/1``); one with a note if there are none."""
     rates = document.get("calibration")
     timed = [speed for speed in document["speeds"] if speed.get("microseconds")]
     gpus = document["environment"].get("gpus") or []
@@ -104,7 +104,7 @@ def _roofline(speeds: Sequence[Record], rates: Record, top: float) -> tuple[list
 
 
 def _axes(speeds: Sequence[Record], rates: Record, top: float, bottom: float) -> Axes:
-    """Axes that hold every point, and the ridges where the roof of memory meets those of the tensor cores."""
+    """Axes that include every point, and the ridges between the roofs of memory and tensor cores."""
     roofs = [rates[unit] for unit in ("bf16", "fp8") if rates.get(unit)]
     intensities = [speed["flops"] / speed["bytes"] for speed in speeds] + [roof / rates["bandwidth"] for roof in roofs]
     achieved = [_rate(speed) for speed in speeds]

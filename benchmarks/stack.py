@@ -1,4 +1,4 @@
-"""What a verdict costs, the first time and the second, next to what installers take for the same.
+"""Measure the cost of a verdict, first and repeated, and of installers for the same.
 
 usage: python benchmarks/stack.py [--stack REQUIREMENT] [--wheel REQUIREMENT] [--platform aarch64] [--python 3.12]
                                   [--gpu GB200] [--repeat 2]
@@ -45,7 +45,7 @@ class Cost:
 
 
 def measured(command: Sequence[str], report: Path | None = None, **environment: str) -> Cost:
-    """Run a command. Its ``report`` says what it read. Exits when it fails to run."""
+    """Run a command. Its ``report`` has the bytes read. Exits if it fails to run."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -146,7 +146,7 @@ def main() -> None:
 
 
 def show(label: str, costs: Sequence[Cost], peers: Sequence[Cost] = ()) -> None:
-    """Print the first cost, and that of the same once more."""
+    """Print the first cost, and the cost of a repetition."""
     for number, cost in enumerate(costs):
         ratio = f"{cost.wall / peers[number].wall:9.2f}" if peers else ""
         print(f"{label + (', again' if number else ''):34}{cost}{ratio}", flush=True)

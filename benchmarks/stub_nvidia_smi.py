@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An nvidia-smi for `benchmarks/doctor.py`: it answers what the rivals ask, with what the stub driver answers."""
+"""An nvidia-smi for `benchmarks/doctor.py`: it answers queries of the rivals with values of the stub driver."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from variantlib.resolver.lib import sort_and_filter_supported_variants
 from variantlib.variants_json import VariantsJson
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
+sys.path.insert(0, str(ROOT))  # a script finds only modules in its own folder
 
 from wheel_checks.facts.gpu.targets import products  # noqa: E402  # as above
 from wheel_checks.facts.variants.described_machine import describe_machines  # noqa: E402  # found by the line above

@@ -1,4 +1,4 @@
-"""DuaLip: one gradient of the dual of a matching problem, and what it is made of."""
+"""DuaLip: one gradient of the dual of a matching problem, and its parts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _dual(program: Any) -> Any:
 
 
 def _torch_gradient(*, compiled: bool = False) -> Run:
-    """What does not change from one iteration to the next is made beforehand; A x is a product of cuSPARSE."""
+    """Constants of all iterations are made beforehand; A x is a product of cuSPARSE."""
     import torch  # as above
 
     program = _program()
