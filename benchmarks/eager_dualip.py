@@ -1,4 +1,4 @@
-"""The projection and the sparse product in eager torch: dense rows , gather and scatter."""
+"""The projection and the sparse product in eager torch: dense rows, and gather and scatter."""
 
 from __future__ import annotations
 
