@@ -1,4 +1,4 @@
-"""A matrix and its cells: which torch on which platform, what it must be, and how far it is tried there."""
+"""A matrix and its cells: which torch on which platform, the expected build, and the tests there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GPU_RUNNER = "gpu"  # the key of [runners] for cells that need a GPU; the others
 
 
 class Smoke(StrEnum):
-    """What the smoke test of a cell does: run kernels in Triton's interpreter, compile them, run them on a GPU."""
+    """The smoke test of a cell: run kernels in Triton's interpreter, compile them, run them on a GPU."""
 
     INTERPRET = "interpret"
     COMPILE = "compile"
@@ -32,7 +32,7 @@ class Smoke(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Where the world is known to differ from what a cell wants: what torch is present, and why that is so."""
+    """A known difference from a cell's expectation: the available torch, and the reason."""
 
     accelerator: Accelerator
     reason: str
@@ -42,19 +42,18 @@ class Known:
 class Cell:
     """One cell. ``id`` is safe as the name of a folder: ``aarch64-py3.11-torch2.10.0``.
 
-    ``platform`` is the machine ("x86_64" or "aarch64"), ``glibc`` the latest whose wheels are taken ("2.28").
-    ``torch`` is a version, a specifier such as ">=2.11", ``LATEST`` or ``NIGHTLY``; ``packages`` are requirements that
-    are installed next to it. ``wheel`` is the wheel under test (a path, a glob, a URL or a requirement; a requirement
-    once :mod:`wheelproof.matrix.tested` has read it), ``imports`` the modules that must import, ``command`` a command
-    of the shell that must end with status 0, ``junit`` the pattern of its JUnit reports. ``index`` and ``find_links``
-    are asked before what is configured here, ``torch_index`` is where torch alone is from; ``pre`` allows pre-releases,
-    ``constraints`` are requirements that limit versions. ``env`` are variables of what runs in the cell,
-    ``system_packages`` are Debian's. ``accelerator`` is what torch must be there, and ``expect`` what it is known to be
-    instead (None: nothing is known). ``gpu`` are the products that the kernels are compiled for. ``smoke`` says how
-    kernels are tried, ``level`` and ``kernels`` (names or families, all when empty) which. ``image`` is that of the
-    Docker executor, "" for its own. ``runner`` are the labels of the GitHub runner, ``deadline`` the seconds that the
-    cell may take, ``timeout`` those of each step (None: as the deadline), ``retries`` how often a step that the network
-    failed is tried again.
+    ``platform`` is the machine ("x86_64" or "aarch64"), ``glibc`` the latest whose wheels are taken ("2.28"). ``torch``
+    is a version, a specifier such as ">=2.11", ``LATEST`` or ``NIGHTLY``; ``packages`` are requirements that are
+    installed next to it. ``wheel`` is the wheel under test (a path, a glob, a URL or a requirement; a requirement once
+    :mod:`wheelproof.matrix.tested` has read it), ``imports`` the modules that must import, ``command`` a command of the
+    shell that must end with status 0, ``junit`` the pattern of its JUnit reports. ``index`` and ``find_links`` are
+    queried before the configured ones, ``torch_index`` is only for torch; ``pre`` allows pre-releases, ``constraints``
+    are requirements that limit versions. ``env`` are variables of commands in the cell, ``system_packages`` are
+    Debian's. ``accelerator`` is the expected one of torch, and ``expect`` a known difference (None: none is known).
+    ``gpu`` are the products that the kernels are compiled for. ``smoke`` says how kernels are tried, ``level`` and
+    ``kernels`` (names or families, all when empty) which. ``image`` is for the Docker executor, "" for its own.
+    ``runner`` are the labels of the GitHub runner, ``deadline`` the seconds that the cell may take, ``timeout`` the
+    seconds of each step (None: as the deadline), ``retries`` the attempts after network errors.
     """
 
     id: str
@@ -88,21 +87,21 @@ class Cell:
 
     @property
     def target(self) -> Target:
-        """What the cell's requirements are resolved for."""
+        """The target of the cell's resolution."""
         ((machine, glibc),) = parse_platform(f"manylinux_{self.glibc.replace('.', '_')}_{self.platform}")
         python, patch, free_threaded = parse_python(self.python)
         return Target(python, machine, glibc, free_threaded, patch)
 
     @property
     def torch_requirement(self) -> str:
-        """What is asked of torch."""
+        """The requirement of torch."""
         if self.torch in (LATEST, NIGHTLY):
             return "torch"
         return f"torch{'' if self.torch[0] in '<>=!~' else '=='}{self.torch}"
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        """What is installed: torch, the wheel under test, and the further packages."""
+        """The requirements: torch, the wheel under test, and the further packages."""
         return (self.torch_requirement, *([self.wheel] if self.wheel else []), *self.packages)
 
     @property
@@ -113,7 +112,7 @@ class Cell:
 
     @property
     def executes(self) -> tuple[str, ...]:
-        """The keys that run something of the matrix's own, or say where what is installed is from."""
+        """The keys that run the matrix's own commands, or name sources of packages."""
         given = {
             "wheel": self.wheel,
             "import": self.imports,
@@ -134,7 +133,7 @@ class Cell:
 
     @property
     def expected(self) -> AcceleratorExpectation:
-        """What torch is expected to be: what is known, else what is wanted."""
+        """The expected accelerator of torch: a known difference, else the wanted one."""
         return self.expect.accelerator if self.expect else self.accelerator
 
 

@@ -109,7 +109,7 @@ def _from_json(document: Any, source: str) -> tuple[Cell, ...]:
 
 
 def _cells(file: _File) -> tuple[Cell, ...]:
-    """All that the axes span, less what is excluded; then the included ones; each with what overrides say of it."""
+    """All combinations of the axes, except excluded ones; then the included ones; each with its overrides."""
     faults: list[Fault] = []
     spanned = _spanned(file)
     for number, pattern in enumerate(file.exclude):
@@ -156,7 +156,7 @@ def _cell(platform: str, python: str, torch: str, name: str, tables: Sequence[Op
 
 
 def _in_words(torch: str) -> str:
-    """What is asked of torch, for the name of a folder and for globs: ``2.11.0``, ``-latest``, ``-ge2.11-lt3``."""
+    """The requirement of torch in the name of a folder and in globs: ``2.11.0``, ``-latest``, ``-ge2.11-lt3``."""
     if torch[0].isdigit():
         return torch
     for operator, word in _WORDS.items():
@@ -214,7 +214,7 @@ def _ids(cells: Sequence[Cell]) -> str:
 
 
 def cell_document(cell: Cell) -> dict[str, Any]:
-    """Every key of a cell as the file names it, JSON-ready: what another machine needs to run it.
+    """Every key of a cell as the file names it, JSON-ready: enough for another machine to run it.
 
     It follows from the keys that a table may set, so that a new key is part of it; :func:`parse_cell` reads it back.
     """
@@ -240,7 +240,7 @@ def parse_cell(values: Mapping[str, Any]) -> Cell:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a cell as JSON has it; what is expected of torch is text, as in the file."""
+    """A value of a cell as JSON has it; the expectation of torch is text, as in the file."""
     if isinstance(value, AcceleratorExpectation):
         return str(value)
     if isinstance(value, (tuple, list)):

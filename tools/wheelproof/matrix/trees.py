@@ -1,4 +1,5 @@
-"""Trees of installed packages: what a lock installs for a platform, made by uv on this host and shared by all runs.
+"""Trees of installed packages: the packages of a lock for a platform, installed by uv on this host and shared by all
+runs.
 
 uv links the files from its own cache, so a tree takes little room next to that. A tree is never changed: it is made
 next to its place and renamed, and every place sees it read-only.
@@ -41,7 +42,7 @@ _DRY_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What a cell installs: for each project its version and the sha256 digests of the files that fit the target.
+    """The resolution of a cell: for each project its version and the sha256 digests of the files that fit the target.
 
     ``direct`` are the URLs of the packages that a requirement names by URL: no index is asked for these. ``sizes`` are
     the bytes of the files as far as the index states them, which change nothing.
@@ -75,7 +76,7 @@ class Lock:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> Lock:
-        """What :meth:`as_json` gave, with the ``sizes`` that stood next to it."""
+        """The inverse of :meth:`as_json`, with the ``sizes`` saved with it."""
         packages = {name: (version, tuple(digests)) for name, (version, digests, *_) in values.items()}
         return cls(packages, {name: url for name, (_, _, *urls) in values.items() for url in urls}, sizes or {})
 
@@ -147,7 +148,7 @@ class Trees:
         return answer.status == 0 and _WOULD_FETCH not in answer.words
 
     def prune(self, now: float) -> tuple[str, ...]:
-        """Remove the trees that no one has taken for a month, and what killed runs left of others; the trees' names."""
+        """Remove trees unused for a month, and leftovers of killed runs; returns the trees' names."""
         if not self.folder.is_dir():
             return ()
         removed = []
@@ -157,7 +158,7 @@ class Trees:
                 if _PARTIAL in path.name and age > ABANDONED:
                     shutil.rmtree(path, ignore_errors=True)
                 elif "." not in path.name and age > UNUSED:
-                    going = path.rename(path.with_name(f"{path.name}{_PARTIAL}old"))  # gone at once for whoever looks
+                    going = path.rename(path.with_name(f"{path.name}{_PARTIAL}old"))  # in one step for others
                     for folder in (going, path.with_name(f"{path.name}.pycache")):
                         shutil.rmtree(folder, ignore_errors=True)
                     path.with_name(f"{path.name}.lock").unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""The way of one cell: resolve, verify, install, look at what is installed, import, run or compile kernels.
+"""The steps of one cell: resolve, verify, install, inspect the installation, import, run or compile kernels.
 
-Everything that reads an index or a file runs on this host. What must run on the platform itself is in ``trial.py``.
+Everything that reads an index or a file runs on this host. Steps on the platform itself are in ``trial.py``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REPORTED = (0, 1, 3)  # exit codes of a command that has written a report
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One cell, and how it is to go its way. ``run`` names the run, ``fresh`` does again what was done.
+    """One cell, and how its steps run. ``run`` names the run, ``fresh`` repeats finished steps.
 
     ``work`` is the work folder of the run, ``cache`` the matrix's folder in the cache, ``deadline`` the seconds that
     the cell may take. ``select`` and ``ignore`` are prefixes of rules. ``trust_index`` are the addresses that may be
@@ -80,7 +80,7 @@ def step_names(cell: Cell) -> tuple[str, ...]:
 
 
 def compile_targets(cell: Cell) -> tuple[str, ...]:
-    """What the compilers call the GPUs of a cell: sm_100."""
+    """The compilers' names of a cell's GPUs: sm_100."""
     return tuple(dict.fromkeys(parse_target(gpu) for gpu in cell.gpu))
 
 
@@ -112,7 +112,7 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
     judging = [lock.digest, _gpus(cell), task.select, task.ignore, our_code()]
     target = [f"torch=={lock.versions['torch']}", "--platform", cell.target.platform, "--python", cell.python]
     verifying = [*resolving, *judging, *target]
-    # The places of the cell alone: its variables are for what runs in it.
+    # The places of the cell alone: its variables are for commands in it.
     environ = dict(os.environ) if places.indexes == configured and not places.torch else places.environment(os.environ)
     depth = ["--depth", "links"]
     steps.take(VERIFY, verifying, lambda: _judge(task, steps, VERIFY, [*target, *depth], environ), keep_for=FRESH_INDEX)
@@ -137,9 +137,9 @@ def _digests_of_files(cell: Cell) -> Iterator[str]:
 
 
 def _resolve(task: Task, places: Places, steps: Steps) -> dict[str, Any]:
-    """The lock of the cell. The latest torch is sought alone: what else is installed must work with that one.
+    """The lock of the cell. The latest torch is resolved alone: the other packages must work with it.
 
-    uv takes pre-releases behind all others where it may take them at all, unless all pre-releases are allowed.
+    uv prefers final releases, unless all pre-releases are allowed.
     """
     cell = task.cell
     if cell.torch in (LATEST, NIGHTLY):

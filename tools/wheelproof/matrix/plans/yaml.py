@@ -1,4 +1,4 @@
-"""YAML as people write it, of plain data: a subset that every reader takes alike."""
+"""Write plain data as readable YAML, in a subset that every reader parses in the same way."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_short(value: Any) -> bool:
-    """Whether it can stand with others in one line: text of several lines is longer."""
+    """Whether it fits into one line with others: text of several lines is longer."""
     return (
         not isinstance(value, Mapping) and not _is_list(value) and len(str(value)) <= _SHORT and "\n" not in str(value)
     )

@@ -12,7 +12,7 @@ from wheel_checks.process import StartError, find_program, run
 from wheel_checks.sources.regular_file import read_start
 
 BINFMT = Path("/proc/sys/fs/binfmt_misc")
-DOCKER_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}  # what the engine calls a machine
+DOCKER_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}  # the engine's name of a machine
 _ELF_MACHINES = {"x86_64": 0x3E, "aarch64": 0xB7}  # e_machine, ELF specification
 _LONGEST_ENTRY = 1 << 16  # bytes; a name, a path, a magic and a mask
 _VERSION = re.compile(rb"version (\d{1,4})\.")
@@ -32,7 +32,7 @@ class Interpreter:
 
     @property
     def works_in_containers(self) -> bool:
-        """Flag F: the interpreter was opened when it was registered, so that a container need not hold it."""
+        """Flag F: the interpreter was opened when it was registered, so that a container does not need it."""
         return "F" in self.flags
 
 
@@ -46,7 +46,7 @@ def read_interpreters(folder: Path = BINFMT) -> tuple[Interpreter, ...]:
             lines = read_start(path, _LONGEST_ENTRY).decode("ascii").splitlines()
             entry = dict(line.split(" ", 1) for line in lines if " " in line)
             magic = bytes.fromhex(entry["magic"])
-        except (OSError, KeyError, ValueError):  # an entry by file extension, or one that has just gone
+        except (OSError, KeyError, ValueError):  # an entry by file extension, or one just removed
             continue
         if magic.startswith(b"\x7fELF") and len(magic) >= _MACHINE_OFFSET + 2 and entry.get("offset", "0") == "0":
             machine = int.from_bytes(magic[_MACHINE_OFFSET : _MACHINE_OFFSET + 2], "little")
