@@ -25,7 +25,7 @@ ROUNDS = 3  # of which the fastest counts: another process may have the CPU
 
 
 def plain_and_plan(kernel: Kernel, module: ModuleType, inputs: InputSet) -> tuple[Call, Call | None]:
-    """The call of the public function itself, and a plan for it; None where the function makes none.
+    """The call of the public function itself, and a plan for it; None if the function makes none.
 
     ``Kernel.launch`` calls a stand-in for the module, whose functions return their call.
     """

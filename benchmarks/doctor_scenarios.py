@@ -104,7 +104,7 @@ def stub_library(patient: Patient) -> Mapping[str, str]:
 def cpu_build(patient: Patient) -> None:
     """The CPU build replaces the CUDA build, as a package's pin does it; the libraries of CUDA stay, needed by no one.
 
-    Raises NotMadeError where neither pip's indexes nor PyTorch's own offer one.
+    Raises NotMadeError if neither pip's indexes nor PyTorch's own offer one.
     """
     pip = [sys.executable, "-m", "pip", "--python", str(patient.python), "install", "--quiet", "--no-deps"]
     uv = [sys.executable, "-m", "uv", "pip", "install", "--python", str(patient.python), "--quiet", "--no-deps"]

@@ -61,7 +61,7 @@ class _Blocks:
         self.place = token - starts[self.block]
 
     def gathered(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Blocks, with other tokens where they are padded."""
+        """Blocks, with other tokens if they are padded."""
         if self.whole:
             return tensor.unflatten(0, (-1, BLOCK)).transpose(1, 2)
         return tensor[self.rows].transpose(1, 2)

@@ -14,7 +14,7 @@ HEADS = ("run", "GPU", "seconds", "copy, TB/s", "bf16, TFLOP/s", "fp8, TFLOP/s",
 
 
 def merged(paths: Iterable[Path]) -> tuple[list[Measurements], Measurements]:
-    """The runs in these files, and all of them as one: where two timed the same, the later file counts.
+    """The runs in these files, and all of them as one: if two timed the same, the later file counts.
 
     Rates are the medians of the runs; each floor is its own run's. ``seeds.json`` has the comparisons over the shapes
     of Helion. Raises ValueError for a file without such a run, for runs of another GPU, torch or triton than the first

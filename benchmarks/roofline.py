@@ -26,7 +26,7 @@ ROW = 30.0
 
 
 def picture(document: Record) -> str:
-    """An SVG of the speeds in ``document`` (``kernels_smoke/1``); one with a note if there are none."""
+    """An SVG of the speeds in ``document`` (``kernels_smoke/1``); one with a note if it has none."""
     rates = document.get("calibration")
     timed = [speed for speed in document["speeds"] if speed.get("microseconds")]
     gpus = document["environment"].get("gpus") or []
@@ -117,7 +117,7 @@ def _axes(speeds: Sequence[Record], rates: Record, top: float, bottom: float) ->
 
 
 def _ticks(axes: Axes) -> Iterator[str]:
-    """Grid lines at 1, 2 and 5 of every power of ten, or at the powers alone where that is enough."""
+    """Grid lines at 1, 2 and 5 of every power of ten, or at the powers alone if that is enough."""
     for value in _round_numbers(*axes.intensities):
         yield line([(axes.x(value), axes.top), (axes.x(value), axes.bottom)], "grid")
         yield text(axes.x(value), axes.bottom + 22, f"{value:,.10g}", anchor="middle", style="quiet")
@@ -159,7 +159,7 @@ def _roofs(rates: Record, axes: Axes) -> Iterator[str]:
 
 
 def _points(speeds: Sequence[Record], axes: Axes) -> Iterator[str]:
-    """Each kernel as a mark, and its label in the column to the right, at the mark's height where there is room."""
+    """Each kernel as a mark, and its label in the column to the right, at the mark's height if there is room."""
     ordered = sorted(speeds, key=lambda speed: -_rate(speed))
     places = [(axes.x(speed["flops"] / speed["bytes"]), axes.y(_rate(speed))) for speed in ordered]
     heights = spread([y for _, y in places], LABEL_STEP, axes.top + 10, axes.bottom - 20)

@@ -107,7 +107,7 @@ def _has_elements(case: Case) -> bool:
 
 
 def helion_speeds(kernel: Kernel, *, tiny: bool) -> tuple[Speed, ...]:
-    """The shapes of Helion's table for ``kernel``, or the tiny one; none where Helion's table has no such kernel."""
+    """The shapes of Helion's table for ``kernel``, or the tiny one; none if Helion's table has no such kernel."""
     row = HELION.get(kernel.name)
     if row is None or tiny:
         return speeds_of(kernel, tiny=True) if row else ()

@@ -213,7 +213,7 @@ def _judged_as_timed(kernel: Kernel, speed: Speed, device: str, seed: int) -> tu
 
 
 def share_of(measured: Mapping[str, Any]) -> float:
-    """The error of one output as a share of its tolerance; 0 where it is compared bit for bit."""
+    """The error of one output as a share of its tolerance; 0 if it is compared bit for bit."""
     from kernels_smoke.suite.correctness.compare import WORST_ELEMENT, WORST_ROW  # imports torch
 
     if not measured.get("tolerance"):

@@ -6,7 +6,7 @@ Everything comes from the environment, as the step sets it, so that no input is 
     INPUT_VERSION    a requirement or a file for pip; empty means this very source, with pinned dependencies
     INPUT_COMMAND    the command, "pins check" for instance
     INPUT_ARGUMENTS  its arguments, quoted as in a shell, which never sees them; a # begins a comment
-    RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY  as the runner sets them; ImageOS where it has an image of a name
+    RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY  as the runner sets them; ImageOS if it has an image of a name
 
 Only the standard library is imported: this starts before anything is installed.
 """

@@ -242,7 +242,7 @@ def faulty_python() -> str:
 
 
 def reader_lanes(faulty: str) -> list[Lane]:
-    """The tests of readers with regular expressions, on the Python ``faulty`` ("" if there is none)."""
+    """The tests of readers with regular expressions, on the Python ``faulty`` ("" if missing)."""
     command = [str(FAULTY_VENV / "bin/python"), "-m", "pytest", "-q", "-n", "auto", "-m", UNIT, *READERS]
     run = partial(subprocess.run, command, cwd=ROOT, check=False)
     return [("readers, faulty Python", lambda: run().returncode == 0)] if faulty else []
@@ -355,7 +355,7 @@ class Meanwhile:
     """A lane that starts now in parallel; its output is shown when it is called."""
 
     def __init__(self, lane: Callable[[], bool | NotRun]) -> None:
-        self._lane, self._output = lane, tempfile.TemporaryFile()  # noqa: SIM115  # closed where it is shown
+        self._lane, self._output = lane, tempfile.TemporaryFile()  # noqa: SIM115  # closed when shown
         self._verdict: bool | NotRun = False
         self.seconds = 0.0
         self._thread = threading.Thread(target=self._run, daemon=True)

@@ -62,7 +62,7 @@ def run_pip(
 ) -> int:
     """The exit code of a pip that installs ``packages`` (0: not known). Its last lines are shown when it fails.
 
-    The size of ``into``, where pip unpacks and installs, is shown with each line.
+    The size of ``into``, if pip unpacks and installs, is shown with each line.
     """
     started = time.monotonic()
     with subprocess.Popen(

@@ -75,7 +75,7 @@ class Place:
 class Launch:
     """One launch: ``kernel[grid](**arguments)``, in which arguments in memory are :class:`Place`.
 
-    ``compiled`` is Triton's ``CompiledKernel`` for it, None where Triton interprets kernels.
+    ``compiled`` is Triton's ``CompiledKernel`` for it, None if Triton interprets kernels.
     """
 
     kernel: Any
@@ -131,7 +131,7 @@ def hooked() -> bool:
 
 
 def listen(hook: Callable[[Any], None]) -> bool:
-    """Have ``hook`` called before each launch by Triton itself; False where that has one hook only (before 3.5)."""
+    """Have ``hook`` called before each launch by Triton itself; False if that has one hook only (before 3.5)."""
     if knobs is None or not hasattr(knobs.runtime.launch_enter_hook, "add"):
         return False
     knobs.runtime.launch_enter_hook.add(hook)
@@ -145,7 +145,7 @@ def ignore(hook: Callable[[Any], None]) -> None:
 
 
 def _call(compiled: Any, grid: tuple[int, ...], values: list[Any]) -> Call:
-    """A launch by the launcher that Triton has in C, or by its wrapper in Python where that is not as expected."""
+    """A launch by the launcher that Triton has in C, or by its wrapper in Python if that is not as expected."""
     x, y, z = (*grid, 1, 1)[:3]
     launcher = compiled.run
     arguments = (compiled.function, compiled.packed_metadata, None, None, None, *values)
@@ -163,7 +163,7 @@ def _call(compiled: Any, grid: tuple[int, ...], values: list[Any]) -> Call:
 
 
 def _launcher_in_c(launcher: Any) -> Callable[..., object] | None:
-    """What ``launcher`` calls in the end; None where it does more than that, or is of another kind."""
+    """What ``launcher`` calls in the end; None if it does more than that, or is of another kind."""
     kind = type(launcher).__module__
     if kind != NVIDIA or not hasattr(sys.modules[kind], "wrap_handle_tensordesc"):
         return None

@@ -71,7 +71,7 @@ def interpreted() -> bool:
 
 
 def multiprocessors(tensor: torch.Tensor, otherwise: int = 132) -> int:
-    """How many streaming multiprocessors the GPU of ``tensor`` has; ``otherwise`` where there is no GPU."""
+    """How many streaming multiprocessors the GPU of ``tensor`` has; ``otherwise`` if there is no GPU."""
     if tensor.device.type != "cuda":
         return otherwise
     return int(torch.cuda.get_device_properties(tensor.device).multi_processor_count)

@@ -61,7 +61,7 @@ def _runs(page: str) -> dict[str, dict[str, str]]:
 
 
 def _bar(gpu: str, counts: Counter[str], most: int, y: float) -> list[str]:
-    """The counts as one bar, each part as wide as it is large, with its number where there is room for it.
+    """The counts as one bar, each part as wide as it is large, with its number if there is room for it.
 
     A bar of ``most`` packages is as wide as the chart.
     """

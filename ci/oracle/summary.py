@@ -73,7 +73,7 @@ def of_row(row: dict[str, Any], capabilities: Iterable[str]) -> Truth:
 
 
 def from_source(row: dict[str, Any]) -> bool:
-    """True where an installer builds a source archive: there is no wheel, or only one of an older release."""
+    """True if an installer builds a source archive: there is no wheel, or only one of an older release."""
     if not row["wheel"]:
         return True
     version = Version(row["wheel"].split("-")[1])

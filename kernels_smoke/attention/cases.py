@@ -27,7 +27,7 @@ def outputs(inputs: Inputs) -> Mapping[str, Output]:
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
-    """One call of the public function; or, where there is an earlier batch, a replay of the graph captured for that."""
+    """One call of the public function; or, if there is an earlier batch, a replay of the graph captured for that."""
     arguments = {name: inputs[name] for name in ARGUMENTS}
     out = outputs["out"]
     if "earlier_page_table" not in inputs or out.device.type == "meta":

@@ -13,7 +13,7 @@ def _sequence_of(block, cumulative_query_lengths, sequences, QUERIES: tl.constex
     """The sequence that has block number ``block``: the first block of sequence s is ``cumulative[s] // QUERIES + s``.
 
     So numbered, a sequence has its blocks at hand without a table, and at most one of them is empty. Blocks before the
-    first sequence's, where that does not begin with token 0, belong to none.
+    first sequence's, if that does not begin with token 0, belong to none.
     """
     found = 0
     for begin in range(0, sequences, 128):

@@ -119,7 +119,7 @@ def block_diagonal_attention_backward(
       rows may be strided.
     - ``interleaved``: pairs are two neighbours (GPT-J) instead of elements head_dim / 2 apart (GPT-NeoX).
     - ``scale``: positive; 1 / sqrt(head_dim) unless said otherwise.
-    - ``out``: the results, each like ``q``. Tokens of no block are left as they are: undefined, where it is not given.
+    - ``out``: the results, each like ``q``. Tokens of no block are left as they are: undefined, if it is not given.
 
     Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
     """

@@ -129,7 +129,7 @@ def block_scaled_mm(
     - mxfp4: two E2M1 a byte (float4_e2m1fn_x2, or uint8), the first in the lower bits, with such scales.
     - nvfp4: the same elements with a scale for 16 in float8_e4m3fn, not negative, and usually with ``scale``.
 
-    - ``a``: [M, K], ``b``: [N, K], with half as many columns where two elements are one byte. K is a multiple of the
+    - ``a``: [M, K], ``b``: [N, K], with half as many columns if two elements are one byte. K is a multiple of the
       elements that share a scale.
     - ``scale_a``: [M, blocks], ``scale_b``: [N, blocks], row by row as here, not in the order of a tensor core.
     - ``scale``: of the whole result, float32, of one element.

@@ -77,7 +77,7 @@ def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
 
 
 def expected(inputs: Inputs) -> Tensors:
-    """Output and final states in float64: token by token, or by chunks where that would take seconds."""
+    """Output and final states in float64: token by token, or by chunks if that would take seconds."""
     tokens, log_decay = len(inputs["v"]), inputs["log_decay"]
     prefill = reference.prefill_by_chunks if tokens > MANY and log_decay.min() > MOST_DECAY else reference.prefill
     out, states = prefill(

@@ -68,7 +68,7 @@ def _taps(weight, o_c, in_c, WIDTH: tl.constexpr, BLOCK_C: tl.constexpr):
 
 @triton.jit
 def _held(states, row, tap, o_c, in_c, states_stride, states_tap_stride):
-    """The input [BLOCK_C] number ``tap`` of the state in ``row``; zero where there is no such row."""
+    """The input [BLOCK_C] number ``tap`` of the state in ``row``; zero if there is no such row."""
     return tl.load(states + row * states_stride + tap * states_tap_stride + o_c, mask=in_c & (row >= 0), other=0.0)
 
 

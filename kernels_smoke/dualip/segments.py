@@ -111,7 +111,7 @@ class Configuration:
 def layout(length: int, *, most: int, steps: int, together: int, eviction: str = "") -> Configuration:
     """The layout for a class of ``length``: ``steps`` elements a lane, tiles of ``most`` elements of a segment at most.
 
-    ``together``: segments for each group of lanes, where they are short. No more than 512 lanes: 16 warps are what
+    ``together``: segments for each group of lanes, if they are short. No more than 512 lanes: 16 warps are what
     AMD's GPUs have at most.
     """
     length = min(length, most)
@@ -126,7 +126,7 @@ def layout(length: int, *, most: int, steps: int, together: int, eviction: str =
 def _tile(offsets, order, first, count, SEGMENTS: tl.constexpr):
     """Of the tile of this program: the segments' numbers, which of them there are, where each begins, its length.
 
-    ``order`` is None where a single class has all segments: they are in their order.
+    ``order`` is None if a single class has all segments: they are in their order.
     """
     place = tl.program_id(0) * SEGMENTS + tl.arange(0, SEGMENTS)
     exists = place < count

@@ -28,7 +28,7 @@ class Compressed:
 
 
 def configure(length: int) -> Configuration:
-    """The layout for segments of at most ``length``: four elements a thread, of two segments where they are short."""
+    """The layout for segments of at most ``length``: four elements a thread, of two segments if they are short."""
     return layout(length, most=TILE, steps=4, together=2, eviction="evict_first")
 
 

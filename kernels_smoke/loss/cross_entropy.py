@@ -45,7 +45,7 @@ def configure(width: int, *, gradient: bool) -> Configuration:
 
 @triton.jit
 def _exp(x, FLUSH: tl.constexpr):
-    """``exp(x)``; with ``FLUSH``, zero where it would be below 2^-126: without a range check, at half of the cost."""
+    """``exp(x)``; with ``FLUSH``, zero if it would be below 2^-126: without a range check, at half of the cost."""
     scaled = x * 1.4426950408889634
     if FLUSH:
         result = tl.inline_asm_elementwise("ex2.approx.ftz.f32 $0, $1;", "=f,f", [scaled], tl.float32, True, 1)

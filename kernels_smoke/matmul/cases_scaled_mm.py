@@ -63,7 +63,7 @@ def draw_inputs(
     """Draw the operands, their scales and the bias.
 
     ``scales`` is the greatest scale, and ``scale_strides`` are elements from one scale to the next. The scale of the
-    middle row is zero, where there are three or more.
+    middle row is zero, if there are three or more.
     """
     drawn = draw_operands(draw, m=m, n=n, k=k, values=values, **operands)
     counts = (1, 1) if scalars else (m, n)

@@ -27,7 +27,7 @@ def draw_inputs(
     """Draw the operands and their scales, of which ``scales`` is the greatest.
 
     Both scales are drawn transposed, so that they are column-major as torch wants them, or as they are. Those of the
-    middle row are zero, where there are three.
+    middle row are zero, if there are three.
     """
     drawn = draw_operands(draw, m=m, n=n, k=k, **operands)
     of_a, of_b = (m, -(-k // 128)), (-(-k // 128), -(-n // 128))

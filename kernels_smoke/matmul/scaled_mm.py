@@ -31,7 +31,7 @@ def configure(m: int, n: int, out_size: int, *, described: bool) -> Configuratio
     rows = 16 if m <= 16 else 32 if m <= 32 else 64
     if not described:  # elements may come one by one: few registers for their addresses
         return Configuration(rows, 64, 64, group_m=8, warps=8, stages=3)
-    if m <= 64:  # more in flight for each multiprocessor where it has one program only
+    if m <= 64:  # more in flight for each multiprocessor if it has one program only
         stages = 5 if triton.cdiv(n, 64) <= 132 else 3
         return Configuration(rows, 64, 256, group_m=1, warps=4, stages=stages, swapped=True)
     if triton.cdiv(m, 128) * triton.cdiv(n, 256) < 132:  # too few large tiles to occupy every multiprocessor

@@ -202,7 +202,7 @@ def _launch(
 
 
 def _rows_of(cache: torch.Tensor) -> torch.Tensor | None:
-    """The cache [pages, page_size, width] as one matrix for a descriptor; None where that is not possible."""
+    """The cache [pages, page_size, width] as one matrix for a descriptor; None if that is not possible."""
     pages, page_size, width = cache.shape
     if cache.stride(0) != page_size * cache.stride(1) or pages * page_size >= 2**31:
         return None

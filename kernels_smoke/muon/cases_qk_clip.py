@@ -41,7 +41,7 @@ def expected(inputs: Inputs) -> Tensors:
 
 
 def work(inputs: Inputs, _outputs: Tensors) -> Work:
-    """Both weights in and out: nearly every head is above the threshold where that is timed."""
+    """Both weights in and out: nearly every head is above the threshold if that is timed."""
     return Work(bytes=2 * (inputs["query_weight"].nbytes + inputs["key_weight"].nbytes))
 
 

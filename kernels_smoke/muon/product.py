@@ -157,7 +157,7 @@ def product(
     gamma: float | None = None,
     last: bool = False,
 ) -> None:
-    """``out = alpha x y + beta addend + gamma I`` of each matrix; ``alpha x y^T`` where that is ``symmetric``.
+    """``out = alpha x y + beta addend + gamma I`` of each matrix; ``alpha x y^T`` if that is ``symmetric``.
 
     None is omitted. Workspaces are padded to whole tiles, and have all matrices below one another. The ``last`` result
     is [matrices, m, n], without padding, in any strides.

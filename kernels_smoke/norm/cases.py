@@ -35,7 +35,7 @@ def draw_inputs(
     scale: float = 1.0,
     largest: float = 0.0,
 ) -> Inputs:
-    """Draw x and residual [rows, width], weight [width]; the middle row is zero, where there are three or more.
+    """Draw x and residual [rows, width], weight [width]; the middle row is zero, if there are three or more.
 
     Values are normal with the standard deviation ``scale``, or uniform up to ``largest`` when that is given. Rows of
     the residual and of the sum are as far apart as those of x and of the norm, unless they have their own stride.

@@ -39,7 +39,7 @@ def symmetric(rows: int, width: int, dtype: torch.dtype, group: Any) -> Peers:
     """An input of each rank of ``group`` in torch's symmetric memory: for GPUs that can read each other's memory.
 
     Each rank calls it with the same arguments, with its GPU as the current one, and writes its part of the sum into
-    ``x`` of the result. Raises RuntimeError where torch has no symmetric memory for these GPUs, and ValueError when
+    ``x`` of the result. Raises RuntimeError if torch has no symmetric memory for these GPUs, and ValueError when
     the rows are not a multiple of 16 bytes.
     """
     from torch.distributed import _symmetric_memory as symmetric_memory  # noqa: PLC0415  # needs torch.distributed

@@ -37,7 +37,7 @@ def draw_matrix(
 
     Each row is of another magnitude than its neighbours. The greatest of the first row is its last element, of every
     second row its first, which is negative; so a row that reads on into the next one finds a greater one. The middle
-    row is zero, where there are three or more. No magnitude is above six times ``scale``, or hardly.
+    row is zero, if there are three or more. No magnitude is above six times ``scale``, or hardly.
     """
     x = draw.normal(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, offset=offset, name=name)
     if x.device.type != "meta" and rows:

@@ -66,7 +66,7 @@ def check_groups(width: int, group: int) -> int:
 
 
 def few_groups(group: int, elements: int) -> Configuration | None:
-    """The layout where there are few ``elements``: a warp for each group; None where there are more."""
+    """The layout if there are few ``elements``: a warp for each group; None if there are more."""
     return Configuration(warps=triton.cdiv(group, 512), vector=8) if elements < FEW else None
 
 

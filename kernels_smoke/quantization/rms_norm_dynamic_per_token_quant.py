@@ -39,7 +39,7 @@ def _rms_norm_dynamic_per_token_quant_kernel(
     columns = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
     mask = (rows < count) & (columns < width)
-    if WEIGHT_FIRST:  # where there are few programs, one wait for memory is shorter than two
+    if WEIGHT_FIRST:  # if there are few programs, one wait for memory is shorter than two
         weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)  # [1, BLOCK]
     x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)  # [ROWS, BLOCK]
     x = x.to(tl.float32)

@@ -40,7 +40,7 @@ def _rms_norm_per_block_quant_kernel(
     columns = groups * GROUP + tl.max_contiguous(tl.arange(0, GROUP), VECTOR)[None, None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)
     mask = (rows < count) & (groups < group_count)
-    if WEIGHT_FIRST:  # where there are few programs, one wait for memory is shorter than two
+    if WEIGHT_FIRST:  # if there are few programs, one wait for memory is shorter than two
         weight = tl.load(weight_pointer + columns, mask=groups < group_count, other=0.0)  # [1, GROUPS, GROUP]
     # [ROWS, GROUPS, GROUP]
     x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)

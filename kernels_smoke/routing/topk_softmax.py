@@ -353,7 +353,7 @@ def select(
         maxima = allocated(torch.empty((rows, groups), dtype=logits.dtype, device=logits.device))
         top_block = int(results["TOP_BLOCK"])
         kept = allocated(torch.empty((rows, 2, top_block), dtype=torch.int32, device=logits.device))
-        sums = None  # where only the softmax over the k is wanted
+        sums = None  # if only the softmax over the k is wanted
         if weights is not None and not renormalize:
             sums = allocated(torch.empty((rows, groups), dtype=torch.float32, device=logits.device))
         launch(

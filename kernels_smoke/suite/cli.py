@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options_parser.error(str(error))
     document: dict[str, Any] | None = None
     try:
-        with stoppable() as stopped, contextlib.suppress(KeyboardInterrupt):  # that comes where there is no report yet
+        with stoppable() as stopped, contextlib.suppress(KeyboardInterrupt):  # that comes if there is no report yet
             document = run(options, Progress(each=options.mutants), keeper(arguments))
     except LookupError as error:  # names of kernels that no file has, once all files are read
         options_parser.error(str(error.args[0]))

@@ -131,7 +131,7 @@ def _missing(name: str, why: str) -> dict[str, Any]:
 
 
 def prohibited(gpu: Gpu) -> dict[str, Any] | None:
-    """A probe that says that nothing may run on ``gpu``; None where something may."""
+    """A probe that says that nothing may run on ``gpu``; None if something may."""
     if gpu["compute_mode"] != PROHIBITED:
         return None
     message = f"{label(gpu)} is in the compute mode 'prohibited': nothing may run on it"

@@ -116,7 +116,7 @@ def _cases_on(
 def _heavy_probes(options: Options, run: GpuRun) -> Iterator[Job]:
     """The probes that take seconds, each in its own child; torch.compile takes ten, and no kernel needs it.
 
-    NCCL is of all GPUs together; where there is one, its probe says so.
+    NCCL is of all GPUs together; if there is one, its probe says so.
     """
     names = ("cublas", "cudnn", *(("nccl",) if run.alone else ()))
     names += ("torch_compile",) if options.level == "deep" else ()

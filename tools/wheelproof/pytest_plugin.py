@@ -86,7 +86,7 @@ def accelerator() -> Accelerator:
 
 @pytest.fixture
 def gpu(accelerator: Accelerator) -> Gpu:
-    """The first GPU; a test that asks for it is skipped where none exists."""
+    """The first GPU; a test that asks for it is skipped if none exists."""
     if not accelerator.gpus:
         pytest.skip(f"there is no GPU: {accelerator.absence}")
     return accelerator.gpus[0]

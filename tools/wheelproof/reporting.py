@@ -44,7 +44,7 @@ class Selection:
     """The rules that count, by prefixes of their ids, and the lowest severity that fails the run.
 
     ``select`` and ``ignore`` are the user's; a ``tree`` may silence more rules, each of which the report shows.
-    ``plugins`` add rules, and are blamed in the report where they are at fault.
+    ``plugins`` add rules, and are blamed in the report if they are at fault.
     """
 
     select: tuple[str, ...] = ()

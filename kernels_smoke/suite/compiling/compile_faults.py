@@ -162,7 +162,7 @@ def _matrix_instructions(function: Function, code: MachineCode, target: Target |
 
 
 def _fastest(product: Product, target: Target, warps: int) -> str:
-    """How the name of the fastest instruction begins that Triton can use for this product; "" where any will do."""
+    """How the name of the fastest instruction begins that Triton can use for this product; "" if any will do."""
     name = {"fp4": target.fp4, "fp8": target.fp8, "half": target.half}.get(product.operands, "")
     least = 32 if product.operands == "fp8" else 16
     whole = product.rows % WIDE_ROWS == 0 and product.columns % 16 == 0 and product.depth >= least

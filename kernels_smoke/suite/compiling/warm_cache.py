@@ -36,7 +36,7 @@ class Marks:
         return all(any(self.of(kernel, each).is_file() for each in enough) for kernel in kernels)
 
     def leave(self, kernels: Iterable[str], level: str) -> None:
-        """Leave the marks; where they cannot be written, the next run compiles again, quickly from a warm cache."""
+        """Leave the marks; if they cannot be written, the next run compiles again, quickly from a warm cache."""
         with contextlib.suppress(OSError):
             for kernel in kernels:
                 self.of(kernel, level).touch()
@@ -56,5 +56,5 @@ def marks(target: str, versions: Sequence[str], environment: Mapping[str, str]) 
 
 def _folder(environment: Mapping[str, str]) -> Path:
     """Triton's cache folder, as in its knobs (triton/knobs.py, cache_knobs)."""
-    home = environment.get("TRITON_HOME") or os.path.expanduser("~")  # "~" stays where there is no home
+    home = environment.get("TRITON_HOME") or os.path.expanduser("~")  # "~" stays if there is no home
     return Path(environment.get("TRITON_CACHE_DIR") or Path(home, ".triton", "cache"))

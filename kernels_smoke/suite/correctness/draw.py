@@ -118,7 +118,7 @@ class Draw:
         row_stride: int = 0,
         name: str,
     ) -> torch.Tensor:
-        """Values for [rows, width], of which the middle row is zero, where there are three or more.
+        """Values for [rows, width], of which the middle row is zero, if there are three or more.
 
         They are normal with the standard deviation ``scale``, or uniform up to ``largest`` when that is given.
         """

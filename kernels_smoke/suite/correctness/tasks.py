@@ -158,7 +158,7 @@ def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: 
 
 
 def _too_far() -> dict[str, Any] | None:
-    """The result of a case that takes gigabytes (``Case.far``) on a GPU that has too few; None where it has enough."""
+    """The result of a case that takes gigabytes (``Case.far``) on a GPU that has too few; None if it has enough."""
     total = torch.cuda.get_device_properties().total_memory
     if total >= FAR_MEMORY:
         return None

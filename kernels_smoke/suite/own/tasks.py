@@ -53,7 +53,7 @@ def mutants(
     """Run the cases of each kernel on each mutant until one catches it: its author's, and automatic ones.
 
     A mutant is another source of one Triton function that the kernel's first case launches. The kernel itself comes
-    first: where it is not right, that a mutant is wrong shows nothing. Deep cases are omitted.
+    first: if it is not right, that a mutant is wrong shows nothing. Deep cases are omitted.
     """
     on_gpu = device == "cuda"
     with autotuned(lambda: emit({"kind": "alive"}), on_gpu=on_gpu):

@@ -1,4 +1,4 @@
-"""NVIDIA's checkers over the cases of a kernel but the deep ones, at level deep, where they are installed.
+"""NVIDIA's checkers over the cases of a kernel but the deep ones, at level deep, if they are installed.
 
 The guard regions of the suite detect writes near a tensor; compute-sanitizer's memcheck detects every access outside of
 allocations, also reads, and its racecheck unordered accesses to shared memory.

@@ -53,7 +53,7 @@ def monitor() -> Monitor:
 def rates(gpu: Monitor) -> dict[str, Any]:
     """``bandwidth`` in bytes a second (read and written together), ``bf16`` and ``fp8`` in operations a second.
 
-    ``fp8`` is None where this GPU or this torch has no fp8 matrix product. ``gpu`` is the state of the GPU while it
+    ``fp8`` is None if this GPU or this torch has no fp8 matrix product. ``gpu`` is the state of the GPU while it
     multiplied.
     """
     generator = torch.Generator("cuda")
@@ -81,7 +81,7 @@ def _bf16(a: torch.Tensor, b: torch.Tensor) -> Call:
 
 
 def _fp8_seconds(a: torch.Tensor, b: torch.Tensor) -> float | None:
-    """Seconds of one product with a scale for each row and column, or with one for all where that is all there is."""
+    """Seconds of one product with a scale for each row and column, or with one for all if that is all there is."""
     rows = torch.ones(MATRIX, 1, device="cuda")
     one = torch.ones((), device="cuda")
     for scale_a, scale_b in ((rows, rows.t()), (one, one)):

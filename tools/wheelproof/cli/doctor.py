@@ -208,7 +208,7 @@ def _acting(arguments: argparse.Namespace) -> list[str]:
 
 
 def _kernels(found: Examination, timeout: float, notes: list[str]) -> list[Subject]:
-    """The verdict of the kernels; none where torch cannot use a GPU, since they would only say so again."""
+    """The verdict of the kernels; none if torch cannot use a GPU, since they would only say so again."""
     from wheelproof.doctor.full import run_smoke
 
     interpreter, torch = found.facts.interpreter, found.facts.torch

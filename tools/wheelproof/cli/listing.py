@@ -70,5 +70,5 @@ def columns() -> int:
 
 
 def examples_of(command: str) -> str:
-    """The commonest uses of a command, a line each; "" where it is used in one way alone."""
+    """The commonest uses of a command, a line each; "" if it is used in one way alone."""
     return "\n".join(f"  wheelproof {example}" for example in EXAMPLES.get(command, ()))

@@ -78,7 +78,7 @@ class CommandParser(argparse.ArgumentParser):
         return [*arguments[:at], *(["--"] if is_program else []), *arguments[at:]]
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError where argparse would print and exit."""
+        """Raise UsageError if argparse would print and exit."""
         raise UsageError(message, hint=f"see `{self.prog} --help`")
 
 

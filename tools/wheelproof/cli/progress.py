@@ -23,7 +23,7 @@ class Progress:
     """A context manager that shows ``reading 30 of 100 wheels, 4.1 MB, about 20 s left``.
 
     ``total`` is how many ``unit`` there are (0: not known yet; ``before`` is shown until it is). ``size`` is how many
-    bytes there are in all, where that is known. The time that is left is estimated from bytes, or from units that are
+    bytes there are in all, if that is known. The time that is left is estimated from bytes, or from units that are
     ``alike``; of others the time that has passed is shown. Nothing is drawn when ``quiet``, or when ``stream`` (by
     default standard error) is not a terminal. Any thread may call :meth:`advance` and :meth:`read`.
     """
@@ -119,7 +119,7 @@ class Progress:
         return f"{self._action} {self._done}{of_total} {self._unit}{self._amount}{estimate}"
 
     def seconds_left(self, now: float) -> float | None:
-        """The time that is left; None where nothing reliable can be said.
+        """The time that is left; None if nothing reliable can be said.
 
         The mean of two estimates, if they are similar: one from the pace since the start, one from the pace of the
         latest third.
@@ -137,7 +137,7 @@ class Progress:
 
     @property
     def part(self) -> float:
-        """How much of the whole is done, from 0 to 1; 0 where the whole is not known."""
+        """How much of the whole is done, from 0 to 1; 0 if the whole is not known."""
         if self._size:
             return min(self._bytes / self._size, 1.0)
         return self._done / self.total if self.total else 0.0

@@ -167,7 +167,7 @@ def _prose(rule: Rule) -> dict[str, str]:
 
 
 def _linked(source: str) -> str:
-    """A source in Markdown, as a link where it has an address."""
+    """A source in Markdown, as a link if it has an address."""
     address = address_of(source)
     return f"[{source}]({address})" if address else source
 

@@ -30,7 +30,7 @@ _DEPTH = 3  # parts of a path that make a folder there
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing that differs, what A has and what B has. ``note`` says why, where that is known."""
+    """One thing that differs, what A has and what B has. ``note`` says why, if that is known."""
 
     name: str
     a: str

@@ -42,7 +42,7 @@ def examine(facts: HostFacts, expected: HostExpectation | None = None, plugins: 
 class Showing:
     """How an examination is shown: its command, its rules, and whether with all facts.
 
-    ``host`` is the machine's name where the user gave one; a fleet goes by it.
+    ``host`` is the machine's name if the user gave one; a fleet goes by it.
     """
 
     name: str = "this machine"

@@ -55,7 +55,7 @@ def find_inputs(paths: Sequence[str], *, may_be_empty: bool = False) -> list[str
 
 
 def size_of(inputs: Sequence[str]) -> int:
-    """The bytes of all inputs; 0 where standard input is one of them, or anything that is no regular file."""
+    """The bytes of all inputs; 0 if standard input is one of them, or anything that is no regular file."""
     sizes = [Path(name).stat().st_size if name != "-" and Path(name).is_file() else 0 for name in inputs]
     return sum(sizes) if all(sizes) else 0
 

@@ -25,7 +25,7 @@ _IN_A_ROW = 40  # hosts whose place is unknown
 
 
 def place_map(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> Iterator[HeatMap]:
-    """The hosts by place, where two dimensions of the topology give each host a cell: racks as rows, trays as columns.
+    """The hosts by place, if two dimensions of the topology give each host a cell: racks as rows, trays as columns.
 
     Faults of one place then form a line or a block.
     """
@@ -97,7 +97,7 @@ def _sign_of(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> Callable[[st
 def _map(
     heading: str, columns: tuple[str, ...], lines: Mapping[str, Sequence[str]], sign: Callable[[str], str]
 ) -> HeatMap:
-    """The map of ``lines``: the hosts of each row by its name, "" where there is none."""
+    """The map of ``lines``: the hosts of each row by its name, "" if unknown."""
     shown = dict(islice(lines.items(), _MOST_ROWS))
     hosts = {
         (row, column): host for row, names in enumerate(shown.values()) for column, host in enumerate(names, 1) if host

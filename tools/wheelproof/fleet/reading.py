@@ -33,7 +33,7 @@ class _Tool:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """Its facts and results are decoded where they are needed: of a hundred results most have passed."""
+    """Its facts and results are decoded when needed: of a hundred results most have passed."""
 
     id: str = ""
     kind: str = ""

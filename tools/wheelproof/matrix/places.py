@@ -120,7 +120,7 @@ class Places:
 def places_of(cell: Cell, configured: IndexConfig, *, named: bool) -> Places:
     """The places of a cell: its own, then the ``configured`` ones.
 
-    Those that may not be contacted are ``refused``. Local ones count where the user ``named`` the matrix.
+    Those that may not be contacted are ``refused``. Local ones count if the user ``named`` the matrix.
     """
     refused: list[Address] = []
 

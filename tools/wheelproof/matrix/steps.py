@@ -91,7 +91,7 @@ def digest_of_files(folders: Iterable[Path]) -> str:
 
 
 def read_record(path: Path) -> Record | None:
-    """The record in a file; None if there is none, or it is from another release: then it is made again."""
+    """The record in a file; None if missing, or from another release: then it is made again."""
     try:
         values = parse_json(read_start(path, LARGEST + 1), path.name, LARGEST)
         if values.pop("schema") != SCHEMA:

@@ -55,7 +55,7 @@ class Package:
         return found
 
     def write(self, folder: Path) -> list[Path]:
-        """Write the files. Raises UsageError where something is there already, and WheelproofError."""
+        """Write the files. Raises UsageError if something is there already, and WheelproofError."""
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             what = f"{folder} already exists, and is not an empty folder"
             raise UsageError(what, expected="another NAME or --folder")

@@ -127,7 +127,7 @@ def pip_dry_run(
     with _temporary_file() as report:
         options = ["--quiet", "--dry-run", "--report", str(report)]
         options += [] if build else ["--only-binary", ":all:"]
-        # Without it pip downloads every wheel whole, 4 GB for torch, to read its METADATA where the index has no other.
+        # Without it pip downloads every wheel whole, 4 GB for torch, to read its METADATA if the index has no other.
         lazily = [*command, "install", "--use-feature=fast-deps", *options, *arguments]
         done = run_pip(lazily, variables, timeout)
         if "invalid choice: 'fast-deps'" in done.words:  # a later pip may have no such feature, or need none

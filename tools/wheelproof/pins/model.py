@@ -57,7 +57,7 @@ class Place:
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemList:
     """A list with separators (a TOML array, a Python list): spans of its items, and the offset of the separator after
-    each, None where none exists.
+    each, None if none exists.
 
     ``opening`` and ``closing`` are the brackets' offsets. ``trailing`` says whether the format allows a separator after
     the last item, ``comma_alone`` that a single item needs one (a tuple of Python).
@@ -97,7 +97,7 @@ class FoundRequirement:
 
     @property
     def requirement(self) -> Requirement | None:
-        """The requirement as PEP 508 has it; None where the form is another one, such as a path or poetry's."""
+        """The requirement as PEP 508 has it; None if the form is another one, such as a path or poetry's."""
         from packaging.requirements import InvalidRequirement, Requirement  # 30 ms; names need none
 
         if self.form is not Form.PEP508:
@@ -120,7 +120,7 @@ _NEVER = re.compile(r""";\s*(?:\(\s*)?sys_platform\s*==\s*(['"])never\1\s*(?:\)\
 class Notice:
     """A warning about a document: ``code`` is stable ("index-kept", "hash-mode", "dynamic", "lock-file", ...).
 
-    It applies if one of the names ``about`` is requested (or there are none), and, with ``on_change``, if the document
+    It applies if one of the names ``about`` is requested (or it names none), and, with ``on_change``, if the document
     is changed.
     """
 
@@ -216,7 +216,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Texts that an array of a TOML document gets: ``keys`` lead to it, and it is new where there wasn't one."""
+    """Texts that an array of a TOML document gets: ``keys`` lead to it, and it is new if there wasn't one."""
 
     keys: KeyPath
     texts: tuple[str, ...]

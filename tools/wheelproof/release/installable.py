@@ -205,7 +205,7 @@ def _of_uv(question: _Question) -> _Question:
 
 
 def _questions(release: ReleaseFacts) -> Iterator[tuple[Cell, _Question | str]]:
-    """The question for each machine of each filled cell, or why there is none."""
+    """The question for each machine of each filled cell, or why it has none."""
     for cell, file, metadata in _filled(release):
         targets = _targets(file, cell)
         if not targets and any("extra" not in str(requirement.marker) for requirement in metadata.requirements):

@@ -101,7 +101,7 @@ def _sentence(reason: Reason, report: Report) -> str:
 
 
 def _matrix(report: Report, marks: Mapping[str, str]) -> list[list[str]]:
-    """Pythons down, platforms across: the verdict of each cell with its accelerator, "-" where nothing is expected."""
+    """Pythons down, platforms across: the verdict of each cell with its accelerator, "-" if nothing is expected."""
     facts: Mapping[str, Any] = report.subjects[0].facts
     cells = {
         (cell["platform"], cell["python"]): f"{marks[cell['verdict']]} {cell['accelerator']}".strip()

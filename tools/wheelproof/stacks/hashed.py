@@ -120,7 +120,7 @@ def _agree(known: _Pinned, line: Line) -> None:
 
 
 def _pick(one: _Pinned, target: Target, indexes: KnownIndexes) -> tuple[Pick, WheelproofError | None]:
-    """The file for one package; with an error where it cannot be known which file the hashes admit."""
+    """The file for one package; with an error if it cannot be known which file the hashes admit."""
     name = canonicalize_name(one.requirement.name)
     plain = Requirement(str(one.requirement).partition(";")[0])
     if one.requirement.url:
@@ -147,7 +147,7 @@ def _pick(one: _Pinned, target: Target, indexes: KnownIndexes) -> tuple[Pick, Wh
 
 
 def _without_file(pick: Pick, one: _Pinned, listed: Sequence[IndexFile]) -> tuple[Pick, WheelproofError | None]:
-    """Why the hashes admit no file; with an error where the index states hashes of another kind."""
+    """Why the hashes admit no file; with an error if the index states hashes of another kind."""
     choice, name = pick.choice, one.requirement.name
     kinds = {value.partition(":")[0] for value in one.hashes}
     unknown = [file for file in listed if not kinds & file.hashes.keys()]

@@ -221,7 +221,7 @@ class _Locating:
             return None, (), None
         try:
             listed = self.indexes.files(package.name)
-        except (NotFoundError, UsageError):  # also where no index is configured
+        except (NotFoundError, UsageError):  # also if no index is configured
             return None, (), None
         same_name = [file for file in listed if file.file_name == taken.file_name]
         same = [file for file in same_name if _agree(file, taken)]
@@ -236,7 +236,7 @@ class _Locating:
         return found, listed if found else (), None
 
     def _own_place(self, taken: IndexFile) -> str:
-        """The address of the lock where it may be read: inside the tree, or on a trusted host; "" where it may not."""
+        """The address of the lock if it may be read: inside the tree, or on a trusted host; "" if it may not."""
         if is_file_url(taken.url):
             return taken.url if is_inside(path_of(taken.url), self.tree) else ""
         return (self.config.trust.allowed(taken.url) or "") if taken.url else ""
@@ -252,7 +252,7 @@ class _Locating:
         return Address(url, self.request.path.name).host if url else ""
 
     def _with_archive(self, found: _Located) -> _Located:
-        """The package with its source archive read, where it can be."""
+        """The package with its source archive read, if it can be."""
         file = found.pick.choice.sdist
         package = found.pick.package
         if file is None or found.entry.unread or found.entry.wrong or not file.file_name.endswith(READABLE):
@@ -270,7 +270,7 @@ class _Locating:
 
 
 def _agree(one: IndexFile, other: IndexFile) -> bool | None:
-    """Whether the hashes that both state are the same; None where they state no common one."""
+    """Whether the hashes that both state are the same; None if they state no common one."""
     common = one.hashes.keys() & other.hashes.keys()
     return all(one.hashes[key] == other.hashes[key] for key in common) if common else None
 

@@ -23,9 +23,9 @@ _INCLUDES = ("-r", "--requirement", "-c", "--constraint")
 
 @contextmanager
 def opened_other(request: StackRequest, against: str, chosen: ExtrasAndGroups) -> Iterator[StackRequest | None]:
-    """The request for the other side, for the same targets; None where the commit has no such file.
+    """The request for the other side, for the same targets; None if the commit has no such file.
 
-    Raises UsageError where not one file alone is judged, and what reading the other file raises.
+    Raises UsageError if not one file alone is judged, and what reading the other file raises.
     """
     asked = request.asked
     if asked.requirements or len(asked.files) != 1:
@@ -40,7 +40,7 @@ def opened_other(request: StackRequest, against: str, chosen: ExtrasAndGroups) -
 
 @contextmanager
 def other_side(path: Path, against: str) -> Iterator[Path | None]:
-    """The path of the file to compare ``path`` with; None where the commit has no such file.
+    """The path of the file to compare ``path`` with; None if the commit has no such file.
 
     A file named ``against`` counts before a commit of that name. Raises UsageError when it is neither.
     """

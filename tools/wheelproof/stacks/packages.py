@@ -97,7 +97,7 @@ def _listed(name: str, indexes: KnownIndexes) -> tuple[IndexFile, ...]:
 
 
 def planned(chosen: IndexFile, target: Target, listed: tuple[IndexFile, ...]) -> PlannedWheel:
-    """The wheel that was chosen, to be read from where it is ``listed``."""
+    """The wheel that was chosen, to be read from its ``listed`` places."""
     same_name = [file for file in listed if file.file_name == chosen.file_name]
     listing = next((file for file in same_name if file.url == chosen.url), next(iter(same_name), None))
     url = listing.url if listing else chosen.url
@@ -107,7 +107,7 @@ def planned(chosen: IndexFile, target: Target, listed: tuple[IndexFile, ...]) ->
 
 
 def for_machines(stack: ResolvedStack, machines: Sequence[Machine], variants: VariantFiles) -> list[ResolvedStack]:
-    """The stack with the wheels of each machine of its target; as it is where no package has variants."""
+    """The stack with the wheels of each machine of its target; as it is if no package has variants."""
     machines = [machine for machine in machines if machine.machine == stack.target.machine]
     concerned = [pick for pick in stack.picks if pick.wheel and any(is_variant(f.file_name) for f in pick.wheel.listed)]
     if not machines or not concerned:

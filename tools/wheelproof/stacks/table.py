@@ -69,7 +69,7 @@ def table(packages: Sequence[Subject], fail_on: FailOn) -> list[dict[str, Any]]:
 class JudgedStack:
     """The subject of a stack, of its packages, and ``others``: indexes and machines.
 
-    ``facts`` are None where nothing was resolved.
+    ``facts`` are None if nothing was resolved.
     """
 
     stack: Subject

@@ -254,7 +254,7 @@ class _Reading:
             self._outside(where, value, tree, "to use that folder, name it yourself: --find-links FOLDER")
 
     def _project(self, path: Path, text: str, tree: Path, chosen: ExtrasAndGroups, asked_at: str = "") -> None:
-        """The requirements of a project, and with ``asked_at``, where it is requested, the project itself."""
+        """The requirements of a project, and with ``asked_at``, if it is requested, the project itself."""
         if self._is_done(path, (chosen, bool(asked_at))):
             return
         project = read_project(path, text, chosen, strict=not asked_at)

@@ -26,7 +26,7 @@ class UvSource:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A requirement and where it is ("requirements.txt:3"). Its URL, if any, is as the tree has it.
+    """A requirement and its place ("requirements.txt:3"). Its URL, if any, is as the tree has it.
 
     ``file`` is the path as the user named it, ``number`` the line in it, 0 when that is unknown.
     """

@@ -77,7 +77,7 @@ def read_project(path: Path, text: str, chosen: ExtrasAndGroups, *, strict: bool
 
 
 def _dynamic_files(document: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
-    """The files from which setuptools reads the dependencies; () where a build may do more.
+    """The files from which setuptools reads the dependencies; () if a build may do more.
 
     A setup.py may compute others.
     """

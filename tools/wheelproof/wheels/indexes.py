@@ -161,7 +161,7 @@ def _fits(file: IndexFile, target: Target, known: dict[str, bool]) -> bool:
 
 
 def _release_of(file: IndexFile, project: str) -> Version | str:
-    """The version that a file is of; its name where that has none."""
+    """The version that a file is of; its name if that has none."""
     if file.file_name.endswith(WHEEL_SUFFIX):
         text = file.file_name.split("-", 2)[1]
     else:
@@ -178,7 +178,7 @@ def version_of(file: IndexFile) -> Version | None:
 
 
 def with_offers(judged: JudgedWheel, project: ProjectOffers | None) -> JudgedWheel:
-    """The wheel with what other indexes offer, among its facts and for people, where several have its project."""
+    """The wheel with what other indexes offer, among its facts and for people, if several have its project."""
     offers = summarised_offers(project) if project else []
     if project is None or not offers:
         return judged

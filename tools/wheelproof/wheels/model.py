@@ -73,7 +73,7 @@ class Progress(Protocol):
     """Who learns how far a run is; any thread may call ``done``."""
 
     def planned(self, wheels: int, *, alike: bool = False) -> None:
-        """So many wheels will be read; where they are ``alike``, each takes about as long as another."""
+        """So many wheels will be read; if they are ``alike``, each takes about as long as another."""
 
     def done(self) -> None:
         """One more wheel was read."""

@@ -39,7 +39,7 @@ Listing = Callable[[str], Sequence[IndexFile]]
 class Wanted:
     """The targets to judge for. ``platforms`` and ``pythons`` are as typed; empty means this host, this Python.
 
-    ``machines`` are described: their platforms count where none was typed, and they choose among variants.
+    ``machines`` are described: their platforms count if none was typed, and they choose among variants.
     """
 
     platforms: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Wanted:
 
     @property
     def note(self) -> str:
-        """The assumptions about this host, "" if there are none or they do not matter."""
+        """The assumptions about this host, "" without any, or if they do not matter."""
         return "" if (self.platforms or self.machines) and self.pythons else this_machine().note
 
 
@@ -64,7 +64,7 @@ class Wanted:
 class Plan:
     """The wheels to read, each once per target, and the choices that an installer would make for requirements.
 
-    ``machine_choices`` are those for described machines, where a release has variants, and ``variant_indexes`` what
+    ``machine_choices`` are those for described machines, if a release has variants, and ``variant_indexes`` what
     indexes say of these.
     """
 

@@ -110,7 +110,7 @@ class ArchiveSearch:
     def settle(self, *, compared: bool = True) -> Settled:
         """Resolve until every package is the latest that an installer would take.
 
-        ``compared`` also says which newer releases are refused, and where pip takes others.
+        ``compared`` also says which newer releases are refused, and if pip takes others.
 
         Raises what ``run`` raises, UndecidedConflictError, and SourceError when an index does not answer or the search
         does not end.

@@ -75,7 +75,7 @@ class ArchiveFolder:
 
     def newest(self, requirements: Sequence[Requirement], above: Version) -> Choice | None:
         """The latest release above ``above`` that the requirements on one package together allow and that has a file
-        for the target; None if none exists. Pre-releases count only next to another one, or where they are allowed.
+        for the target; None if none exists. Pre-releases count only next to another one, or if they are allowed.
 
         Raises SourceError when an index does not answer.
         """
@@ -98,7 +98,7 @@ class ArchiveFolder:
         return choose(_together(requirements), files, self.target, pre=self.pre)
 
     def _taken_by_uv(self, requirements: Sequence[Requirement], files: Sequence[IndexFile]) -> Choice:
-        """As pip, but where every final release is yanked uv takes pre-releases."""
+        """As pip, but if every final release is yanked uv takes pre-releases."""
         together = _together(requirements)
         kept = [file for file in files if file.yanked is None]
         return choose(together, files if exact_pin(together) else kept, self.target, pre=self.pre)
@@ -107,7 +107,7 @@ class ArchiveFolder:
         if name not in self._known:
             try:
                 self._known[name] = _Releases.of(name, self.indexes.files(name))
-            except (NotFoundError, UsageError):  # also where no index is configured
+            except (NotFoundError, UsageError):  # also if no index is configured
                 self._known[name] = _Releases.of(name, ())
         return self._known[name]
 

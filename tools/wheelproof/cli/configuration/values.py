@@ -15,7 +15,7 @@ WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value from outside the command line, and where it was found ("fail-on in /x/wheelproof.toml")."""
+    """A value from outside the command line, and its origin ("fail-on in /x/wheelproof.toml")."""
 
     value: object
     origin: str

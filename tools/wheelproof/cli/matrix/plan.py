@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _made_by(arguments: argparse.Namespace) -> str:
-    """The command that makes the plan again, but for where it is written."""
+    """The command that makes the plan again, without its output path."""
     given = {"--matrix": arguments.matrix, "--executor": arguments.executor}
     words = [option(name, value) for name, value in given.items() if value]
     if not arguments.install.endswith(f"=={__version__}"):

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _targets(arguments: argparse.Namespace) -> tuple[Target, ...]:
-    """The targets of markers: the named platforms and Pythons; all of them where none is named."""
+    """The targets of markers: the named platforms and Pythons; all of them if none is named."""
     from wheel_checks.targets.target import parse_targets
     from wheelproof.pins.applicability import with_every_python
 

@@ -33,7 +33,7 @@ def scheme() -> str:
 
 
 def libc() -> str:
-    """The C library as it names itself, "glibc 2.39"; "" where it does not, as musl."""
+    """The C library as it names itself, "glibc 2.39"; "" if it does not, as musl."""
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (OSError, ValueError):

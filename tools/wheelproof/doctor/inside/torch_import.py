@@ -168,7 +168,7 @@ def gpus_of(torch: Any) -> tuple[str, Any]:
 
 
 def names_of(module: Any) -> list[str]:
-    """The names of its GPUs, in the order of torch; none where it cannot say."""
+    """The names of its GPUs, in the order of torch; none if it cannot say."""
     try:
         return [str(module.get_device_name(index)) for index in range(min(module.device_count(), MOST_GPUS))]
     except (AttributeError, RuntimeError):

@@ -192,7 +192,7 @@ def _of_files(
 def _with_dangling_link(environment: Environment) -> tuple[Environment, str]:
     """The environment with the link that should lead to its interpreter, and where that leads: to nothing.
 
-    The same environment and "" where there is no such link.
+    The same environment and "" if there is no such link.
     """
     for name in _NAMES:
         link = Path(environment.tree.root, f"{environment.path}/bin/{name}".lstrip("/"))

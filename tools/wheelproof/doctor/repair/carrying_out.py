@@ -176,7 +176,7 @@ class Repair:
             self._uv("install", [*cache, "--no-deps", *again], self._requirements(), "installed")
 
     def _check(self, snapshot: Snapshot, conflicts: set[str], judge: Callable[[], str]) -> None:
-        """Raise RepairFailedError where something is worse than before, or could not be restored."""
+        """Raise RepairFailedError if something is worse than before, or could not be restored."""
         saved, before = snapshot.before()
         after = survey(self.prefix)
         lost = [

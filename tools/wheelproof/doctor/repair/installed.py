@@ -44,7 +44,7 @@ class Distribution:
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """What RECORD says of the content of its files ("sha256=..."; "" where it says nothing), by the path in it."""
+        """What RECORD says of the content of its files ("sha256=..."; "" if it says nothing), by the path in it."""
         return rows_of(self.record)
 
     @cached_property

@@ -60,7 +60,7 @@ class Session:
     notes: list[str] = field(default_factory=list)
 
     def plan(self) -> Repair | None:
-        """The repair; None where none exists, and ``notes`` then say why."""
+        """The repair; None if none exists, and ``notes`` then say why."""
         asked = self._asked()
         self.notes += asked.notes
         if asked.goal is None:

@@ -271,7 +271,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def without_new_lock(prefix: Path) -> Iterator[None]:
-    """Remove the lock file that uv makes in an environment, where there wasn't one: to plan changes nothing."""
+    """Remove the lock file that uv makes in an environment, if there wasn't one: to plan changes nothing."""
     lock = prefix / UV_LOCK
     known = os.path.lexists(lock)
     try:

@@ -37,7 +37,7 @@ class Plan:
     def labels(self, cell: Cell, *, needed: bool = True) -> tuple[str, ...]:
         """Where a cell runs: as --runner says, as the matrix says (of GitHub), as the engine is known to have it.
 
-        Raises UsageError where a label is ``needed`` and none is known.
+        Raises UsageError if a label is ``needed`` and none is known.
         """
         key = GPU_RUNNER if cell.needs_gpu else cell.platform
         labels = self.runners.get(key) or (cell.runner if self.engine == "github" else ()) or self._hosted(key)

@@ -27,7 +27,7 @@ _SEPARATOR = re.compile(r"[ \t\r\n]*(?:(?<=\s)#[^\r\n]*[\r\n][ \t\r\n]*)*,")
 class Item:
     """A scalar in a sequence: the keys that lead to it, its text, its span, and the span of its text if it is literal.
 
-    In a block sequence it goes with its ``line`` or lines, where it has them to itself; in a flow sequence it is one of
+    In a block sequence it goes with its ``line`` or lines, if it has them to itself; in a flow sequence it is one of
     ``items``. ``anchor`` is the name by which aliases repeat it.
     """
 

@@ -1,6 +1,6 @@
 """The files of a guard: what really keeps pip and uv from replacing the installed torch.
 
-Constraints with the local version keep torch or fail loudly, with ``-U`` as well. Excludes (where uv has them, else
+Constraints with the local version keep torch or fail loudly, with ``-U`` as well. Excludes (if uv has them, else
 overrides whose marker never holds) drop every requirement on torch. Neither reaches build environments: there a build
 constraint makes an isolated build against another torch fail, and packages known to compile against torch are built
 without isolation. Wheels that were built against another torch would come from the cache: each torch has its own.

@@ -15,7 +15,7 @@ _RELEASE = re.compile(r"2\.(\d+)\.(\d+)(\+\S+)?")  # a final release of torch 2,
 
 
 def versions_to_pin(python: str, variables: Mapping[str, str]) -> dict[str, str]:
-    """The version to pin of every installed distribution, and of torchvision and torchaudio where they are missing.
+    """The version to pin of every installed distribution, and of torchvision and torchaudio if they are missing.
 
     Raises NotFoundError when there is no environment, or no torch in it.
     """

@@ -62,7 +62,7 @@ def steps_of_image(path: Path) -> Iterator[Step]:
 
 
 def python_of_image(path: Path) -> str:
-    """The Python version that the image of a Dockerfile comes with, "" where its name does not say."""
+    """The Python version that the image of a Dockerfile comes with, "" if its name does not say."""
     base, _ = _last_stage(read_requirements_file(path).decode("utf-8-sig", "replace"))
     if named := _PYTHON_IMAGE.match(base):
         return named[1]
@@ -227,7 +227,7 @@ def _is_within(path: Path, folder: Path) -> bool:
 
 
 def _constrained(step: Step, variables: dict[str, str], folder: Path) -> Step:
-    """A step with the constraints that a variable of the image names, where they are a file of the context."""
+    """A step with the constraints that a variable of the image names, if they are a file of the context."""
     installer = step.installers[0].upper() if step.installers else ""
     named = variables.get(f"{installer}_CONSTRAINT", "")
     found = _in_context(Typed(TypedKind.CONSTRAINTS, named), folder) if named else None

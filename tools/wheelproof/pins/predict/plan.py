@@ -151,7 +151,7 @@ def _described_python(place: Destination, folder: Path) -> str:
     """The interpreter of an empty environment with the described metadata, for pip.
 
     Raises UsageError for another platform than this one: pip evaluates the markers of this host (pypa/pip issues
-    11664 and 10050). Raises SourceError where this host has no such Python.
+    11664 and 10050). Raises SourceError if this host has no such Python.
     """
     if not place.python and place.target.machine != platform.machine():
         raise UsageError(

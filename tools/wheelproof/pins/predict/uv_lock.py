@@ -38,7 +38,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def table(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """The table below these keys; empty where it is missing."""
+    """The table below these keys; empty if it is missing."""
     value: Any = document
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None

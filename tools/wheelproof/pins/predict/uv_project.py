@@ -1,7 +1,7 @@
 """Asks uv what ``uv sync``, ``uv add``, ``uv remove`` and ``uv run`` would do to the environment of a project.
 
 uv has a dry run of ``uv sync``, which writes nothing. With a lock that is up to date it runs offline, so nothing that
-the project names is contacted; where uv would lock again, it may only ask indexes that are trusted. ``uv add`` and
+the project names is contacted; if uv would lock again, it may only ask indexes that are trusted. ``uv add`` and
 ``uv remove`` have no dry run: they edit a copy of pyproject.toml, next to links to the rest of the project.
 """
 
@@ -147,7 +147,7 @@ class _Sync:
         return settled_plan(UV, ask, asked, self._request, KnownIndexes(self._index), self._client)
 
     def _refuse_builds(self) -> None:
-        """Give the project a version where it computes one. Raises SourceError where uv would build in earnest."""
+        """Give the project a version if it computes one. Raises SourceError if uv would build in earnest."""
         for folder in self._local:
             computed = dynamic_of(folder)
             is_root = folder == self._project.resolve() or folder == self._project
@@ -178,7 +178,7 @@ class _Sync:
 
 
 def _copied(project: Path, folder: Path) -> Path:
-    """A copy of the project next to links to its folders, with a version where it would compute one."""
+    """A copy of the project next to links to its folders, with a version if it would compute one."""
     copy = folder / "project"
     copy.mkdir()
     for name in ("pyproject.toml", "uv.lock"):

@@ -27,7 +27,7 @@ class HeldTree:
     journal: JournalFile
 
     def read(self, path: str) -> bytes | None:
-        """The content of a file of the tree; None when it is not present. Raises SourceError where a link is."""
+        """The content of a file of the tree; None when it is not present. Raises SourceError if it is a link."""
         return read_below(self.root, path)
 
     def put(self, record: Record, content: bytes, expected: str | None) -> None:
@@ -55,7 +55,7 @@ class HeldTree:
             folder.remove(record.temporary)
 
     def folder_of(self, path: str) -> contextlib.AbstractContextManager[Folder]:
-        """The open folder of a file of the tree. Raises NotFoundError, and SourceError where a link is."""
+        """The open folder of a file of the tree. Raises NotFoundError, and SourceError if it is a link."""
         return _folder_below(self.root, path)
 
 
@@ -69,7 +69,7 @@ class ChangedMeanwhileError(SourceError):
 def read_below(root: Folder, path: str) -> bytes | None:
     """The content of the file at a path relative to ``root``; None when it is not present.
 
-    Raises SourceError where a link is.
+    Raises SourceError if it is a link.
     """
     try:
         with _folder_below(root, path) as folder:

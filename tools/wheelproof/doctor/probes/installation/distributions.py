@@ -69,7 +69,7 @@ class Found:
 
     @property
     def tops(self) -> set[str]:
-        """The first parts of the paths of its files; its name where there is no RECORD."""
+        """The first parts of the paths of its files; its name if there is no RECORD."""
         tops = {name.decode("utf-8", "replace") for name in _TOP.findall(self.record)}
         return (tops or {self.name.replace("-", "_")}) - {"..", "__pycache__", self.folder_name}
 

@@ -55,7 +55,7 @@ def read_interpreters(folder: Path = BINFMT) -> tuple[Interpreter, ...]:
 
 
 def quick_cpu(machine: str, host: str, variables: Mapping[str, str]) -> dict[str, str]:
-    """The variable with which qemu emulates ``machine`` fast enough; none where it is not emulated, or qemu is older.
+    """The variable with which qemu emulates ``machine`` fast enough; none if it is not emulated, or qemu is older.
 
     Debian's programs for arm64 have signed return addresses since trixie, and computing the signatures as the processor
     does takes most of the time: a start of Python 3.13 with 300 modules 221 s, 23 s without (qemu 7.2, 2026-11).

@@ -162,7 +162,7 @@ class Lexer:
         return text[at] == "$" and self.dollar(parts, quoted=quoted)
 
     def template_end(self, at: int) -> int:
-        """Behind the next ``}}``, which is searched for once; 0 where none exists."""
+        """Behind the next ``}}``, which is searched for once; 0 if none exists."""
         if self.closed and self.closed < at + 4:
             self.closed = self.text.find("}}", at + 2) + 2
             self.closed = 0 if self.closed == 1 else self.closed

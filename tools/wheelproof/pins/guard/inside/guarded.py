@@ -185,7 +185,7 @@ def put_back_command(guard: Guard, damages: Sequence[Damage]) -> str:
 
 
 def _origin(seen: Seen) -> str:
-    """The address of the wheel from which a distribution was installed, where that is known and still written down."""
+    """The address of the wheel from which a distribution was installed, if that is known and still written down."""
     url = receipt.read_json(os.path.join(seen.folder, "direct_url.json")).get("url", "")
     return url if isinstance(url, str) and url.endswith(".whl") else ""
 

@@ -55,7 +55,7 @@ class Plan:
 def plan(place: Place, settings: Mapping[str, Any], variables: Mapping[str, str], user_file: str = "") -> Plan:
     """What installing would write. ``settings`` name families, extensions, the folders on sys.path and a uv.
 
-    ``user_file`` is the user's uv.toml, when it is to be written, too. Raises InstallError where that cannot work.
+    ``user_file`` is the user's uv.toml, when it is to be written, too. Raises InstallError if that cannot work.
     """
     distributions = installed(sites_of(settings))
     held = find_held(distributions, settings["families"])

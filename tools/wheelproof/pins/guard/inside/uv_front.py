@@ -262,7 +262,7 @@ def _foresee(uv: str, sync: Sequence[str], variables: Mapping[str, str]) -> list
 
 
 def _is_for(guard: Guard, foreseen: Sequence[str], folder: str) -> bool:
-    """Whether uv says that it would work on the guarded environment; it says nothing where it fails beforehand."""
+    """Whether uv says that it would work on the guarded environment; it says nothing if it fails beforehand."""
     named = [found[1] for line in foreseen if (found := _ENVIRONMENT.match(line))]
     own = os.path.realpath(guard.place.prefix)
     return not named or os.path.realpath(os.path.join(folder, named[0])) == own
@@ -401,7 +401,7 @@ def _is_of_script(command: str, options: Sequence[str], left: Sequence[str], fol
 def _venv(
     rest: Sequence[str], folder: str, arguments: Sequence[str], variables: Mapping[str, str]
 ) -> tuple[Guard | None, Prepared]:
-    """``uv venv``: refused where it would remove a guarded environment."""
+    """``uv venv``: refused if it would remove a guarded environment."""
     at = find_command(rest, UV_VENV_VALUED)
     guard = load(os.path.join(folder, rest[at] if at < len(rest) else ".venv"))
     clears = {"-c", "--clear"} & set(rest) or variables.get("UV_VENV_CLEAR", "").lower() in _TRUE
