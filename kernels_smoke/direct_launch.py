@@ -2,8 +2,8 @@
 
 ``kernel[grid](...)`` classifies every argument, looks for the compiled kernel by a string that it makes of them, and
 encodes every tensor descriptor: 50 to 200 microseconds on the host of an H200. A :class:`Launch` keeps all of that, and
-knows only where its pointers come from. Written for the launchers of Triton 3.6 and 3.7 on CUDA; others are called
-through their Python.
+knows only where its pointers come from. Written for the launchers of Triton 3.6 and 3.7 on CUDA; others are called in
+Python.
 """
 
 from __future__ import annotations

@@ -93,8 +93,7 @@ class Plan(Generic[R]):
 
     ``plan()`` makes the call on the tensors of the plan, and returns its results, without checks. Memory is allocated
     once: every ``plan()`` writes into the same results. ``plan(x=other)`` makes the call with other tensors instead of
-    some arguments, for this time; they must have the same layout. Results can be replaced, too, if the function takes
-    ``out``.
+    some arguments, once; they must have the same layout. Results can be replaced, too, if the function takes ``out``.
 
     A plan keeps its tensors' memory, even when a tensor is deleted or gets other memory (``x.data = y``), of which the
     plan then knows nothing. It launches on the current stream, and can be captured in a CUDA graph. Calls of one

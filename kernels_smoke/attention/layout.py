@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from kernels_smoke.attention.batch import POWERS_OF_TWO, Batch, Choice
 
-# Whose tensor cores take their operands from registers, of which larger tiles take too many; some have 99 KiB of
-# shared memory only.
+# Their tensor cores read operands from registers, too few for larger tiles; some have 99 KiB of shared memory.
 REGISTER_OPERANDS = {"sm_80", "sm_86", "sm_87", "sm_89", "sm_120", "sm_121"}
 # Whose accumulators are in tensor memory, and come into registers, all of them at once, to be rescaled.
 TENSOR_MEMORY = {"sm_100", "sm_103", "sm_110"}
@@ -95,9 +94,7 @@ def _heads_of_a_block(group: int) -> int:
 
 
 def _short(batch: Batch, few: int, architecture: str) -> Layout:
-    """The layout for few tokens, bound by reading keys and values: 32 KiB in each step, and as many programs as fit
-    into shared memory.
-    """
+    """The layout for few tokens, bound by reads: 32 KiB in each step, and as many programs as shared memory allows."""
     if architecture == "interpret":
         return Layout(few, 16, warps=4, stages=1)
     tile = _within(16 * 1024, batch)

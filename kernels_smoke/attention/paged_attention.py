@@ -65,9 +65,8 @@ def paged_attention(
     in a CUDA graph, a call serves every batch that fits. Invalid values, also page numbers beyond the cache, are not
     checked and give undefined results.
 
-    Raises TypeError when an argument should be a tensor and is not, ValueError when a shape, dtype, device or stride
-    is not as said, when the variant is unknown, or, up to the stage "segments", the page size is not a power of two
-    from 16 on.
+    Raises TypeError for an argument that is no tensor, ValueError for an invalid shape, dtype, device or stride, when
+    the variant is unknown, or, up to the stage "segments", the page size is not a power of two from 16 on.
     """
     tensors = {
         "query": query,

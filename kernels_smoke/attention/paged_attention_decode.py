@@ -43,7 +43,7 @@ def configure(head_dim: int, element_size: int, architecture: str) -> Configurat
 
 @triton.jit
 def _pages_of(tile, pages, end, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr):
-    """The page of each position of a tile; the first page behind the end."""
+    """The page of each position of a tile; the first page after the end."""
     position = tile * TILE + tl.arange(0, TILE)
     return tl.load(pages + position // PAGE_SIZE, mask=position < end, other=0)  # [TILE]
 
@@ -63,7 +63,7 @@ def _begin(sinks, head, row_mask, segment, BLOCK_M: tl.constexpr):
 
 @triton.jit
 def _scaled(q, HALF: tl.constexpr):
-    """``q`` [BLOCK_M, BLOCK_D], and what its rows are to be multiplied by [BLOCK_M].
+    """``q`` [BLOCK_M, BLOCK_D], and the factors of its rows [BLOCK_M].
 
     HALF: in float16, into whose range each row is brought by a power of two.
     """
@@ -119,7 +119,7 @@ def _decode_kernel(
             next_page = _pages_of(tile + 1, pages, end, TILE, PAGE_SIZE)
             offset = (page.to(tl.int64) * page_stride + position % PAGE_SIZE * position_stride)[:, None]
             page = next_page
-            # Behind the end may be anything, also what is not a number; and zero times that is not zero.
+            # After the end there may be NaN, and zero times NaN is not zero.
             kv_mask = (position < end)[:, None] & (offs_d < HEAD_DIM)[None, :]
             k = tl.load(key_cache + cache + offset + offs_d[None, :], mask=kv_mask, other=0.0)  # [TILE, BLOCK_D]
             v = tl.load(value_cache + cache + offset + offs_d[None, :], mask=kv_mask, other=0.0)  # [TILE, BLOCK_D]

@@ -16,7 +16,7 @@ UNBOUNDED = 2**31 - 1  # a window of every position
 
 @triton.jit
 def _tiles_seen(end, window, TILE: tl.constexpr):
-    """The first tile of the last ``window`` positions before ``end``, and the first tile behind them."""
+    """The first tile of the last ``window`` positions before ``end``, and the end of these tiles."""
     return tl.maximum(end - window, 0) // TILE, tl.cdiv(end, TILE)
 
 

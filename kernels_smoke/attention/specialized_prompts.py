@@ -34,14 +34,14 @@ DTYPES = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 
 @gluon.jit
 def _mask(s, limit, tile, layout: gl.constexpr, TILE: gl.constexpr):
-    """The scores of the positions up to ``limit`` of each row; minus infinity behind."""
+    """The scores of the positions up to ``limit`` of each row; minus infinity after it."""
     within = gl.arange(0, TILE, gl.SliceLayout(0, layout))  # [TILE]
     return gl.where(within[None, :] <= (limit - tile * TILE)[:, None], s, float("-inf"))
 
 
 @gluon.jit
 def _softmax(s, m_i, l_i, scale):
-    """The weights of a tile, the factor of what was summed before, and the new maximum and sum of each row."""
+    """The weights of a tile, the factor of earlier sums, and the new maximum and sum of each row."""
     m_new = gl.maximum(m_i, gl.max(s, axis=1) * scale)  # [BLOCK_M / 2]
     # A row may have seen nothing yet, and infinity less infinity is not a number.
     base = gl.where(m_new == float("-inf"), 0.0, m_new)
@@ -91,9 +91,9 @@ def _clear_behind(
     length, last, boxes, stage, cleared, phase,
     PART: gl.constexpr, TILE: gl.constexpr, ROWS: gl.constexpr,
 ):  # fmt: skip  # positions, buffer, barrier, constants
-    """Set the values behind the last position to zero, in the page that holds it, which is in the tile ``last``.
+    """Set the values after the last position to zero, in its page, which is in the tile ``last``.
 
-    They may be anything, also what is not a number; and zero times that is not zero. Each warpgroup does half of the
+    They may be NaN, and zero times NaN is not zero. Each warpgroup does half of the
     width, and waits for the other one.
     """
     layout: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])

@@ -26,7 +26,7 @@ def _sequence_of(block, cumulative_query_lengths, sequences, QUERIES: tl.constex
 
 @triton.jit
 def _pages_of(tile, pages, end, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr):
-    """The page of each position of a tile, or of all when one holds the tile; the first page behind the last tile."""
+    """The page of each position of a tile, or of all if it has the whole tile; the first page after the last tile."""
     if PAGE_SIZE % TILE == 0:
         page = tl.load(pages + tile * TILE // PAGE_SIZE, mask=tile * TILE < end, other=0)  # [1]
     else:
@@ -55,7 +55,7 @@ def _attend_tiles(
         within = tile * TILE % PAGE_SIZE + tl.arange(0, TILE) if PAGE_SIZE % TILE == 0 else position % PAGE_SIZE
         offset = (page.to(tl.int64) * page_stride + within * position_stride)[:, None] + offs_d[None, :]
         page = next_page
-        # Behind the end may be anything, also what is not a number; and zero times that is not zero.
+        # After the end there may be NaN, and zero times NaN is not zero.
         if MASKED:
             kv_mask = (position < end)[:, None] & (offs_d < HEAD_DIM)[None, :]
             k = tl.load(keys + offset, mask=kv_mask, other=0.0)  # [TILE, BLOCK_D]

@@ -94,7 +94,7 @@ def _scaled(
 
 @triton.jit
 def _excess(scales, row, rows, groups, stride, ROWS: tl.constexpr, GROUPS: tl.constexpr):
-    """The powers of two [ROWS] that are left out of the scales of each row, so that bfloat16 holds what they scale.
+    """The powers of two [ROWS] that are left out of the scales of each row, so that scaled elements fit into bfloat16.
 
     E4M3 is below 2^9. Of scales in E8M0, the greatest of a row becomes one between 2^-90 and 1.
     """

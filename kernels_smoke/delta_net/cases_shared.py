@@ -11,8 +11,7 @@ from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Case, Mutant, Strides, here
 
 FAINT = 0.25  # of a usual row: a query may be nearly orthogonal to a state
-# For 2 and 4 heads of 32, different for each tensor. They grow, so that a kernel that uses those of an earlier tensor
-# stays inside.
+# For 2 and 4 heads of 32, different for each tensor. They grow, so that those of an earlier tensor stay inside.
 STRIDES: Mapping[str, tuple[int, ...]] = {
     **{name: (300 + 24 * number, 40 + 8 * number, 1) for number, name in enumerate(("q", "k", "v", "out"))},
     "log_decay": (7, 1),

@@ -159,7 +159,7 @@ def _carry_kernel(
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # One sequence, one value head, BLOCK_V columns of the state, which is transposed: [BLOCK_V, K]. So it is the left
     # operand of every product, and a tensor core of Hopper reads that from registers. When sequences are split, this is
-    # one segment of it but the first; what the segments before it did is known.
+    # one segment of it but the first; the result of earlier segments is known.
     blocks: tl.constexpr = V // BLOCK_V
     parts = segments - 1 if SPLIT else 1
     program = tl.program_id(0).to(tl.int64)

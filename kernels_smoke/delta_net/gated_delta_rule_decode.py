@@ -102,8 +102,7 @@ def gated_delta_rule_decode(
     The rule is that of ``gated_delta_rule_chunk``, computed in float32. Request b begins with the state in the row
     ``state_indices_in[b]`` of ``states``, and the state after its token t goes to the row ``state_indices_out[b, t]``.
     When drafted tokens are verified, each gets its own row; the row of the last token that is accepted is the next
-    ``state_indices_in[b]``, and nothing is copied (the index indirection of TokenSpeed). All other rows stay as they
-    are, bit for bit.
+    ``state_indices_in[b]``, and nothing is copied (the index indirection of TokenSpeed). Other rows are not changed.
 
     - ``q``, ``k``: [requests * steps, key heads, depth], ``v``: [requests * steps, value heads, width]; the tokens of a
       request follow one another; bfloat16, float16 or float32, all of one dtype. A multiple of value heads shares each

@@ -1,6 +1,4 @@
-"""Compute the parts of chunks that do not depend on a state: T and A of README.md, their WY representation, and the
-factors.
-"""
+"""Compute the parts of chunks without a state: T and A of README.md, their WY representation, and factors."""
 
 from __future__ import annotations
 
@@ -160,8 +158,7 @@ def _prepare_kernel(  # noqa: C901, PLR0912, PLR0915  # the branches are unrolle
                     tl.store(place, tl.zeros((BLOCK, BLOCK), dtype))  # [BLOCK, BLOCK]
                     tl.store(place + CHUNK * CHUNK, tl.zeros((BLOCK, BLOCK), dtype))  # [BLOCK, BLOCK]
                 else:
-                    # A difference of sums of logarithms is never above zero where it counts; exp of each alone would
-                    # overflow.
+                    # A difference of sums of logarithms is at most zero where used; exp of each would overflow.
                     gamma = b_g[:, None] - sums[j][None, :]
                     if i == j:
                         gamma = tl.where(down >= across, gamma, float("-inf"))

@@ -126,11 +126,10 @@ def cross_entropy(
 ) -> torch.Tensor:
     """Return the cross entropy of each row, and write the gradient of their sum times ``weight``.
 
-    ``loss = lse - (1 - e) x[target] - e mean(x)`` with ``lse = log(sum(exp(x)))`` and the smoothing e, and
-    ``gradient = weight (softmax(x) - (1 - e) onehot(target) - e / width)``, computed in float32 and rounded once.
-    The sum is found in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018); the
-    gradient reads the row again, backwards, while its end is in the cache. Smoothing: Szegedy et al. (2016), as torch
-    has it.
+    ``loss = lse - (1 - e) x[target] - e mean(x)`` with ``lse = log(sum(exp(x)))`` and the smoothing e, and ``gradient =
+    weight (softmax(x) - (1 - e) onehot(target) - e / width)``, computed in float32 and rounded once. The sum is found
+    in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018); the gradient reads the row
+    again, backwards, while its end is in the cache. Smoothing: Szegedy et al. (2016), as in torch.
 
     - ``logits``: [rows, width], bfloat16, float16 or float32; rows may be strided. Values are finite or, without
       smoothing, minus infinity; each row has a finite one, at its target among them.

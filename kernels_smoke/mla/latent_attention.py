@@ -10,7 +10,7 @@ from kernels_smoke.attention.parts import _share, _store
 
 @triton.jit
 def _pages_of(tile, pages, end, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr):
-    """The page of each position of a tile, or of all when one holds the tile; the last page behind the end."""
+    """The page of each position of a tile, or of all if it has the whole tile; the last page after the end."""
     if PAGE_SIZE % TILE == 0:
         page = tl.load(pages + tl.minimum(tile * TILE, end - 1) // PAGE_SIZE, mask=end > 0, other=0)  # [1]
     else:

@@ -52,8 +52,7 @@ def _score(s, q_tiles, tiles, full, step, STAGES: gl.constexpr):
 def _weigh(s, acc, m_i, l_i, scale, step, room, barriers, layout: gl.constexpr):
     """The weights of a tile, for this warpgroup and, with the factor to rescale by, in shared memory for the other.
 
-    Returns the weights as an operand [BLOCK_H, TILE], and accumulator, maximum and sum. ``layout`` is the layout of
-    ``acc``.
+    Returns the weights as an operand [BLOCK_H, TILE], accumulator, maximum and sum. ``layout`` is ``acc``'s.
     """
     weights, factors = room
     _, _, _, weights_full, weights_empty = barriers

@@ -2,8 +2,7 @@
 
 A launch for each product leaves multiprocessors idle at its end, and 288 tiles on 132 of them take as long as 396. Here
 the tiles of the next product follow at once: first the tiles of the batch's first matrix, which is complete by then.
-One warp loads, ahead of the tile that is multiplied, and two warpgroups take turns: one multiplies while the other one
-stores.
+One warp loads in advance, and two warpgroups take turns: one multiplies while the other one stores.
 """
 
 from __future__ import annotations

@@ -56,9 +56,7 @@ def check_width(width: int, widest: int = WIDEST) -> None:
 
 
 def check_groups(width: int, group: int) -> int:
-    """Return how many groups a row has. Raises ValueError when ``group`` is not a power of two or the last is
-    partial.
-    """
+    """The number of groups in a row. Raises ValueError when ``group`` is not a power of two or the last is partial."""
     possible = 0 < group <= GREATEST_GROUP and group == triton.next_power_of_2(group)
     require(possible, f"a group must be a power of two up to {GREATEST_GROUP}, not {group}")
     require(width % group == 0, f"rows of {width} elements cannot be divided into groups of {group}")

@@ -12,9 +12,8 @@ LEAST_SCALE = 1 / (FP8_MAX * 512)
 LEAST_GROUP_SCALE = 1e-10 / FP8_MAX
 LEAST_UE8M0_SCALE = LEAST_SILU_GROUP_SCALE = 1e-10
 
-# Constants are in the functions that use them (448 is FP8_MAX). Were they global, then before Triton 3.9 the key of a
-# kernel in Triton's cache would depend on earlier kernels of the process, and ahead-of-time compilations would not be
-# found again.
+# Constants are in the functions that use them (448 is FP8_MAX). As globals, before Triton 3.9 the key of a kernel in
+# Triton's cache would depend on earlier kernels of the process, and ahead-of-time compilations would be lost.
 
 
 @triton.jit

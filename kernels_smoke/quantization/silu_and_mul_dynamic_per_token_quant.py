@@ -67,8 +67,7 @@ def silu_and_mul_dynamic_per_token_quant(
       larger values saturate.
     - ``out``: codes [rows, width], float8_e4m3fn, rows may be strided; scales [rows, 1], float32. New ones when None.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or there are more than 32,768 products a
-    row.
+    Raises ValueError for an invalid shape, dtype, device or stride, or more than 32,768 products a row.
     """
     check_matrix(x)
     rows, both = x.shape

@@ -64,9 +64,8 @@ def silu_and_mul_per_block_quant(
     """Return ``(codes, scales)`` of ``silu(gate) * up``, where ``gate`` and ``up`` are the halves of the rows of ``x``.
 
     ``Y = gate / (1 + exp(-gate)) * up`` (SwiGLU: Shazeer, "GLU Variants Improve Transformer", 2020, equation 6), which
-    is quantised in float32, without being rounded in between: ``scale = max(max |Y| / 448, 1e-10)`` over ``group``
-    neighbours of a row and ``codes = e4m3(clamp(Y * (1 / scale), -448, 448))``. Semantics: vLLM's operator of this
-    name.
+    is quantised in float32without rounding in between: ``scale = max(max |Y| / 448, 1e-10)`` over ``group`` neighbours
+    of a row and ``codes = e4m3(clamp(Y * (1 / scale), -448, 448))``. Semantics: vLLM's operator of this name.
 
     - ``x``: [rows, 2 width], bfloat16, float16 or float32; rows may be strided. Finite; a product beyond float32
       saturates and counts as the greatest float32, and gates below -88 count as zero.

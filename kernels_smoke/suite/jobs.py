@@ -90,8 +90,8 @@ def followed(jobs: Sequence[Job], then: Callable[[], Iterable[Job]]) -> list[Job
 def groups(options: Options, entries: Sequence[Entry], most: int = 0) -> dict[str, list[Entry]]:
     """The kernels that share a child, by the group's name: by family, or by external file.
 
-    With ``most``, ours are put together into so many groups that take about as long: on a GPU children that start CUDA
-    at once wait for each other, and so do their launches. The quick level has two there: its cases take less than the
+    With ``most``, ours are joined into so many groups of about equal duration: on a GPU children that start CUDA at
+    once wait for each other, and so do their launches. The quick level has two there: its cases take less than the
     start of CUDA.
     """
     most = 2 if options.level == "quick" and options.device == "cuda" else most

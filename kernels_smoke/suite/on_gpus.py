@@ -79,9 +79,8 @@ def _cases_on(
 
     Returns whether the kernels have been timed, too.
 
-    The driver has answered, so families do not wait for the probes. If CUDA does not work, the cases only repeat that.
-    If Triton's cache is ``warm``, nothing is compiled beforehand. With an ``in_lane`` of 1 a GPU runs one process at a
-    time.
+    Families do not wait for the probes. If CUDA does not work, the cases only repeat that. If Triton's cache is
+    ``warm``, nothing is compiled beforehand. With ``in_lane`` 1 a GPU runs one process.
     """
     target = runs[0].gpu["target"]
     shared = {"device": "cuda", "target": target}

@@ -1,7 +1,6 @@
 """``wheelproof.verify`` and ``wheelproof.stack``: the commands for programs.
 
-Nothing is printed, no signal handler is installed, and errors are exceptions. Calls may be made from any thread, and
-several at a time.
+Nothing is printed, no signal handler is installed, and errors are exceptions. All functions are thread-safe.
 """
 
 from __future__ import annotations

@@ -77,9 +77,7 @@ def _again(
 
 
 def written_by(kernel: Kernel, inputs: Inputs, outputs: Tensors, returned: object = None) -> dict[str, torch.Tensor]:
-    """All that one launch of ``kernel`` writes, by name: the inputs that it modifies, the outputs, the returned
-    tensors.
-    """
+    """All that one launch of ``kernel`` writes, by name: modified inputs, outputs, returned tensors."""
     own = returned if kernel.returns and isinstance(returned, dict) else {}
     return {**{name: inputs[name] for name in kernel.modifies}, **outputs, **own}
 

@@ -38,8 +38,7 @@ def broken(kernel: Kernel, mutant: Mutant, folder: Path) -> ModuleType:
 def launched(made: ModuleType) -> bool:
     """Whether a kernel of ``made``, from :func:`broken`, or of the module with the fault was compiled and launched.
 
-    A kernel for other GPUs is not launched if this GPU has its own (Hopper: in Gluon). True if this Triton does not
-    record it.
+    A kernel for other GPUs is not launched if this GPU has its own (Hopper: in Gluon). True if unrecorded.
     """
     stem = "_".join(made.__name__.split("_")[:2])
     modules = {name: module for name, module in list(sys.modules.items()) if name.startswith(stem)}

@@ -93,8 +93,7 @@ def _mutate(emit: Emit, kernel: Kernel, device: Where, seed: int, skip: Sequence
             return
 
 
-# By the name of the mutant: it, its Triton function, the changed source, and the source that shows whether a case
-# reaches it.
+# By the name of the mutant: it, its Triton function, the changed source, and the source of its probe.
 Found = dict[str, tuple[Mutant, Any, str, str]]
 
 

@@ -1,5 +1,4 @@
-"""The tasks that probe the installation itself, before and in parallel with the kernels; ``foreman.py`` describes
-tasks.
+"""Tasks that probe the installation, before and in parallel with the kernels; ``foreman.py`` describes tasks.
 
 A probe is a function that returns an Answer. Each becomes one record, which is sent as soon as it is there; before it a
 record {"kind": "begin", "name": ...} says which one runs, for the obituary of a child that a probe took with it.

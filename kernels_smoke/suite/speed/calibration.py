@@ -53,8 +53,7 @@ def monitor() -> Monitor:
 def rates(gpu: Monitor) -> dict[str, Any]:
     """``bandwidth`` in bytes a second (read and written together), ``bf16`` and ``fp8`` in operations a second.
 
-    ``fp8`` is None if this GPU or this torch has no fp8 matrix product. ``gpu`` is the state of the GPU while it
-    multiplied.
+    ``fp8`` is None if this GPU or this torch has no fp8 matrix product. ``gpu`` is its state while it multiplied.
     """
     generator = torch.Generator("cuda")
     generator.manual_seed(0)

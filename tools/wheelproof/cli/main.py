@@ -1,7 +1,6 @@
 """The console command ``wheelproof``: finds the command that was requested, runs it, and turns errors into messages.
 
-``wheelproof --help`` must start fast, so nothing is imported here except argparse; the module of a command is imported
-when it runs.
+``wheelproof --help`` must start fast, so only argparse is imported here; a command's module is imported when it runs.
 
 Exit codes: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage, 3 could not check, 130 interrupted.
 """

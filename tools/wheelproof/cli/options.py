@@ -181,8 +181,8 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 class OutputOptions(Selection):
     """The shared options of one run. ``color`` is None when the terminal decides; ``output`` is "-" or a path.
 
-    ``also`` contains a format and a path of each further report. ``trust_index`` are the addresses of a tree that may
-    be contacted.
+    ``also`` contains a format and a path of each further report. ``trust_index`` are the addresses of a tree to
+    contact.
     """
 
     format: str = "text"
@@ -320,8 +320,7 @@ def _check_link(path: Path) -> None:
 def open_output(output: str) -> Iterator[TextIO]:
     """A UTF-8 text stream to standard output ("-") or to a file, which is replaced in one step.
 
-    Raises WheelproofError when the file cannot be written. Anything but a regular file (``/dev/stderr``, a pipe) is
-    written directly.
+    Raises WheelproofError when the file cannot be written. Anything but a regular file (a pipe) is written directly.
     """
     path = Path(output)
     try:

@@ -121,8 +121,7 @@ class Progress:
     def seconds_left(self, now: float) -> float | None:
         """The time that is left; None if nothing reliable can be said.
 
-        The mean of two estimates, if they are similar: one from the pace since the start, one from the pace of the
-        latest third.
+        The mean of two estimates, if they are similar: from the pace since the start, and of the latest third.
         """
         if not (self._size or self._alike) or len(self._samples) < _FEWEST or now - self._start < _SHORTEST:
             return None

@@ -49,8 +49,8 @@ def diff(
 ) -> Comparison:
     """Compare the two sides. A pair of which a wheel cannot be read is a subject with an error; the others continue.
 
-    Raises UsageError for a rule prefix that means nothing, and SourceError when a side has no wheel, or its index or
-    folder cannot be read.
+    Raises UsageError for an unknown rule prefix, and SourceError when a side has no wheel, or its index or folder
+    cannot be read.
     """
     progress = progress or Silent()
     opened = OpenReport("diff")

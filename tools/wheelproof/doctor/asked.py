@@ -30,8 +30,7 @@ def only_asked(
 ) -> tuple[CheckResult, ...]:
     """The results, as skipped if the rule passed only because its subject is missing or not expected.
 
-    A rule about torch needs a torch, one about GPUs a GPU. If a CPU is expected, causes that keep torch from a GPU are
-    no fault.
+    A rule about torch needs a torch, one about GPUs a GPU. If a CPU is expected, causes against a GPU are no fault.
     """
     has_gpu = may_have_gpu(facts)
     installed = facts.installed

@@ -1,6 +1,4 @@
-"""Reads the sections of the facts side by side, within one overall time: a reader that hangs or crashes costs only its
-own section.
-"""
+"""Reads the sections in parallel, within one time limit: a reader that hangs or crashes loses only its own."""
 
 from __future__ import annotations
 

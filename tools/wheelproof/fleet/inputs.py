@@ -19,9 +19,7 @@ STANDARD_INPUT = "standard input"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON document, or why there isn't one. ``source`` is its file, and its number there; ``label`` the host in its
-    name ("" without one).
-    """
+    """A JSON document, or why there isn't one. ``source`` is its file, and number; ``label`` its host or ""."""
 
     source: str
     label: str

@@ -38,8 +38,7 @@ def merge(
     """One subject for the fleet, with the differences, and one for each host, with its findings.
 
     ``expected`` are the expected hosts (none: unknown), ``topology`` gives their places, and ``tables`` their
-    requirements. Documents are read one after another, and only compared facts are kept. Raises UsageError for an
-    unknown rule.
+    requirements. Only compared facts of documents are kept. Raises UsageError for an unknown rule.
     """
     opened, places = OpenReport(MERGE), place_reader(topology)
     rules = [*(rule for rule in selection.rules(KIND) if rule.id not in ALWAYS), *map(get_rule, ALWAYS)]

@@ -110,7 +110,7 @@ def _cause_table(causes: Sequence[tuple[str, bool, list[tuple[str, CheckResult]]
 
 
 def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[str, Verdict]) -> Iterator[Table]:
-    """The heat map: hosts by what differs. Equal hosts share a row, the most deviant first."""
+    """The heat map: hosts by differing facts. Equal hosts share a row, the most deviant first."""
     differences = fleet.differences[:_MOST_COLUMNS]
     told = [_values(difference) for difference in differences]
     roots = {host.name: host.root for host in fleet.hosts}

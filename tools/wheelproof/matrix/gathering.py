@@ -76,8 +76,8 @@ def merge(
     """The report on every cell of a matrix: the same as if one machine had run all of them.
 
     ``documents`` come with their sources. The matrix is taken from the reports, unless it is given; only its cells with
-    an id in ``only`` are expected. Raises UsageError for a report of another matrix, FormatError when no document is a
-    report of cells.
+    an id in ``only`` are expected. Raises UsageError for a report of another matrix, FormatError without a report of
+    cells.
     """
     opened, gathered = OpenReport(COMMAND), Gathered()
     for source, document in documents:

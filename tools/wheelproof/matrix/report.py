@@ -39,8 +39,7 @@ def make_report(
     more: Sequence[Subject] = (),
     notes: Sequence[str] = (),
 ) -> Report:
-    """Judge every cell. ``records`` are those of its steps, by cell and step; ``portable`` the records for a merge, by
-    cell.
+    """Judge every cell. ``records`` are those of its steps, by cell and step; ``portable`` those for a merge.
 
     ``more`` are subjects that are no cells, ``notes`` sentences for people. Raises UsageError for a rule prefix.
     """

@@ -25,8 +25,7 @@ _EXPECTED = "the path, the glob or the URL of a wheel, or a requirement"
 def with_requirement(cell: Cell, folder: Path) -> Cell:
     """The cell with its ``wheel`` as a requirement; a path or a glob starts at ``folder``.
 
-    Of several wheels the one that an installer would choose for the cell counts. Raises UsageError without one, or for
-    an invalid text.
+    Of several wheels the installer's choice for the cell counts. Raises UsageError without one, or for an invalid text.
     """
     return replace(cell, wheel=_requirement(cell, folder)) if cell.wheel else cell
 

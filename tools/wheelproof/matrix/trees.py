@@ -1,5 +1,4 @@
-"""Trees of installed packages: the packages of a lock for a platform, installed by uv on this host and shared by all
-runs.
+"""Trees of installed packages: the packages of a lock for a platform, installed by uv and shared by all runs.
 
 uv links the files from its own cache, so a tree takes little room next to that. A tree is never changed: it is made
 next to its place and renamed, and every place sees it read-only.

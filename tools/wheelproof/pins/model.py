@@ -56,8 +56,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemList:
-    """A list with separators (a TOML array, a Python list): spans of its items, and the offset of the separator after
-    each, None if none exists.
+    """A list with separators (TOML array, Python list): spans of its items, and the separator's offset after each, or
+    None.
 
     ``opening`` and ``closing`` are the brackets' offsets. ``trailing`` says whether the format allows a separator after
     the last item, ``comma_alone`` that a single item needs one (a tuple of Python).
@@ -120,8 +120,8 @@ _NEVER = re.compile(r""";\s*(?:\(\s*)?sys_platform\s*==\s*(['"])never\1\s*(?:\)\
 class Notice:
     """A warning about a document: ``code`` is stable ("index-kept", "hash-mode", "dynamic", "lock-file", ...).
 
-    It applies if one of the names ``about`` is requested (or it names none), and, with ``on_change``, if the document
-    is changed.
+    It applies if a name in ``about`` is requested (or it has none), and, with ``on_change``, if the document is
+    changed.
     """
 
     code: str

@@ -30,8 +30,7 @@ class Policy:
     """Which projects, by ``names`` of ``families`` or else by ``packages``, and their treatment.
 
     ``packages`` are normalized names or globs. ``versions`` are those to pin, by name, for the mode pin-installed.
-    ``conda`` changes conda's own packages, too; ``drop_orphan_index`` takes away index options for torch where nothing
-    of torch is left.
+    ``conda`` changes conda's own packages, too; ``drop_orphan_index`` removes index options without torch.
     """
 
     mode: Mode = Mode.DROP

@@ -1,5 +1,4 @@
-"""Check whether the release can be installed: resolve each wheel's requirements for its cell of the matrix, without a
-build.
+"""Check whether the release can be installed: resolve each wheel's requirements for its cell, without builds.
 
 uv is queried first, by wheels alone: that there is a solution is all that matters. Where there isn't one, source
 archives are inspected as in ``stack``. uv does not resolve for free-threaded Pythons: there it is asked for the other

@@ -71,8 +71,7 @@ def judge_release(
 
     ``judgement.expectations`` is not used: the release has its own, by platform. ``attesting`` judges the attestations
     of every file, and ``installer`` resolves the wheels' requirements, if expected. Raises UsageError for an invalid
-    target, version or rule prefix, SourceError when a place cannot be read, NotFoundError when it contains no file of
-    the project.
+    argument, SourceError when a place cannot be read, NotFoundError when it contains no file of the project.
     """
     opened = OpenReport("release")
     rules, judgement = _rules(request.expectation, judgement)

@@ -68,9 +68,7 @@ class _Located:
 def read_locked(
     request: LockRequest, config: IndexConfig, client: HttpClient, target: Target, *, offline: bool
 ) -> list[ResolvedStack]:
-    """The packages of the lock for the target, as the only stack. Raises FormatError for a marker that cannot be
-    evaluated.
-    """
+    """The packages of the lock for the target, as the only stack. Raises FormatError for an invalid marker."""
     selected = select(request.lock, target, request.choice)
     conda = sum(package.source == CONDA for package in selected.packages)
     facts = LockFacts(request.path.name, request.lock.format, selected.outside, selected.open, selected.notes, conda)

@@ -27,9 +27,7 @@ _PYTHONS = tuple(f"3.{minor}" for minor in range(8, 16))
 
 @dataclass(frozen=True, slots=True)
 class LockRequest:
-    """A lock, its path, the selection from it, and its hash. ``named`` are the extras and groups given by name, not by
-    ``--all-extras``.
-    """
+    """A lock, its path, the selection from it, and its hash. ``named`` are extras and groups requested by name."""
 
     path: Path
     lock: Lock

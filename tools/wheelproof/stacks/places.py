@@ -16,8 +16,7 @@ from wheelproof.wheels.asked import Asked
 def place_of(name: str, chain: Sequence[Demand], asked: Asked) -> Location | None:
     """The line that requires the package ``name``, directly or else indirectly; None if no file does.
 
-    ``chain`` leads from what was requested to the package. Requirements of an included project are at the line of the
-    include.
+    ``chain`` leads from a requested package to this one. Included projects are at the line of the include.
     """
     lines = [line for line in asked.declared.lines if line.file and not line.constraint]
     first = chain[0].requirement if chain else None

@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A kept resolution. ``listings`` are the relevant entries of projects with a chosen wheel; complete ones are
-    ``whole``, and not kept.
-    """
+    """A kept resolution. ``listings`` are entries of projects with a chosen wheel; complete ones are ``whole``."""
 
     settled: Settled
     listings: Mapping[str, Listing] = field(default_factory=dict)

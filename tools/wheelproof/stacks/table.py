@@ -26,9 +26,7 @@ COLUMNS = ("package", "version", "distribution", "accelerator", "cuda", "gpu_cod
 
 
 def package_facts(package: StackPackage) -> dict[str, Any]:
-    """What being part of a stack adds to the facts of a package: its place in the table, and which package requires
-    it.
-    """
+    """The facts of a package that come from its stack: its row in the table, and the packages that require it."""
     return {
         "package": package.name,
         "version": package.version,
@@ -115,9 +113,7 @@ def _table(shown: JudgedStack, fail_on: FailOn) -> Table:
 
 
 def _statements(shown: JudgedStack, several: bool) -> list[str]:
-    """Releases that not every machine gets, and the stack's requirements on the system; with the target if there are
-    several.
-    """
+    """Releases that not every machine gets, and the stack's requirements on the system; with several targets."""
     facts = shown.facts
     if facts is None or not shown.packages:
         return []

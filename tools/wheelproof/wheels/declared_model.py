@@ -76,8 +76,7 @@ class Declared:
 
     ``index``, ``extra`` and ``find_links`` are as written, except that local folders are file URLs. ``not_built`` maps
     packages required as source archives to the place of that option. ``open_ends`` leave the whole answer open:
-    requirements known only after a download or build. ``faults`` are sentences about errors that an installer would
-    report.
+    requirements known only after a download or build. ``faults`` are errors that an installer would report.
     """
 
     lines: list[Line] = field(default_factory=list)

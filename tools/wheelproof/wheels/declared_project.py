@@ -29,8 +29,7 @@ _NAMED = 20  # extras or groups in one sentence
 class ProjectRequirements:
     """``name`` is "" if the file has none. ``is_open``: the requirements are known only after a build.
 
-    ``lines`` are requirements, each with its local path, "" if none. ``files`` are those from which setuptools reads
-    them instead.
+    ``lines`` are requirements, each with its local path, "" if none. ``files`` are setuptools' instead.
     """
 
     name: str = ""
@@ -129,9 +128,7 @@ def _take(
 
 
 def _texts(project: Mapping[str, Any], name: str, extras: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """The requirements of a project and of its extras, each with its key; references to more of its extras are
-    followed.
-    """
+    """The requirements of a project and of its extras, each with its key, following references to its extras."""
     optional = project.get("optional-dependencies")
     groups = optional if isinstance(optional, dict) else {}
     front: list[tuple[str, Any]] = [("project.dependencies", project.get("dependencies", []))]

@@ -64,8 +64,7 @@ class Wanted:
 class Plan:
     """The wheels to read, each once per target, and the choices that an installer would make for requirements.
 
-    ``machine_choices`` are those for described machines, if a release has variants, and ``variant_indexes`` what
-    indexes say of these.
+    ``machine_choices`` are for described machines, if a release has variants, and ``variant_indexes`` their metadata.
     """
 
     wheels: tuple[PlannedWheel, ...] = ()

@@ -93,9 +93,7 @@ class Attesting:
         return digest.hexdigest()
 
     def _documents(self, file: AttestableFile) -> tuple[str, list[bytes] | Unavailable]:
-        """The origin of the attestations, and their contents: next to a file on disk, else at the address in its
-        indexes.
-        """
+        """The origin of the attestations, and their contents: next to a file on disk, else from its indexes."""
         try:
             if isinstance(file.place, Path) and (attestations := _beside(file.place)):
                 return str(file.place), attestations

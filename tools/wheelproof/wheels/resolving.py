@@ -112,7 +112,7 @@ class ArchiveSearch:
 
         ``compared`` also says which newer releases are refused, and if pip takes others.
 
-        Raises what ``run`` raises, UndecidedConflictError, and SourceError when an index does not answer or the search
+        Raises errors of ``run``, UndecidedConflictError, and SourceError when an index does not answer or the search
         does not end.
         """
         with scratch_folder() as folder:
@@ -145,9 +145,7 @@ class ArchiveSearch:
         return (self.folder.folder.as_uri(),) if self.folder.archives else ()
 
     def _refused(self, resolution: Resolution) -> Iterator[Refused]:
-        """The newer releases of requested packages that are not chosen, and the reason: uv's error if they are
-        required.
-        """
+        """The newer releases of requested packages that are not chosen, with uv's error if they are required."""
         taken = {package.name: version for package in resolution.packages if (version := _version(package))}
         asked = [(name, taken[name]) for name in self.asked if name in taken and name not in self._passed_over]
         for name, version in asked[:MOST_ASKED]:

@@ -1,6 +1,6 @@
 """Check who owns a configuration file: files of other users are ignored, as git ignores repositories of other users.
 
-A file is the user's if the user or root owns the file, any link to it, and its folder. Under sudo the files of whoever
+A file is the user's if the user or root owns the file, any link to it, and its folder. Under sudo files of the user who
 called it count, too. Exceptions are the user's: the setting ``safe-directory``, which has git's meaning.
 """
 

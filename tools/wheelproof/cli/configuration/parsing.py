@@ -9,8 +9,7 @@ nearest upwards from the current folder that is a ``wheelproof.toml``, or a ``py
 ``[tool.wheelproof]``; there a key counts only as far as its option gives a tree the right (``rights.py``). A file that
 the user names (``--config``, ``WHEELPROOF_CONFIG``) is applied as the user's own, instead of both.
 
-The table itself has the options of all commands; ``[tool.wheelproof.verify]`` those of one command, which win over the
-shared ones.
+The table itself has the options of all commands; ``[tool.wheelproof.verify]`` those of one command, which win.
 """
 
 from __future__ import annotations
@@ -46,12 +45,10 @@ def parse_arguments(
     """Parse ``arguments`` and fill the other options from the environment, files and defaults.
 
     Settings that a tree may not make are named on standard error. ``from_tree`` of the result holds the options that
-    have their value from there, ``tree`` its settings of rules, and ``origins`` the origins of all other options that
-    are set.
+    have their value from there, ``tree`` its settings of rules, and ``origins`` the origins of other options.
 
-    Returns None after printing, when ``--show-config`` was given. Raises UsageError for an unknown key, a value that
-    the flag would not take, a configuration file that cannot be read, and one of another user's that says what is
-    expected; SystemExit after ``--help``.
+    Returns None after printing, when ``--show-config`` was given. Raises UsageError for an unknown key, an invalid
+    value, an unreadable file, and a file of another user with expectations; SystemExit after ``--help``.
     """
     if not parser.configurable:
         return parser.parse(arguments)

@@ -80,9 +80,7 @@ class Run:
 
 
 def merge_tree(run: Run, file: TreeFile, settings: Mapping[str, Setting]) -> TreeSettings:
-    """Fill the namespace with the settings that a tree may make. Raises UsageError for a value that the flag would not
-    take.
-    """
+    """Fill the namespace with the settings that a tree may make. Raises UsageError for an invalid value."""
     made = TreeSettings(file.path)
     for key, setting in settings.items():
         action = run.parser.options[key]

@@ -1,6 +1,4 @@
-"""List the devices of CUDA's driver library, without a context: no memory is allocated, and an exclusive GPU stays free
-for other probes.
-"""
+"""List the devices of CUDA's driver library, without a context: an exclusive GPU stays free."""
 
 from __future__ import annotations
 

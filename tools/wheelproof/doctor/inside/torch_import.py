@@ -1,9 +1,8 @@
 """Imports torch as a user's program would, and lets it compute: on the GPU by itself, then by a Triton kernel.
 
 Arguments: the seconds for everything, the seconds for each step after the import, and the file with the kernel ("" for
-none). A step that takes longer ends the process with the Python stack of all threads on standard error, which a kill
-from outside would not give. It is started by ``python -c`` in the root folder: sys.path is that of a user's ``python
--c``.
+none). A step that takes longer ends the process with the Python stack of all threads on standard error, unlike a kill.
+It is started by ``python -c`` in the root folder: sys.path is that of a user's ``python -c``.
 """
 
 from __future__ import annotations

@@ -159,8 +159,8 @@ _YAML_NODE = re.compile(r"^[\s-]*path:\s*[\"']?(/dev/[^\"'\s]+)[\"']?\s*$")
 def _yaml_cdi(path: Path) -> tuple[list[str], list[str]]:
     """Device names and host paths of a specification in YAML as ``nvidia-ctk cdi generate`` writes it.
 
-    Not a YAML parser: it reads block style with one key a line, without flow style (``{hostPath: ...}``), anchors and
-    folded lines.
+    Not a parser: reads block style with one key a line, without flow style (``{hostPath: ...}``), anchors and folded
+    lines.
     """
     devices, wanted = [], []
     for line in text_of(path).splitlines():

@@ -65,9 +65,7 @@ def read_cache(tree: FileTree, machine: str) -> Cache:
 def driver_libraries(
     tree: FileTree, library_path: Sequence[str], cache: Cache, machine: str
 ) -> tuple[CudaLibrary, ...]:
-    """Every libcuda and libnvidia-ml: for each name in the order of the loader's search, and then those that it would
-    not find.
-    """
+    """Every libcuda and libnvidia-ml: by name in the loader's order, then those that it does not find."""
     return tuple(one for name in DRIVER_LIBRARIES for one in _driver_library(tree, name, library_path, cache, machine))
 
 

@@ -4,8 +4,7 @@ NVML and CUDA are queried by ctypes in the interpreter under diagnosis, so that 
 interpreter's torch: the same variables, the same search path of the executable, the same C library. It is started
 without site-packages (``-I -S``). If it cannot run the program, our own interpreter does.
 
-When CUDA gives a bad answer, it is asked again without each variable that could be guilty, one at a time: that is the
-proof.
+When CUDA gives a bad answer, it is queried again without each suspected variable, one at a time, as proof.
 
 Triton gets an empty cache next to the user's, removed afterwards. Side effects of NVIDIA's libraries are not prevented:
 without device nodes they may start nvidia-modprobe, as in every program that uses CUDA.
@@ -75,8 +74,7 @@ def read_dangerous(
     """Take all steps with ``environment``, the user's own, whole.
 
     ``facts`` are the facts so far: the interpreter, the PCI bus, the driver, the device nodes. torch is imported
-    without a GPU, too, since a failing import would fail with a GPU as well. Programs of another ``root`` cannot be
-    run.
+    without a GPU, too, since a failing import would fail with a GPU. Programs of another ``root`` cannot be run.
     """
     if root != "/":
         elsewhere = Unavailable(f"{root} is not the running system, so nothing in it is run")

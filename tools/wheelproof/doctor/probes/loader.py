@@ -1,8 +1,7 @@
 """Trace how the dynamic loader resolves torch's libraries, and find driver libraries.
 
 The loader of the interpreter is asked to trace the interpreter with torch's libraries preloaded, in the user's
-environment, as ldd does: nothing of them is run, and neither DT_RPATH nor a library that Python has loaded already is
-missed.
+environment, as ldd does: nothing of them is run, and DT_RPATH and libraries already loaded count.
 """
 
 from __future__ import annotations

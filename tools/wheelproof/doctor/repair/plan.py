@@ -33,8 +33,7 @@ class Plan:
     ``intact`` are those ``coming`` packages that are installed in the same version. ``gone`` are uninstalled without a
     successor, ``remains`` are absolute paths that are removed. ``question`` has the options of uv. ``notes`` are
     sentences about limits of the plan, and ``proofs`` its evidence. ``cuda`` is the CUDA version of the new torch (""
-    without one). ``fresh`` packages do not come from uv's cache, in which a file that was edited in place is edited,
-    too.
+    without one). ``fresh`` packages do not come from uv's cache, whose files may be edited in place.
     """
 
     contents: Contents

@@ -35,8 +35,8 @@ class Place(Protocol):
     def run(
         self, command: Sequence[str], *, environ: Mapping[str, str], output: Path, log: Path, deadline: float
     ) -> Ended:
-        """Run ``command`` for at most ``deadline`` seconds, then kill it and all that it started; its status is 128 + N
-        after signal N.
+        """Run ``command`` for at most ``deadline`` seconds, then kill it with its children; returns 128 + N after
+        signal N.
 
         Standard output goes to the file ``output``, standard error is appended to the file ``log``. The environment has
         ``environ`` and the place's own variables, and none of the caller's.

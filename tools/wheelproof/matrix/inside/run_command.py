@@ -67,9 +67,7 @@ def reports_in(folder: Path, pattern: str) -> list[dict[str, Any]]:
 
 
 def run(command: str, project: str, pattern: str) -> dict[str, Any]:
-    """The reports of the command, and as "error" why it failed, with the last lines of its output; "" when it ended
-    with status 0.
-    """
+    """The reports of the command, and as "error" why it failed, with the end of its output; "" after status 0."""
     with tempfile.TemporaryDirectory() as name:
         programs, work = Path(name, "bin"), Path(name, "work")
         programs.mkdir()

@@ -20,8 +20,7 @@ _OLDEST = (3, 11)  # Python on which wheelproof runs
 class Plan:
     """``cells`` of the file ``matrix``, a path below the project. ``install`` is the requirement that installs
     wheelproof, ``runners`` are labels by platform or "gpu", which override the matrix's. ``document`` is the matrix as
-    JSON, for machines without the file; ``only`` are the globs that chose the cells. ``made_by`` is the command that
-    makes the plan.
+    JSON, for machines without the file; ``only`` are the globs that chose the cells. ``made_by`` is its command.
     """
 
     engine: str

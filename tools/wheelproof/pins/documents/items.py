@@ -117,9 +117,7 @@ def _clusters(text: str, atoms: list[Span]) -> Iterator[Span]:
 
 
 def _widened(text: str, items: ItemList, span: Span, first: int, *, emptied: bool, separated: bool) -> Span:
-    """The span with the white space that would be left over. Its lines begin at ``first``; ``separated`` says that it
-    starts with a separator.
-    """
+    """The span with white space left over. Its lines begin at ``first``; ``separated``: with a separator."""
     start, end = span
     before = start
     while before > max(items.opening, first) and text[before - 1] in " \t":

@@ -1,9 +1,9 @@
 """setup.py: the lists that the call of ``setup`` receives, by the positions of the syntax tree.
 
-Literal lists and tuples are read where they stand, after a name that is bound once at the top level, in a dictionary
-that is filled key by key, in a sum, and after a function that looks names up in a table (``deps_list("torch")``). An
-expression of these alone is not a new requirement. Nothing is executed; expressions that are not literal are reported,
-never guessed.
+Literal lists and tuples are read in place, after a name that is bound once at the top level, in a dictionary that is
+filled key by key, in a sum, and after a function that looks names up in a table (``deps_list("torch")``). An expression
+of these alone is not a new requirement. Nothing is executed; expressions that are not literal are reported, never
+guessed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reads the guard that is set up: the environment variables and the configuration files of pip and uv.
 
-uv reads the nearest uv.toml or pyproject.toml with a table [tool.uv] upwards from the folder (a uv.toml wins over a
-pyproject.toml next to it), and the user's uv.toml too; ``UV_CONFIG_FILE`` replaces all. pip reports its own
-configuration.
+uv reads the nearest uv.toml or pyproject.toml with a table [tool.uv] upwards from the folder (a uv.toml wins), and the
+user's uv.toml too; ``UV_CONFIG_FILE`` replaces all. pip reports its own configuration.
 """
 
 from __future__ import annotations

@@ -27,8 +27,7 @@ def families_held(
 ) -> dict[str, Any]:
     """The settings of a guard: families as its program reads them, and the packages built without isolation.
 
-    ``packages`` are names of families, of packages, or globs; none means torch. Families that a guard held ``before``
-    stay.
+    ``packages`` are names of families, of packages, or globs; none means torch. Families from ``before`` stay.
     """
     asked = [_family(name) for name in packages or ([] if before else [TORCH])]
     names = {one["name"] for one in asked}

@@ -44,8 +44,7 @@ def companions_of(torch: str) -> dict[str, str]:
     """The torchvision and torchaudio that are released with a torch 2: 0.(x+15).y and 2.x.y, with its local version.
 
     Empty for a development version, whose companions have their own dates. The source is the table of compatible
-    versions in torchvision's README; torchaudio kept to it up to 2.11, the last that vLLM 0.33 pins, with torch 2.12
-    and 2.14.
+    versions in torchvision's README; torchaudio kept to it up to 2.11, which vLLM 0.33 pins with torch 2.12 and 2.14.
     """
     match = _RELEASE.fullmatch(torch)
     if match is None:

@@ -21,7 +21,7 @@ _AT_ONCE = 8  # METADATA read in parallel
 
 
 class DemandSearch:
-    """Reads METADATA level by level, from what was requested: of installed packages, else from the index.
+    """Reads METADATA level by level, from requested packages: of installed packages, else from the index.
 
     Packages whose METADATA cannot be had have no demands: the chain may then be empty.
     """

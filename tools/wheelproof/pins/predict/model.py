@@ -91,9 +91,8 @@ class PredictRequest:
     """An install: its packages, place and installers. ``options`` are passed on to them (indexes, --pre).
 
     ``build`` lets them build source archives, which runs their code; else results of builds are undecided. ``packages``
-    are names and globs inspected with the families. ``folder`` and ``to_user`` are the place (``--target``,
-    ``--user``), ``wheels_only`` excludes source archives. ``step`` is the command of the request, None only for
-    requirements.
+    are names and globs inspected with the families. ``folder`` and ``to_user`` are the place, ``wheels_only`` excludes
+    source archives. ``step`` is the command of the request, None only for requirements.
     """
 
     asked: Asked

@@ -224,9 +224,7 @@ def settled_plan(
     pre: bool = False,
     passed_over: Iterable[str] = (),
 ) -> Planned:
-    """The plan with the source archives that the installer would take. ``ask`` runs it with more places of wheels, and
-    more constraints.
-    """
+    """The plan with the source archives of the installer. ``ask`` runs it with more sources and constraints."""
     last = DryRun({}, {}, {})
     direct = {str(canonicalize_name(requirement.name)) for requirement in asked if requirement.url}
 

@@ -164,7 +164,7 @@ def _why_elsewhere(step: Step, place: Destination) -> str:
 
 
 def _configured(request: PredictRequest) -> PredictRequest:
-    """The request with the place where pip is configured to install. Raises SourceError for a place that is not followed."""
+    """The request with pip's configured place to install. Raises SourceError for an unsupported place."""
     values = {
         key: pair[0]
         for section in pip_sections(request.variables, Path.cwd()).values()

@@ -239,8 +239,7 @@ def _edits(documents: Iterable[tuple[int, int, str]]) -> Iterator[Edit]:
 
 
 def confined(name: object, base: Path, root: Path) -> str:
-    """The path of a record, relative to the tree at ``root``; ``base`` is the folder that the journal's paths are
-    relative to.
+    """The path of a record, relative to the tree at ``root``; ``base`` is the folder of the journal's paths.
 
     Raises FormatError when it leads out of the tree, or into a folder of version control.
     """

@@ -35,8 +35,7 @@ _TORCH_LIBRARY = re.compile(r"lib(?:torch|c10)\w*\.so")
 def unresolved_symbols(
     tree: FileTree, torch_folder: str, modules: Iterable[tuple[str, str]], libraries: Mapping[str, str]
 ) -> tuple[UnresolvedSymbol, ...]:
-    """The ``modules``, (path, distribution), that need symbols which no library of the torch in ``torch_folder``
-    defines.
+    """The ``modules``, (path, distribution), that need symbols missing in the torch in ``torch_folder``.
 
     ``libraries`` belong to other distributions, by file name: their symbols are not torch's. Modules that need a
     library which this torch lacks are omitted, and so is a damaged torch.

@@ -1,8 +1,7 @@
 """Select the distributions related to torch, from the headers of METADATA alone: an environment may have hundreds.
 
-The core is torch, its companions, Triton and NVIDIA's libraries; then the requirements of the core, without which
-``import torch`` fails too; then the users, which require torch, and the neighbours, which share NVIDIA's libraries with
-it.
+The core is torch, its companions, Triton and NVIDIA's libraries; then its requirements, without which ``import torch``
+fails; then the users, which require torch, and the neighbours, which share NVIDIA's libraries with it.
 """
 
 from __future__ import annotations
@@ -101,8 +100,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Chosen:
-    """All distributions that were ``found``, and the related ones: the ``core`` with its requirements, and its
-    ``users``.
+    """All ``found`` distributions, and the related ones: the ``core`` with its requirements, and its ``users``.
 
     ``neighbours`` use NVIDIA's libraries without torch; ``modules`` are importable.
     """

@@ -97,8 +97,7 @@ def _read(environment: Environment, interpreter: Interpreter | Unavailable, envi
 def find_modules(tree: FileTree, search_path: Iterable[str], working_directory: str) -> tuple[ShadowModule, ...]:
     """Every torch and triton that an import could find, in the order of the search: the first of a name is taken.
 
-    Of a folder and a module next to it the folder is taken; a folder without ``__init__.py`` counts for nothing while
-    there is any other.
+    A folder wins over a module next to it; a folder without ``__init__.py`` counts only if there is nothing else.
     """
     folders = [(entry, entry or working_directory) for entry in search_path]
     found: dict[tuple[str, str], ShadowModule] = {}

@@ -85,8 +85,6 @@ def _settings(name: str, file: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _first_process(root: Path) -> Mapping[str, str]:
-    """The environment of the first process as it was started: in a container the variables of the image and of its
-    options.
-    """
+    """The environment of the first process at its start: in a container from the image and its options."""
     pairs = (entry.partition("=") for entry in text_of(root / "proc/1/environ").split("\0"))
     return {name: value for name, equals, value in pairs if equals}

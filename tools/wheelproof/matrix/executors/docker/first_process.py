@@ -4,8 +4,7 @@
 
 It ends with the command's exit status, 128 + N after signal N. It ends early after SECONDS, at SIGTERM, and as soon as
 its standard input is closed: the process that made the container has the other end, so that no container outlives it.
-When this process ends, the kernel ends all others of the container. It imports little, since an emulated interpreter is
-slow.
+When this process ends, the kernel ends the others. It imports little, since an emulated interpreter is slow.
 """
 
 from __future__ import annotations

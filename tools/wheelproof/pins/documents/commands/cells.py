@@ -14,9 +14,7 @@ _ASSIGNED = re.compile(r"[ \t]*[A-Za-z_]\w*[ \t]*=[ \t]*(?=!)", re.ASCII)
 
 
 def cell_script(text: str, anchors: list[tuple[int, int]]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The shell commands of a cell, with blanks in place of all else; and the places of its lines, whose offsets are
-    kept.
-    """
+    """The shell commands of a cell, with blanks in place of all else; and the places of its lines."""
     if _CELL_SHELL.match(text):
         first, newline, rest = text.partition("\n")
         return " " * len(first) + newline + rest, tuple(anchors)

@@ -82,9 +82,7 @@ class _Gathered:
     seen: set[tuple[str, int, str]] = field(default_factory=set)
 
     def requirement(self, one: Found, word: Word) -> str:
-        """Add the requirement of a word, or note that it is unknown; once for each text at each place. The name, if
-        known.
-        """
+        """Add the requirement of a word, or note that it is unknown, once for each place. The name, if known."""
         requirement, notice = _requirement(self.source, one, word)
         self.notices += [notice] if notice else []
         key = (requirement.name, one.piece.place(word.at), requirement.text) if requirement else None

@@ -99,9 +99,7 @@ def _interruptible() -> None:
 
 
 def watched(guard: Guard, command: Sequence[str], variables: Mapping[str, str], shown: str) -> int:
-    """Run ``command`` under the tripwire; ``shown`` is the typed command. Returns its status, or 1 if it broke a held
-    package.
-    """
+    """Run ``command`` under the tripwire; ``shown`` is as typed. Its status, or 1 if it broke a held package."""
     share = guard.place.share
     if variables.get(layout.INSIDE) == share:  # the command of a guarded one, which looks after it
         return run(command, variables)

@@ -163,9 +163,7 @@ def refresh(place: Place, *, accept: bool) -> list[str]:
 
 
 def uninstall(place: Place) -> list[str]:
-    """Remove every file of the guard and restore the files it replaced. Returns the files that stay, since they were
-    changed.
-    """
+    """Remove every file of the guard and restore the files it replaced. Returns changed files, which stay."""
     found = receipt.read(place.file(layout.RECEIPT))
     if found is None:
         raise InstallError(f"there is no guard in {place.prefix}")

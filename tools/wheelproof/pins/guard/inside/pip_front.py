@@ -21,8 +21,7 @@ _BUILD_CONSTRAINT = (25, 3)  # the first pip with --build-constraint
 
 @dataclass(frozen=True)
 class Prepared:
-    """A call as it is to be made. ``said`` describes the changes, ``refused`` why it is not made; "" if neither
-    applies.
+    """A prepared call. ``said`` describes the changes, ``refused`` why it is not made; "" if neither applies.
 
     ``watch`` says whether it can change the environment.
     """
