@@ -100,11 +100,11 @@ class Measurements:
         return {**facts, "rows": rows, "faults": self.faults, "notes": self.notes, "left": self.left}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Measurements:
+    def from_json(cls, values: Mapping[str, Any]) -> Measurements:
         """Decode the saved form."""
-        facts = {name: said[name] for name in ("environment", "calibration", "seconds", "faults", "notes")}
-        made = cls(**facts, left=[(table, kernel, shape) for table, kernel, shape in said["left"]])
-        for row in said["rows"]:
+        facts = {name: values[name] for name in ("environment", "calibration", "seconds", "faults", "notes")}
+        made = cls(**facts, left=[(table, kernel, shape) for table, kernel, shape in values["left"]])
+        for row in values["rows"]:
             work = {name: row[name] for name in WORK if name in row}
             made.shapes[row["table"], row["kernel"], row["shape"]] = Shape(work, row["times"], row["called"])
         return made
@@ -192,7 +192,7 @@ def _called_table(results: Measurements) -> str:
     for table in ("suite", "small"):
         for kernel, name, shape in results.table(table):
             if ours := shape.called.get(OURS):
-                cells = [f"{ours[way]:.1f}" if way in ours else "-" for way in ("plain", "plan", "graph")]
+                cells = [f"{ours[kind]:.1f}" if kind in ours else "-" for kind in ("plain", "plan", "graph")]
                 peer = shape.best_peer()
                 others = [_called(shape, each) for each in (EAGER, COMPILED)]
                 best = f"{peer} {_called(shape, peer)}" if peer else "-"
@@ -209,7 +209,7 @@ def _called_table(results: Measurements) -> str:
 
 def _called(shape: Shape, name: str) -> str:
     times = shape.called.get(name)
-    return " / ".join(f"{times[way]:.1f}" if way in times else "-" for way in ("plain", "graph")) if times else "-"
+    return " / ".join(f"{times[kind]:.1f}" if kind in times else "-" for kind in ("plain", "graph")) if times else "-"
 
 
 def _beside(shape: Shape, name: str) -> str:

@@ -76,11 +76,11 @@ def _short(instruction: str) -> str:
 
 def _said(records: Sequence[Record]) -> Iterator[str]:
     """A line for each message: of a fault, a missing feature of a target, a conversion."""
-    said: dict[tuple[str, str], list[str]] = {}
+    messages: dict[tuple[str, str], list[str]] = {}
     for record in records:
         if record["message"]:
-            said.setdefault((record["target"], record["message"]), []).append(record["kernel"])
-    for (target, message), kernels in said.items():
+            messages.setdefault((record["target"], record["message"]), []).append(record["kernel"])
+    for (target, message), kernels in messages.items():
         yield f"- {target}, {', '.join(dict.fromkeys(kernels))}: {message}"
 
 

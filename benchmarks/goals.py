@@ -91,7 +91,7 @@ def _shape(goal: Goal, name: str, results: Measurements) -> Shape:
 def _time(shape: Shape, name: str, goal: Goal) -> str:
     if goal.as_called:
         times = shape.called.get(name, {})
-        return ", ".join(f"{said} {times[way]:.1f}" for way, said in WAYS.items() if way in times) or "-"
+        return ", ".join(f"{label} {times[kind]:.1f}" for kind, label in WAYS.items() if kind in times) or "-"
     return f"{shape.microseconds[name]:,.1f}" if name in shape.microseconds else "-"
 
 
@@ -117,9 +117,9 @@ def _limits(goal: Goal, shape: Shape) -> Iterator[tuple[float | None, float | No
         yield ours, peer and goal.most * peer, True
     if goal.microseconds:
         yield ours, goal.microseconds, False
-    for way, most in (("plain", goal.call), ("plan", goal.plan)):
+    for kind, most in (("plain", goal.call), ("plan", goal.plan)):
         if most:
-            yield called.get(way), most, False
+            yield called.get(kind), most, False
     for name in goal.faster_than:
         yield called.get("plain"), shape.called.get(name, {}).get("plain"), True
 

@@ -23,9 +23,9 @@ def merged(paths: Iterable[Path]) -> tuple[list[Measurements], Measurements]:
     runs = []
     for path in paths:
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
-            said = said["helion"] if "experiments" in said else said
-            run = Measurements.from_json(said) if said else None
+            document = json.loads(path.read_text(encoding="utf-8"))
+            document = document["helion"] if "experiments" in document else document
+            run = Measurements.from_json(document) if document else None
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is not a report of kernels.py or seeds.py: {summary(error)}") from error
         if run is None:

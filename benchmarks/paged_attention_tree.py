@@ -157,13 +157,13 @@ def _measure(lengths: Lengths, heads: tuple[int, int], device: str, *, longest: 
     module: Any = importlib.import_module("kernels_smoke.attention.paged_attention")
     most = 64 if device == "cuda" else 1
     sets = input_sets(KERNELS["paged_attention"], shape, device=device, seed=SEED, most=most)
-    asked: list[Batch] = []
+    measured_batches: list[Batch] = []
     times = []
     before = module.configure
     for choice in CHOICES:
 
         def configure(batch: Batch, _: Choice, architecture: str, choice: Choice = choice) -> Any:
-            asked.append(batch)
+            measured_batches.append(batch)
             return before(batch, choice, architecture)
 
         module.configure = configure  # that plain calls look for: they keep the layouts of others
@@ -174,7 +174,7 @@ def _measure(lengths: Lengths, heads: tuple[int, int], device: str, *, longest: 
             print(f"{_brief(lengths)}, {choice}: {error}", file=sys.stderr, flush=True)
         finally:
             module.configure = before
-    return {"batch": asdict(asked[0]), "times": times}
+    return {"batch": asdict(measured_batches[0]), "times": times}
 
 
 def _brief(lengths: Lengths) -> str:

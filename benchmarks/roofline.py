@@ -63,8 +63,8 @@ def _measured(rates: Record) -> str:
 
 
 def _description(timed: Sequence[Record], rates: Record) -> str:
-    said = "; ".join(f"{speed['kernel']} {speed['case']}: {_time(speed['microseconds'])}" for speed in timed)
-    return f"Roofline with {_measured(rates)}. {said}."
+    times = "; ".join(f"{speed['kernel']} {speed['case']}: {_time(speed['microseconds'])}" for speed in timed)
+    return f"Roofline with {_measured(rates)}. {times}."
 
 
 # The roofline

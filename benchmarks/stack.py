@@ -122,10 +122,10 @@ def main() -> None:
     parser.add_argument("--python", default="3.12")
     parser.add_argument("--gpu", default="GB200")
     parser.add_argument("--repeat", type=int, default=2)
-    asked = parser.parse_args()
-    target = ["--platform", asked.platform, "--python", asked.python]
+    given = parser.parse_args()
+    target = ["--platform", given.platform, "--python", given.python]
     print(f"Python {platform.python_version()}, uv {version('uv')}, pip {version('pip')}, {os.cpu_count()} CPUs")
-    print(f"{asked.stack}, {asked.wheel} for {asked.platform}, Python {asked.python}\n")
+    print(f"{given.stack}, {given.wheel} for {given.platform}, Python {given.python}\n")
     print(f"{'':34}{'wall s':>8}{'CPU s':>8}{'MB':>9}{'mem':>7}   ratio to the peer")
     with tempfile.TemporaryDirectory() as folder:
 
@@ -134,15 +134,15 @@ def main() -> None:
             place.mkdir()
             return place
 
-        peers = compiled(asked.stack, asked, fresh("compile"), asked.repeat)
+        peers = compiled(given.stack, given, fresh("compile"), given.repeat)
         show("uv pip compile", peers)
-        for label, more in (("stack", []), (f"stack --gpu {asked.gpu}", ["--gpu", asked.gpu])):
-            show(label, wheelproof(["stack", asked.stack, *target, *more], fresh(label), asked.repeat), peers)
-        peer = downloaded(asked.wheel, asked, fresh("download"))
+        for label, more in (("stack", []), (f"stack --gpu {given.gpu}", ["--gpu", given.gpu])):
+            show(label, wheelproof(["stack", given.stack, *target, *more], fresh(label), given.repeat), peers)
+        peer = downloaded(given.wheel, given, fresh("download"))
         show("pip download", (peer,))
         rows = [(f"verify --depth {depth}", ["--depth", depth]) for depth in ("quick", "links", "gpu")]
-        for label, more in [*rows, (f"verify --gpu {asked.gpu}", ["--gpu", asked.gpu])]:
-            show(label, wheelproof(["verify", asked.wheel, *target, *more], fresh(label), asked.repeat), (peer, peer))
+        for label, more in [*rows, (f"verify --gpu {given.gpu}", ["--gpu", given.gpu])]:
+            show(label, wheelproof(["verify", given.wheel, *target, *more], fresh(label), given.repeat), (peer, peer))
 
 
 def show(label: str, costs: Sequence[Cost], peers: Sequence[Cost] = ()) -> None:

@@ -195,8 +195,8 @@ def _judged(kernel: Kernel, subject: Case | Speed, device: str, seed: int) -> tu
         else:
             outputs, message = _judged_as_timed(kernel, subject, device, seed)
     except Exception as error:  # noqa: BLE001  # compilers and drivers raise anything: a line of the report
-        said = summary(error)
-        return 0.0, NO_MEMORY if any(text in said for text in MEMORY) else said
+        error_text = summary(error)
+        return 0.0, NO_MEMORY if any(text in error_text for text in MEMORY) else error_text
     return max([0.0, *(share_of(measured) for measured in outputs.values())]), message
 
 

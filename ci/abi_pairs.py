@@ -151,7 +151,7 @@ def judged(loaded: real_import.Loaded, row: Row) -> Row:
     if "any_of" in row and any(re.search(row["any_of"], path) for path in set(decisive) - set(broken)):
         broken = [path for path in broken if not re.search(row["any_of"], path)]
     broken = [path for path in broken if not re.search(row.get("optional") or "(?!)", path)]
-    errors = [told["error"] for told in loaded.answer["modules"] if told["error"]]
+    errors = [module["error"] for module in loaded.answer["modules"] if module["error"]]
     by_linker = [error for error in errors if real_import.cause(error)]
     reason = real_import.cause(" ".join(by_linker)) or (real_import.cause(after_import[broken[0]]) if broken else "")
     good = sum(not error or path in mapped for path, error in after_import.items())

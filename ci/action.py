@@ -60,13 +60,13 @@ def _key(environment: Mapping[str, str]) -> str:
 
     "" for a requirement that does not name one version, of which a cache would never see the next.
     """
-    asked = environment.get("INPUT_VERSION", "").strip()
-    if not asked:
+    version = environment.get("INPUT_VERSION", "").strip()
+    if not version:
         what = b"".join(_digest(path) for path in [PINS, *_sources()])
-    elif Path(asked).is_file():
-        what = _digest(Path(asked))
-    elif re.fullmatch(r"[A-Za-z0-9._-]+(\[[A-Za-z0-9,._ -]+\])?\s*==\s*[A-Za-z0-9.+!-]+", asked):
-        what = asked.encode()
+    elif Path(version).is_file():
+        what = _digest(Path(version))
+    elif re.fullmatch(r"[A-Za-z0-9._-]+(\[[A-Za-z0-9,._ -]+\])?\s*==\s*[A-Za-z0-9.+!-]+", version):
+        what = version.encode()
     else:
         return ""
     python = [sys.version, sys.executable, os.path.realpath(sys.executable)]
@@ -97,9 +97,9 @@ def install(environment: Mapping[str, str]) -> int:
         return 0
     print("::group::Install wheelproof", flush=True)
     pip = [*_make_venv(place), "install", "--quiet", "--disable-pip-version-check"]
-    asked = environment.get("INPUT_VERSION", "").strip()
-    if asked:
-        _call([*pip, "--", asked], "the input `version` is one requirement or file for pip, whose message is above")
+    version = environment.get("INPUT_VERSION", "").strip()
+    if version:
+        _call([*pip, "--", version], "the input `version` is one requirement or file for pip, whose message is above")
     else:
         _call([*pip, "--require-hashes", "-r", str(PINS)], "pip's message is above")
         _call([*pip, "--no-index", "--no-deps", "--no-build-isolation", str(SOURCE)], "pip's message is above")

@@ -155,8 +155,8 @@ def by_slurm(machine: Machine, slurm: Slurm) -> None:
         check=True,
     )
     print("  ", tested.stderr.strip())
-    told = machine.run("sh", ".bin/cells.sbatch", more=environ)
-    slurm.wait(told.split()[-1])  # the merge, which begins after the last cell
+    output = machine.run("sh", ".bin/cells.sbatch", more=environ)
+    slurm.wait(output.split()[-1])  # the merge, which begins after the last cell
     (log,) = machine.folder.glob("wheelproof-merge-*.log")
     print("   the merge said:", next(line for line in log.read_text().splitlines() if "cells pass" in line).strip())
 

@@ -110,7 +110,7 @@ def truth(row: Row, target: Path) -> Row:
     answer = loaded.answer
     after, mapped = answer["after_modules"], set(answer["mapped"])
     opened = real_import.own_files(loaded)
-    errors = [told["error"] for told in answer["modules"] if told["error"]]
+    errors = [module["error"] for module in answer["modules"] if module["error"]]
     broken = [path for path in opened if path not in mapped and after[path]]
     optional = re.compile(row.get("optional") or "(?!)")
     not_loaded = {path: error[:300] for path, error in after.items() if error and path not in mapped}

@@ -76,8 +76,8 @@ def _awaited(engine: subprocess.Popen[bytes], log: IO[bytes]) -> str:
             break
         time.sleep(0.2)
     log.seek(0)
-    said = log.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]
-    return f"dockerd does not start: {' '.join(said)}"
+    lines = log.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]
+    return f"dockerd does not start: {' '.join(lines)}"
 
 
 def register_emulation() -> str:

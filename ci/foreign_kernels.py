@@ -105,8 +105,8 @@ def table(rows: Iterable[Record]) -> Iterator[str]:
         yield f"{row['file']}, {row['lines']} lines{': ' if row['error'] else ''}{row['error']}"
         for kernel, runs in row["kernels"].items():
             for run, outcomes in runs.items():
-                said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "nothing"
-                yield f"  {kernel:26} {run:14} {said}{_score(outcomes)}"
+                counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "nothing"
+                yield f"  {kernel:26} {run:14} {counted}{_score(outcomes)}"
 
 
 def _score(outcomes: dict[str, int]) -> str:

@@ -102,7 +102,7 @@ def main() -> int:
         print(f"{left} rounds are left: repeat this command")
         return 3
     wanted = "compiled" if options.compile_only else "caught"
-    return 0 if all(said.startswith(wanted) for level in levels for said in found[level].values()) else 1
+    return 0 if all(result.startswith(wanted) for level in levels for result in found[level].values()) else 1
 
 
 def _exists(path: Path | None) -> bool:
@@ -134,12 +134,12 @@ def try_round(options: argparse.Namespace, faults: Sequence[Fault], level: str) 
     with tempfile.TemporaryDirectory() as folder:
         seed_faults(options.root / "kernels_smoke", Path(folder), faults)
         report = run(Path(folder), level, options.seed, options.compile_only)
-    said = f"{report['verdict'].upper()} in {time.monotonic() - start:.1f} s"
-    print(f"{len(faults)} faults at level {level}: the suite said {said}: {report['message']}", flush=True)
+    result = f"{report['verdict'].upper()} in {time.monotonic() - start:.1f} s"
+    print(f"{len(faults)} faults at level {level}: the suite said {result}: {report['message']}", flush=True)
     judge = compiled if options.compile_only else result_of
     found = {fault.name: judge(report, fault) for fault in faults}
-    for name, said in found.items():
-        print(f"  {said.partition(':')[0]:8} {name}: {said.partition(': ')[2]}".rstrip(": "), flush=True)
+    for name, result in found.items():
+        print(f"  {result.partition(':')[0]:8} {name}: {result.partition(': ')[2]}".rstrip(": "), flush=True)
     for other in healthy_but_bad(report, faults):
         print(f"  unexpected: {other}", flush=True)
     return found
@@ -174,12 +174,12 @@ def result_of(report: Mapping[str, Any], fault: Fault) -> str:
     for record in records(report):
         if record["kernel"] != fault.kernel:
             continue
-        said = f"{record['case']}: {record['message']}"[:160]
+        result = f"{record['case']}: {record['message']}"[:160]
         words = str((record.get("evidence") or {}).get("last words", ""))
         if record["outcome"] == "refused" or (record["outcome"] == "crash" and COMPILER.search(words)):
-            refused = refused or said
+            refused = refused or result
         elif record["outcome"] in SHOWS:
-            return f"caught: {said}"
+            return f"caught: {result}"
     return f"refused: {refused}" if refused else "missed"
 
 
@@ -190,8 +190,8 @@ def compiled(report: Mapping[str, Any], fault: Fault) -> str:
         if record["outcome"] not in {"pass", "skip"} and any(
             each.get("fault") == "refused" for each in record.get("faults") or [{"fault": "refused"}]
         ):
-            said = [each["message"] for each in record.get("faults") or []] or [record.get("message", "")]
-            return f"refused: {'; '.join(said)}"[:300]
+            result = [each["message"] for each in record.get("faults") or []] or [record.get("message", "")]
+            return f"refused: {'; '.join(result)}"[:300]
     return "compiled" if own else "refused: nothing was compiled"
 
 
@@ -214,10 +214,10 @@ def summary(faults: Sequence[Fault], levels: Sequence[str], found: Mapping[str, 
     for level in levels:
         of_level = found.get(level, {})
         counts = Counter(of_level[name].partition(":")[0] for name in names if name in of_level)
-        said = ", ".join(
+        result = ", ".join(
             f"{counts[word]} {word}" for word in ("caught", "compiled", "refused", "missed") if counts[word]
         )
-        yield f"level {level}: of {len(names)} faults {said or 'none was tried'}"
+        yield f"level {level}: of {len(names)} faults {result or 'none was tried'}"
         for name in names:
             if of_level.get(name, "caught").partition(":")[0] not in {"caught", "compiled"}:
                 yield f"  {of_level[name].partition(':')[0]:8} {name}"

@@ -89,7 +89,7 @@ def fetch(project: str, folder: Path) -> Path:
     with HttpClient(None) as client:
         index = SimpleIndex(client, configured_indexes(os.environ, Path.cwd()))
         listed = [file for file in index.files(name).files if file.file_name.endswith(".tar.gz")]
-        versions = {told: file for file in listed if (told := _version(file.file_name, name))}
+        versions = {parsed: file for file in listed if (parsed := _version(file.file_name, name))}
         fitting = [v for v, f in versions.items() if f.yanked is None and (v == Version(version) if version else True)]
         released = [v for v in fitting if not v.is_prerelease] or fitting
         if not released:

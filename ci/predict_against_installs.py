@@ -314,7 +314,7 @@ class Result:
     cell: Cell
     predicted: str
     happened: str
-    said: str
+    message: str
     done: str
     seconds: float
 
@@ -339,14 +339,14 @@ def judge(world: World, cell: Cell) -> Result:
     shutil.copytree(world.root / "templates" / cell.environment, place, symlinks=True)
     before = world.before.setdefault(cell.environment, {}) or truth(world, cell, place)
     world.before[cell.environment] = before  # each cell starts with a copy of the same
-    predicted, said = predict(world, cell, place)
+    predicted, message = predict(world, cell, place)
     done = install(world, cell, place)
     happened = compare(before, truth(world, cell, place))
     words = (
         f"status {done.returncode}" if done.returncode == 0 else " ".join((done.stderr or done.stdout).split())[-300:]
     )
     shutil.rmtree(place)
-    return Result(cell, predicted, happened, said, words, time.monotonic() - start)
+    return Result(cell, predicted, happened, message, words, time.monotonic() - start)
 
 
 def truth(world: World, cell: Cell, place: Path) -> dict[str, Any]:
@@ -426,21 +426,21 @@ def install(world: World, cell: Cell, place: Path) -> subprocess.CompletedProces
         options = ("--python-platform", "aarch64-manylinux_2_39", "--target", str(place / "site"))
         base = str(world.base / "bin" / "python3")
         return run(world, uv, "pip", "install", "--python", base, *options, cell.package)
-    asked = ["-r", "requirements.txt", cell.package] if cell.environment == "locked" else [cell.package]
+    wanted = ["-r", "requirements.txt", cell.package] if cell.environment == "locked" else [cell.package]
     if cell.installer == "pip":
-        return run(world, python, "-m", "pip", "install", *asked, cwd=place)
+        return run(world, python, "-m", "pip", "install", *wanted, cwd=place)
     if cell.environment == "locked":
         world.variables["UV_PROJECT_ENVIRONMENT"] = str(place / "env")
         try:
             return run(world, uv, "add", cell.package, cwd=place)
         finally:
             del world.variables["UV_PROJECT_ENVIRONMENT"]
-    return run(world, uv, "pip", "install", "--python", python, *asked, cwd=place)
+    return run(world, uv, "pip", "install", "--python", python, *wanted, cwd=place)
 
 
-def cells(asked: Sequence[str], environments: Sequence[str], installers: Sequence[str]) -> Iterator[Cell]:
+def cells(wanted: Sequence[str], environments: Sequence[str], installers: Sequence[str]) -> Iterator[Cell]:
     """Every cell; pip is not asked for another platform."""
-    for package in asked:
+    for package in wanted:
         for environment in environments:
             for installer in installers:
                 if (environment, installer) != ("aarch64", "pip"):
@@ -476,18 +476,18 @@ def main() -> int:
         "--results", type=Path, help="append each result to this file, as JSON; those in it are not repeated"
     )
     arguments = parser.parse_args()
-    asked, packages = load()
+    wanted, packages = load()
     if arguments.only:
-        asked = arguments.only.split(",")
+        wanted = arguments.only.split(",")
     elif arguments.sample:
-        asked = random.Random(arguments.seed).sample(asked, arguments.sample)  # noqa: S311  # a sample, no secret
+        wanted = random.Random(arguments.seed).sample(wanted, arguments.sample)  # noqa: S311  # a sample, no secret
     edges = requirements_of(packages)
-    asked = sorted(asked, key=lambda text: len(closure(text, edges)))
+    wanted = sorted(wanted, key=lambda text: len(closure(text, edges)))
     done = _known(arguments.results)
-    results: list[Result] = [result for cell, result in done.items() if cell.package in asked]
+    results: list[Result] = [result for cell, result in done.items() if cell.package in wanted]
     with tempfile.TemporaryDirectory(prefix="predict-") as folder:
         world = create(Path(folder), packages)
-        for cell in cells(asked, arguments.environment or ENVIRONMENTS, arguments.installer or INSTALLERS):
+        for cell in cells(wanted, arguments.environment or ENVIRONMENTS, arguments.installer or INSTALLERS):
             if cell in done:
                 continue
             result = judge(world, cell)
@@ -495,7 +495,7 @@ def main() -> int:
             if result.kind != "right":
                 print(f"{result.kind}: {cell.package} in {cell.environment} by {cell.installer}", flush=True)
                 for name, words in zip(
-                    SHOWN, (result.predicted, result.happened, result.said, result.done), strict=True
+                    SHOWN, (result.predicted, result.happened, result.message, result.done), strict=True
                 ):
                     print(f"    {name:11}{words}", flush=True)
             if arguments.results:
@@ -513,7 +513,7 @@ def _row(result: Result) -> list[Any]:
         cell.installer,
         result.predicted,
         result.happened,
-        result.said,
+        result.message,
         result.done,
         result.seconds,
     ]

@@ -100,10 +100,10 @@ def main() -> int:
             python, requirements = SETS[number]
             (target,) = parse_targets([machine], [python])
             try:
-                said, code = compare(requirements, target, config, client, environ)
+                result, code = compare(requirements, target, config, client, environ)
             except WheelproofError as error:
-                said, code = f"not compared: {error}", 3
-            print(f"{number}: {summarised(requirements, 4, separator=' ')} ({target.label}): {said}", flush=True)
+                result, code = f"not compared: {error}", 3
+            print(f"{number}: {summarised(requirements, 4, separator=' ')} ({target.label}): {result}", flush=True)
             status = status or code
     return status
 
@@ -134,8 +134,8 @@ def compare(
     counted = f"{len(ours)} packages, {len(built)} of them source archives ({', '.join(built) or 'none'})"
     if not names:
         return f"equal: {counted}", 0
-    told = ", ".join(f"{name} {ours.get(name, 'absent')} (uv: {theirs.get(name, 'absent')})" for name in names)
-    return f"DIFFERENT: {told}; {counted}", 1
+    differences = ", ".join(f"{name} {ours.get(name, 'absent')} (uv: {theirs.get(name, 'absent')})" for name in names)
+    return f"DIFFERENT: {differences}; {counted}", 1
 
 
 def _same(a: str | None, b: str | None) -> bool:

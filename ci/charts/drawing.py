@@ -62,12 +62,12 @@ def grid(
     y += 24 if headings else 0
     for name, cells in rows.items():
         elements.append(text(left - 8, y + height / 2 + 5.5, name, size=SIZE, anchor="end"))
-        for column, (state, said) in enumerate(cells):
+        for column, (state, value) in enumerate(cells):
             x = left + width * column
             if state:
                 elements.append(box(x + 1, y + 1, width - 2, height - 2, looks[state].fill))
                 middle = (x + width / 2, y + height / 2 + 5.5)
-                elements.append(text(*middle, said, size=SIZE, anchor="middle", style=looks[state].ink))
+                elements.append(text(*middle, value, size=SIZE, anchor="middle", style=looks[state].ink))
         y += height
     return elements, y
 
@@ -76,28 +76,28 @@ def legend(entries: Sequence[tuple[Look, str]], y: float) -> tuple[list[str], fl
     """A sample of each look with its sign and its meaning, in as many lines as it takes; and where it ends."""
     elements: list[str] = []
     x = MARGIN
-    for look, said in entries:
+    for look, value in entries:
         length = 36 + _WIDE * SIZE * len(look.meaning) + 14
         if x + length > WIDTH and x > MARGIN:
             x, y = MARGIN, y + 30
         sample = 28.0
         elements += [
             box(x, y, sample, 22, look.fill),
-            text(x + sample / 2, y + 16.5, said, size=SIZE, anchor="middle", style=look.ink),
+            text(x + sample / 2, y + 16.5, value, size=SIZE, anchor="middle", style=look.ink),
             text(x + sample + 8, y + 16.5, look.meaning, size=SIZE, style="quiet"),
         ]
         x += length
     return elements, y + 36
 
 
-def bar(label: str, share: float, said: str, y: float, *, track: float = 1.0, style: str = "fair") -> list[str]:
+def bar(label: str, share: float, value: str, y: float, *, track: float = 1.0, style: str = "fair") -> list[str]:
     """A bar with its label inside and a text at the end; ``share`` and ``track`` are parts of the width."""
     label = label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
     return [
         box(MARGIN, y, BARS * track, 26, "track"),
         box(MARGIN, y, BARS * share, 26, style),
         text(MARGIN + 8, y + 18.5, label, size=SIZE),
-        text(WIDTH - MARGIN, y + 18.5, said, size=SIZE, anchor="end", bold=True),
+        text(WIDTH - MARGIN, y + 18.5, value, size=SIZE, anchor="end", bold=True),
     ]
 
 

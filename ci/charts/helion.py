@@ -28,5 +28,5 @@ def draw() -> str:
         y += 38
     body.append(box(MARGIN, y + 10, 40, 5, "other", radius=1))
     body.append(text(MARGIN + 52, y + 18, "Helion's kernels, as published for an H100", size=SIZE, style="quiet"))
-    said = "; ".join(f"{kernel}: {ours:.2f}, Helion's {theirs:.2f}" for kernel, (ours, theirs) in means.items())
-    return chart("Ours and Helion's kernels", about, body, y + 36, f"{gpu}, {date}. {said}.")
+    figures = "; ".join(f"{kernel}: {ours:.2f}, Helion's {theirs:.2f}" for kernel, (ours, theirs) in means.items())
+    return chart("Ours and Helion's kernels", about, body, y + 36, f"{gpu}, {date}. {figures}.")

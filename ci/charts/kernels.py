@@ -47,8 +47,8 @@ def draw() -> str:
     body.append(
         text(MARGIN + 52, y + 26, "the fastest other implementation that was measured", size=SIZE, style="quiet")
     )
-    said = "; ".join(f"{one.label}: {100 * one.share:.0f} %" for one in timed)
-    return chart("Kernels next to their roof", about, body, y + 44, f"{gpu}, {date}. {said}.")
+    figures = "; ".join(f"{one.label}: {100 * one.share:.0f} %" for one in timed)
+    return chart("Kernels next to their roof", about, body, y + 44, f"{gpu}, {date}. {figures}.")
 
 
 def _timed(page: str) -> Iterator[Timed]:

@@ -32,12 +32,12 @@ def draw() -> str:
         f"Newest releases on {date}, of {len(runs)} packages, CPython 3.12.",
         "Counted: packages whose wheel has code for a GPU of NVIDIA.",
     )
-    y, body, said = top(about) + 6, [], []
+    y, body, figures = top(about) + 6, [], []
     most = max(sum(bool(by_gpu.get(gpu)) for by_gpu in runs.values()) for gpu in gpus)
     for gpu in gpus:
         counts = Counter(by_gpu[gpu] for by_gpu in runs.values() if by_gpu.get(gpu))
         body += _bar(gpu, counts, most, y)
-        said.append(f"{gpu}: " + ", ".join(f"{counts[state]} {_LOOKS[state].meaning}" for state in _LOOKS))
+        figures.append(f"{gpu}: " + ", ".join(f"{counts[state]} {_LOOKS[state].meaning}" for state in _LOOKS))
         y += 38
     entries, y = legend([(look, _SIGNS[state]) for state, look in _LOOKS.items()], y + 4)
     body += entries
@@ -47,7 +47,7 @@ def draw() -> str:
     cells, y = grid(rows, _LOOKS, left=_LEFT, y=y + 40, cell=(_COLUMN, _ROW), headings=gpus)
     body += cells
     listed = "; ".join(f"{name}: {', '.join(f'{g} {s}' for g, s in by.items() if s)}" for name, by in behind.items())
-    return chart("Code for your GPU", about, body, y + 16, f"{'; '.join(said)}. Behind: {listed}.")
+    return chart("Code for your GPU", about, body, y + 16, f"{'; '.join(figures)}. Behind: {listed}.")
 
 
 def _runs(page: str) -> dict[str, dict[str, str]]:

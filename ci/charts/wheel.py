@@ -91,9 +91,9 @@ def draw() -> str:
         body.append(text(126, y, f"{count:,}", size=SIZE, anchor="end"))
         body.append(text(138, y, f"bytes of {name}", size=SIZE, style="quiet"))
         y += 24
-    said = f"{run['wheel']}, {size:,} bytes: {read:,} were read, in these megabytes of the file: {', '.join(touched)}."
+    intro = f"{run['wheel']}, {size:,} bytes: {read:,} were read, in these megabytes of the file: {', '.join(touched)}."
     return chart(
-        "How a wheel is read", about, body, y, f"{said} {'; '.join(f'{c:,} of {n}' for n, c in parts.items())}."
+        "How a wheel is read", about, body, y, f"{intro} {'; '.join(f'{c:,} of {n}' for n, c in parts.items())}."
     )
 
 

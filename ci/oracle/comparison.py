@@ -83,38 +83,38 @@ def _without_wheel(answer: dict[str, Any]) -> Judgement:
 
 
 def _accelerator(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
-    said, shown = answer["accelerator"], _accelerator_by_hand(answer["package"]) or facts.accelerator
-    if said == shown or (shown == "none" and (said in {"cpu", "none", facts.loaded} or not facts.native)):
+    got, shown = answer["accelerator"], _accelerator_by_hand(answer["package"]) or facts.accelerator
+    if got == shown or (shown == "none" and (got in {"cpu", "none", facts.loaded} or not facts.native)):
         return []
-    if shown == "none" and said == "cuda" and facts.hinted:
+    if shown == "none" and got == "cuda" and facts.hinted:
         return []
-    outcome: Outcome = "undecided" if said in {"", "unknown"} else "wrong"
+    outcome: Outcome = "undecided" if got in {"", "unknown"} else "wrong"
     return [
-        (outcome, f"accelerator: wheelproof says {said or 'not known'} ({answer['headline']}), content shows {shown}")
+        (outcome, f"accelerator: wheelproof says {got or 'not known'} ({answer['headline']}), content shows {shown}")
     ]
 
 
 def _cuda(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
-    said = {version.split(".")[0] for version in answer["cuda"]}
+    got = {version.split(".")[0] for version in answer["cuda"]}
     shown = set(facts.cuda)
-    if facts.accelerator != "cuda" or answer["accelerator"] != "cuda" or said == shown or (said and not shown):
+    if facts.accelerator != "cuda" or answer["accelerator"] != "cuda" or got == shown or (got and not shown):
         return []
     if not shown:
         return []
-    outcome: Outcome = "undecided" if not said else "wrong"
-    return [(outcome, f"CUDA: wheelproof says {sorted(said) or 'no version'}, sonames show {sorted(shown)}")]
+    outcome: Outcome = "undecided" if not got else "wrong"
+    return [(outcome, f"CUDA: wheelproof says {sorted(got) or 'no version'}, sonames show {sorted(shown)}")]
 
 
 def _code(answer: dict[str, Any], facts: Truth, gpu: str) -> list[tuple[Outcome, str]]:
     capability = CAPABILITIES[gpu]
-    shown, said = _shown(answer, facts, capability), answer["runs"].get(gpu, "")
+    shown, got = _shown(answer, facts, capability), answer["runs"].get(gpu, "")
     if shown == "mixed":
         details = ", ".join(f"{path} {how}" for path, how in facts.libraries[capability].items())
-        return [("undecided", f"{gpu}: own libraries differ, decide by hand; wheelproof says {said}: {details[:400]}")]
-    if said in shown.split(" or ") or (shown == "no code" and said in {"", "none"}) or shown == "either":
+        return [("undecided", f"{gpu}: own libraries differ, decide by hand; wheelproof says {got}: {details[:400]}")]
+    if got in shown.split(" or ") or (shown == "no code" and got in {"", "none"}) or shown == "either":
         return []
-    outcome: Outcome = "undecided" if said in {"", "unknown"} else "wrong"
-    return [(outcome, f"{gpu}: wheelproof says {said or 'nothing'}, cuobjdump shows {shown}")]
+    outcome: Outcome = "undecided" if got in {"", "unknown"} else "wrong"
+    return [(outcome, f"{gpu}: wheelproof says {got or 'nothing'}, cuobjdump shows {shown}")]
 
 
 def _shown(answer: dict[str, Any], facts: Truth, capability: str) -> str:
@@ -143,6 +143,6 @@ def _silent(answer: dict[str, Any], facts: Truth, other: dict[str, Any] | None) 
     if facts.accelerator != "none" or facts.loaded or not other or not other["wheel"]:
         return []
     there = of_row(other, ()).accelerator
-    if there == "none" or answer["exit"] == 1 or any(said.startswith("WHL203") for said in answer["said"]):
+    if there == "none" or answer["exit"] == 1 or any(got.startswith("WHL203") for got in answer["said"]):
         return []
     return [("wrong", f"a silent CPU build is not named: the wheel for the other machine is {there}")]

@@ -69,5 +69,5 @@ def _signature(node: ast.FunctionDef) -> str:
 
 def _docstring(node: ast.FunctionDef | ast.ClassDef) -> str:
     """The docstring as Markdown: our own names are code, roles of Sphinx are plain."""
-    said = ast.get_docstring(node) or ""
-    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", said).replace("``", "`")
+    docstring = ast.get_docstring(node) or ""
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", docstring).replace("``", "`")

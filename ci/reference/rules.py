@@ -69,8 +69,8 @@ def pages(rules: Sequence[Rule]) -> dict[str, str]:
 
 def _page(rule: Rule, subject_rules: Sequence[Rule], subject: Subject, rules: Sequence[Rule]) -> str:
     heading, blank, rest = markdown_page(rule).partition("\n\n")
-    way = f"[Rules](README.md) / [{subject.heading}](README.md#{subject.anchor})"
-    return f"{heading}{blank}{way}\n\n{rest}\n{_context(rule, subject_rules, subject, rules)}"
+    path = f"[Rules](README.md) / [{subject.heading}](README.md#{subject.anchor})"
+    return f"{heading}{blank}{path}\n\n{rest}\n{_context(rule, subject_rules, subject, rules)}"
 
 
 def _index(by_subject: dict[Subject, list[Rule]]) -> str:
@@ -82,7 +82,7 @@ def _index(by_subject: dict[Subject, list[Rule]]) -> str:
             parts.append(f"## {area}\n\n{reported}\n")
         parts.append(f"### {subject.heading}\n\n{markdown_list(rules, link='{}.md')}")
     parts.append("## Retired\n\nThe id of a removed rule is never reused.\n")
-    return "\n".join([*parts, *(f"- {rule_id}: {said}" for rule_id, said in RETIRED.items()), ""])
+    return "\n".join([*parts, *(f"- {rule_id}: {reason}" for rule_id, reason in RETIRED.items()), ""])
 
 
 def _context(rule: Rule, subject_rules: Sequence[Rule], subject: Subject, rules: Sequence[Rule]) -> str:

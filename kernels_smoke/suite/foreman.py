@@ -79,7 +79,7 @@ class Foreman:
     def work(self) -> None:
         """Take tasks until standard input ends, then wait for the children that are left."""
         self.selector.register(0, selectors.EVENT_READ)
-        buffer, listening, said = b"", True, 0.0
+        buffer, listening, last_alive = b"", True, 0.0
         while listening or self.children:
             for key, _ in self.selector.select(timeout=TICK if self.children else None):
                 if key.fd != 0:
@@ -93,8 +93,8 @@ class Foreman:
                     self.selector.unregister(0)
                     listening = False
             self._kill_the_silent()
-            if self.children and time.monotonic() - said >= TICK:
-                said = time.monotonic()
+            if self.children and time.monotonic() - last_alive >= TICK:
+                last_alive = time.monotonic()
                 self.say({"event": "alive"})
 
     def _fork(self, task: dict[str, Any]) -> None:

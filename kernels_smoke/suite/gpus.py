@@ -63,18 +63,18 @@ def may_go_on(document: Document) -> bool:
 
 
 def chosen(
-    answer: Mapping[str, Any], asked: Sequence[str], ask: Ask, environment: Mapping[str, str] = os.environ
+    answer: Mapping[str, Any], requested: Sequence[str], ask: Ask, environment: Mapping[str, str] = os.environ
 ) -> tuple[list[Gpu], list[dict[str, Any]]]:
     """The GPUs that are to be tried, and a probe for each that is missing. ``answer`` is the driver's.
 
-    An item of ``asked`` is a number, as CUDA counts, or a UUID or its beginning. Without any, all GPUs are
+    An item of ``requested`` is a number, as CUDA counts, or a UUID or its beginning. Without any, all GPUs are
     tried that CUDA sees, and every MIG instance that NVML lists where CUDA_VISIBLE_DEVICES is not set: CUDA shows a
     process only one of these.
     """
     seen: list[Gpu] = list(answer["gpus"])
     listed = answer.get("listed") or []
-    if asked:
-        return _asked(seen, asked, ask, environment)
+    if requested:
+        return _requested(seen, requested, ask, environment)
     if not seen or VISIBLE in environment:
         return seen, []
     instances = [uuid for entry in listed for uuid in entry["instances"]]
@@ -91,13 +91,13 @@ def chosen(
     return _numbered(chosen_ones), missing
 
 
-def _asked(
-    seen: Sequence[Gpu], asked: Sequence[str], ask: Ask, environment: Mapping[str, str]
+def _requested(
+    seen: Sequence[Gpu], requested: Sequence[str], ask: Ask, environment: Mapping[str, str]
 ) -> tuple[list[Gpu], list[dict[str, Any]]]:
     found: list[Gpu] = []
     missing = []
-    elsewhere = _instances([item for item in asked if item.startswith(INSTANCE)], ask, environment)
-    for item in asked:
+    elsewhere = _instances([item for item in requested if item.startswith(INSTANCE)], ask, environment)
+    for item in requested:
         number = item.isdecimal()
         same = [gpu for gpu in seen if (gpu["index"] == int(item) if number else gpu["uuid"].startswith(item))]
         same = same or [gpu for gpu in elsewhere if gpu["uuid"].startswith(item)]

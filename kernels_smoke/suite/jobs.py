@@ -128,22 +128,22 @@ def mutants(options: Options, entry: Entry, document: Document) -> Job:
         longer, computing = patience(options, [entry]), _computing(options)
         return resumed(document, "mutant", "own.tasks:mutants", arguments, longer, computing=computing)
     shared = {"device": options.device, "seed": options.seed, "kernel": entry.name}
-    said: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
 
     def on_record(record: dict[str, Any]) -> None:
         if record["kind"] == "healthy":
-            said.update(record)
+            answer.update(record)
         elif record["kind"] not in {"begin", "alive"}:
             document.add(record)
 
     def on_end(end: End) -> Iterator[Job]:
-        if not said:
+        if not answer:
             message = f"the kernel itself could not be tried: {end.describe()}"
             record = {"kind": "mutant", "kernel": entry.name, "mutant": "each", "outcome": "error", "message": message}
             document.add(record | {"caught_by": "", "seconds": 0.0})
-        names = said.get("mutants", [])
+        names = answer.get("mutants", [])
         for start in range(0, len(names), SHARE):
-            some = {"kernels": [entry.name], "fault": said["fault"], "only": names[start : start + SHARE]}
+            some = {"kernels": [entry.name], "fault": answer["fault"], "only": names[start : start + SHARE]}
             arguments = {"device": options.device, "seed": options.seed, **some}
             task, computing = "correctness.tasks:mutants", _computing(options)
             yield resumed(document, "mutant", task, arguments, options.patience, computing=computing)

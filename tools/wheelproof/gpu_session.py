@@ -127,7 +127,7 @@ def _of_host(expected: Expected) -> Obstacle | None:
     if not wrong and answer.verdict is Verdict.PASS:
         return None
     lines = [
-        f"wheelproof: {said}" for said in (wrong, answer.line if answer.verdict is not Verdict.PASS else "") if said
+        f"wheelproof: {text}" for text in (wrong, answer.line if answer.verdict is not Verdict.PASS else "") if text
     ]
     if root is not None and root.fix is not None:
         lines += [f"fix: {root.fix.summary}", *(f"  {line}" for line in root.fix.lines)]

@@ -33,20 +33,20 @@ from kernels_smoke.suite.model import Case, Kernel, Speed
 class Function:
     """One device function that was launched, and so compiled.
 
-    ``compiled`` is Triton's ``CompiledKernel``; ``said`` is the compilers' standard error.
+    ``compiled`` is Triton's ``CompiledKernel``; ``stderr`` is the compilers' standard error.
     """
 
     name: str
     compiled: Any
-    said: str
+    stderr: str
 
 
 class RefusedError(Exception):
-    """Triton refused the device function ``function``; the cause is its exception. ``said`` is as in Function."""
+    """Triton refused the device function ``function``; the cause is its exception. ``stderr`` is as in Function."""
 
-    def __init__(self, function: str, cause: Exception, said: str) -> None:
+    def __init__(self, function: str, cause: Exception, stderr: str) -> None:
         super().__init__(f"{function}: {type(cause).__name__}: {cause}")
-        self.function, self.said = function, said
+        self.function, self.stderr = function, stderr
 
 
 class ClaimedError(Exception):

@@ -131,12 +131,13 @@ def _compile(kernel: Kernel, item: Case | Speed, target: str, seen: set[str]) ->
         except RefusedError as error:
             failure = _refusal(error, target)
         except Exception as error:  # a fault of ours or of torch's: no verdict about the compiler
-            said = f"{type(error).__name__}: {first_line(error)}"
+            error_text = f"{type(error).__name__}: {first_line(error)}"
             if kernel.returns:
-                said = (
-                    f"it cannot be called with tensors that have no values, as compiling for another GPU does: {said}"
+                error_text = (
+                    f"it cannot be called with tensors that have no values, as compiling for another GPU does: "
+                    f"{error_text}"
                 )
-            failure = {"outcome": "error", "message": said, "faults": []}
+            failure = {"outcome": "error", "message": error_text, "faults": []}
     seconds = time.monotonic() - start
     multiply = compile_faults.must_multiply(kernel, functions)
     for function in functions:

@@ -35,13 +35,13 @@ def _fault(kind: str, message: str, *fixes: Advice) -> Fault:
 def refusal(error: RefusedError, target: str) -> Fault:
     """Why ``error`` came: the architecture lacks something, the compiler does not know it, or anything else."""
     raised = _raised(error)
-    return _unsupported(raised, target) or _unknown(raised, error.said, target) or _refused(raised, error.said)
+    return _unsupported(raised, target) or _unknown(raised, error.stderr, target) or _refused(raised, error.stderr)
 
 
 def last_words(error: RefusedError) -> str:
     """The end of what Triton raised, and before it those lines of the compilers that name an error, each once."""
-    told = (line for line in error.said.splitlines() if _TELLING.search(line))
-    return "\n".join([*dict.fromkeys(told), _raised(error).strip()[-TAIL:]])[-2 * TAIL :]
+    telling = (line for line in error.stderr.splitlines() if _TELLING.search(line))
+    return "\n".join([*dict.fromkeys(telling), _raised(error).strip()[-TAIL:]])[-2 * TAIL :]
 
 
 def _raised(error: RefusedError) -> str:
@@ -59,7 +59,7 @@ _PTXAS_TOO_OLD = re.compile(r"Value '\w+' is not defined for option 'gpu-name'|U
 _LLVM_TOO_OLD = re.compile(r"computeCapability not supported|unsupported target: '\w+'|is not a recognized processor")
 
 
-def _unknown(raised: str, said: str, target: str) -> Fault | None:
+def _unknown(raised: str, stderr: str, target: str) -> Fault | None:
     known = targets.known(target)
     name = known.label if known else target
     newer = pip("install", *targets.triton_for(known))
@@ -73,7 +73,7 @@ def _unknown(raised: str, said: str, target: str) -> Fault | None:
             newer,
             f"Or let {variable} name {needed}: it compiles then, without what this Triton lacks for the architecture.",
         )
-    if _LLVM_TOO_OLD.search(said):
+    if _LLVM_TOO_OLD.search(stderr):
         return _fault("unknown_to_ptxas", f"triton {triton.__version__} does not know {name}", newer)
     return None
 
@@ -82,11 +82,11 @@ _TELLING = re.compile(r"\berror\b|\bAssertion\b|\bERROR\b|\bfatal\b")
 _ERROR = re.compile(r"^(?:ptxas.*\b(?:error|fatal)\s+: |\S*\s*error: |LLVM ERROR: )", re.MULTILINE)
 
 
-def _refused(raised: str, said: str) -> Fault:
+def _refused(raised: str, stderr: str) -> Fault:
     """With the line that says most: the first error of ptxas or LLVM, else the last line of what Triton raised."""
-    told = f"{raised}\n{said}"
-    found = _ERROR.search(told)
-    line = told[found.end() :].splitlines()[0] if found else raised.strip().splitlines()[-1]
+    text = f"{raised}\n{stderr}"
+    found = _ERROR.search(text)
+    line = text[found.end() :].splitlines()[0] if found else raised.strip().splitlines()[-1]
     return _fault("refused", f"it does not compile: {line.strip()}")
 
 
@@ -111,7 +111,7 @@ def faults_of(
 
 def _ignored_error(function: Function) -> Iterator[Fault]:
     """LLVM may report an error and continue, and Triton then takes what came out for good (seen with 3.9.0)."""
-    for line in function.said.splitlines():
+    for line in function.stderr.splitlines():
         if line.startswith("error:"):
             yield _fault("refused", f"LLVM reported an error, which Triton did not heed: {line}")
             return

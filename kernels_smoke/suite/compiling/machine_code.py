@@ -209,8 +209,8 @@ def _tool(name: str, *arguments: str) -> str:
         reason = error.strerror if isinstance(error, OSError) else f"no answer in {PATIENCE:.0f} s"
         raise UnreadableError(f"{path}: {reason}") from error
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
-        raise UnreadableError(f"{path}: {said[-1]}")
+        lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
+        raise UnreadableError(f"{path}: {lines[-1]}")
     return done.stdout
 
 

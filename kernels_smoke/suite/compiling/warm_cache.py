@@ -47,8 +47,8 @@ def marks(target: str, versions: Sequence[str], environment: Mapping[str, str]) 
 
     ``versions`` are those of torch and triton. Triton's own variables change its output, so they count, too.
     """
-    said = sorted(f"{name}={value}" for name, value in environment.items() if name.startswith("TRITON_"))
-    digest = hashlib.sha256("\0".join((target, *versions, *said)).encode())
+    settings = sorted(f"{name}={value}" for name, value in environment.items() if name.startswith("TRITON_"))
+    digest = hashlib.sha256("\0".join((target, *versions, *settings)).encode())
     for path in sorted(ROOT.rglob("*.py")):
         digest.update(path.read_bytes())
     return Marks(_folder(environment), digest.hexdigest())

@@ -209,11 +209,11 @@ def run(kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType
 def _failure(error: Exception) -> dict[str, Any]:
     if isinstance(error, AuthorError):
         return {"outcome": "error", "message": first_line(error), "evidence": {"error": str(error)[-2000:]}}
-    said = f"{type(error).__name__}: {error}".strip()
-    if any(text in said for text in CRASHES):
-        return {"outcome": "crash", "message": first_line(said), "evidence": {"error": said[-2000:]}}
-    if any(text in said for text in NOT_ON_THIS_GPU):
+    error_text = f"{type(error).__name__}: {error}".strip()
+    if any(text in error_text for text in CRASHES):
+        return {"outcome": "crash", "message": first_line(error_text), "evidence": {"error": error_text[-2000:]}}
+    if any(text in error_text for text in NOT_ON_THIS_GPU):
         return {"outcome": "skip", "message": "this GPU has no fp8 (e4m3) arithmetic"}
-    if any(text in said for text in MEMORY):
-        return {"outcome": "error", "message": f"{NO_MEMORY}: {first_line(said).partition('. GPU')[0]}"}
-    return {"outcome": "refused", "message": first_line(said), "evidence": {"error": said[-2000:]}}
+    if any(text in error_text for text in MEMORY):
+        return {"outcome": "error", "message": f"{NO_MEMORY}: {first_line(error_text).partition('. GPU')[0]}"}
+    return {"outcome": "refused", "message": first_line(error_text), "evidence": {"error": error_text[-2000:]}}

@@ -74,8 +74,8 @@ def _job(each: _Source, options: Options, document: Document, task: str = "own.t
     if each.is_plugin:
         patience = min(PLUGIN, patience)
 
-    def on_record(said: dict[str, Any]) -> None:
-        each.record = said
+    def on_record(reply: dict[str, Any]) -> None:
+        each.record = reply
 
     def on_end(end: End) -> Iterator[Job]:
         if not each.record:
@@ -90,13 +90,15 @@ def _job(each: _Source, options: Options, document: Document, task: str = "own.t
 
 def _accept(each: _Source, entries: dict[str, Entry], document: Document) -> bool:
     """Add the kernels of a source to ``entries``; False, with a probe that says why, when it is not to be used."""
-    said = each.record
-    if not said:
+    reply = each.record
+    if not reply:
         return False  # which its end has said
-    if error := said["error"]:
-        _say(document, each, "error", error if each.source == each.label else f"{each.label}: {error}", said["details"])
+    if error := reply["error"]:
+        _say(
+            document, each, "error", error if each.source == each.label else f"{each.label}: {error}", reply["details"]
+        )
         return False
-    own = [Entry(**kernel) for kernel in said["kernels"]]
+    own = [Entry(**kernel) for kernel in reply["kernels"]]
     for entry in own:
         if (other := entries.get(entry.name)) is not None:
             whose = f"of {other.source}" if other.source else "of wheelproof"

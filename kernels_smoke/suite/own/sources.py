@@ -93,8 +93,8 @@ def _imported(source: str, name: str) -> ModuleType:
     except OwnKernelsError:
         raise
     except BaseException as error:  # a file may raise anything, also SystemExit; its kernels then do not run
-        said = "".join(traceback.format_exception(error)).strip()
-        raise OwnKernelsError(f"{source} cannot be imported: {_sentence(error, path)}", said) from error
+        trace = "".join(traceback.format_exception(error)).strip()
+        raise OwnKernelsError(f"{source} cannot be imported: {_sentence(error, path)}", trace) from error
 
 
 def _from_file(path: Path) -> ModuleType:
@@ -121,10 +121,10 @@ def _from_file(path: Path) -> ModuleType:
 def _sentence(error: BaseException, path: Path | None) -> str:
     """The error with the line of the user's file in which it was raised."""
     text = str(error).strip().splitlines()
-    said = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+    message = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
     lines = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if path and frame.filename == str(path)
     ]
     if isinstance(error, SyntaxError) or not lines:  # which says the line itself
-        return said
-    return f"{said} (line {lines[-1]})"
+        return message
+    return f"{message} (line {lines[-1]})"

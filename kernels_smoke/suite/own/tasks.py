@@ -108,8 +108,8 @@ def _found(kernel: Kernel, device: Where, seed: int) -> tuple[Found, str]:
             function, text = places[0]
             found[mutant.name] = (mutant, function, text.replace(mutant.old, mutant.new), "")
         else:
-            said = f"{mutant.old!r} stands once in {len(places)} of the Triton functions that are launched; expected 1"
-            found[mutant.name] = (mutant, None, said, "")
+            fault = f"{mutant.old!r} stands once in {len(places)} of the Triton functions that are launched; expected 1"
+            found[mutant.name] = (mutant, None, fault, "")
     automatic = [
         (f"{_name(function)}: {mutation.name}", function, mutation)
         for function, text in texts

@@ -48,14 +48,14 @@ class ByDtype(Near):
 class Checks(dict[str, Check]):
     """The check of each result, by name; by default by its dtype."""
 
-    def __init__(self, said: float | Check | Mapping[str, float | Check] | None) -> None:
-        named = said if isinstance(said, Mapping) else {}
+    def __init__(self, given: float | Check | Mapping[str, float | Check] | None) -> None:
+        named = given if isinstance(given, Mapping) else {}
         super().__init__({name: _check(each) for name, each in named.items()})
-        self.others = _check(None if isinstance(said, Mapping) else said)
+        self.others = _check(None if isinstance(given, Mapping) else given)
 
     def __missing__(self, name: str) -> Check:
         return self.others
 
 
-def _check(said: float | Check | None) -> Check:
-    return ByDtype(tolerance=said) if said is None or isinstance(said, int | float) else said
+def _check(given: float | Check | None) -> Check:
+    return ByDtype(tolerance=given) if given is None or isinstance(given, int | float) else given

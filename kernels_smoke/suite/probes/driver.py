@@ -23,12 +23,12 @@ def ask(patience: float = PATIENCE, environment: dict[str, str] | None = None) -
     """What ``driver_program.answers()`` says last, also when the driver hangs, or crashes the process that asks."""
     begun = time.monotonic()
     program = start.command("suite.probes.driver_program")
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaints:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen(
-            program, stdin=subprocess.DEVNULL, stdout=said, stderr=complaints, env=environment, start_new_session=True
+            program, stdin=subprocess.DEVNULL, stdout=output, stderr=complaints, env=environment, start_new_session=True
         )
         hang = _hangs(process, patience)
-        printed, words = _all_of(said), _all_of(complaints)[-2000:]
+        printed, words = _all_of(output), _all_of(complaints)[-2000:]
     evidence = {"last words": words.strip()} if words.strip() else {}
     found = _last_answer(printed)
     if found is not None:  # also where NVML, which is asked last, hangs or breaks

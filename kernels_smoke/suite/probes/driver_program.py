@@ -86,15 +86,15 @@ def answers() -> Iterator[dict[str, Any]]:
     """
     begun = time.monotonic()
     driver, gpus, found = _inquire()
-    said = {
+    answer = {
         "driver": asdict(driver) if driver else None,
         "gpus": [asdict(gpu) for gpu in gpus],
         "probe": record("driver", found, time.monotonic() - begun),
         "listed": [],
     }
-    yield said
+    yield answer
     stated = [asdict(replace(gpu, state=state)) for gpu, state in zip(gpus, _states(gpus), strict=True)]
-    yield said | {"gpus": stated, "listed": listed()}
+    yield answer | {"gpus": stated, "listed": listed()}
 
 
 def _states(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
@@ -222,12 +222,12 @@ def _gpu(library: ctypes.CDLL, index: int) -> Gpu:
         _call(library, "cuDeviceGetAttribute", ctypes.byref(value), number, device)
         return value.value
 
-    digits, said = bytes(uuid).hex(), name.value.decode(errors="replace")
-    kind = "MIG" if " MIG " in said else "GPU"
+    digits, product = bytes(uuid).hex(), name.value.decode(errors="replace")
+    kind = "MIG" if " MIG " in product else "GPU"
     mode = attribute(20)  # CU_DEVICE_ATTRIBUTE_COMPUTE_MODE
     return Gpu(
         index=index,
-        name=said,
+        name=product,
         target=f"sm_{attribute(75)}{attribute(76)}",  # ..._COMPUTE_CAPABILITY_MAJOR, _MINOR
         memory_bytes=memory.value,
         multiprocessors=attribute(16),  # ..._MULTIPROCESSOR_COUNT
@@ -240,5 +240,5 @@ def _gpu(library: ctypes.CDLL, index: int) -> Gpu:
 
 
 if __name__ == "__main__":
-    for said in answers():
-        print(json.dumps(said), flush=True)  # noqa: T201  # this program's answer; the last line counts
+    for answer in answers():
+        print(json.dumps(answer), flush=True)  # noqa: T201  # this program's answer; the last line counts

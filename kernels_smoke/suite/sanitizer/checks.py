@@ -73,8 +73,8 @@ def _checked(sanitizer: str, tool: str, kernel: str, seed: int, seconds: float) 
     return reading(tool, done.stdout + done.stderr, done.returncode)
 
 
-def reading(tool: str, said: str, status: int) -> dict[str, Any]:
-    """The outcome, message and evidence of a run of ``tool`` that printed ``said`` and ended with ``status``.
+def reading(tool: str, output: str, status: int) -> dict[str, Any]:
+    """The outcome, message and evidence of a run of ``tool`` that printed ``output`` and ended with ``status``.
 
     Some races do not count (what racecheck calls a race: two threads, one address of shared memory, no barrier):
 
@@ -93,20 +93,20 @@ def reading(tool: str, said: str, status: int) -> dict[str, Any]:
 
     Bad accesses count wherever they are, since ours may have caused them.
     """
-    found = next((int(number) for match in _SUMMARY.finditer(said) for number in match.groups() if number), None)
-    specialised = dict.fromkeys(kernel for kernel, _ in _HANDED_OVER.findall(said))
-    handing_over = {place for _, place in _HANDED_OVER.findall(said)}
-    races = [_ACCESS.findall(race) for race in said.split(_RACE)[1:]]
+    found = next((int(number) for match in _SUMMARY.finditer(output) for number in match.groups() if number), None)
+    specialised = dict.fromkeys(kernel for kernel, _ in _HANDED_OVER.findall(output))
+    handing_over = {place for _, place in _HANDED_OVER.findall(output)}
+    races = [_ACCESS.findall(race) for race in output.split(_RACE)[1:]]
     counted = [accesses for accesses in races if not _is_harmless(accesses, handing_over)]
     harmless = len(races) - len(counted)
-    if LAUNCHED in said and status in {0, ERRORS} and found == harmless < LIMIT:
+    if LAUNCHED in output and status in {0, ERRORS} and found == harmless < LIMIT:
         return {"outcome": "pass", "message": ""}
-    if NOT_ONE in said and status == 0:
+    if NOT_ONE in output and status == 0:
         return {"outcome": "skip", "message": NOT_ONE}
-    evidence = {"compute-sanitizer": said[-2500:]}
+    evidence = {"compute-sanitizer": output[-2500:]}
     between = {_function(instruction) for accesses in counted for _, instruction, _ in accesses}
     if (
-        LAUNCHED in said
+        LAUNCHED in output
         and status == ERRORS
         and found == len(races) < LIMIT
         and between

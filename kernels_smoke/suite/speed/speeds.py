@@ -189,21 +189,21 @@ def _allowance(bound: str) -> float:
 
 def _evidence(state: Mapping[str, Any], notes: Sequence[str]) -> dict[str, Any]:
     evidence = {"GPU": describe(state)} if state else {}
-    if said := "; ".join(filter(None, notes)):
-        evidence["timing"] = said
+    if words := "; ".join(filter(None, notes)):
+        evidence["timing"] = words
     return {"evidence": evidence}
 
 
 def _failure(error: Exception, kernel: Kernel, speed: Speed) -> dict[str, Any]:
     if isinstance(error, AuthorError):
         return {"outcome": "error", "message": _first_line(error)}
-    said = f"{type(error).__name__}: {error}"
-    if isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in said:  # torch's word, and the driver's
+    words = f"{type(error).__name__}: {error}"
+    if isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in words:  # torch's word, and the driver's
         return {"outcome": "error", "message": _out_of_memory(kernel, speed)}
-    if any(text in said for text in NOT_ON_THIS_GPU):
+    if any(text in words for text in NOT_ON_THIS_GPU):
         return {"outcome": "skip", "message": NO_FP8}
-    outcome = "crash" if any(text in said for text in CRASHES) else "refused"
-    return {"outcome": outcome, "message": _first_line(error), "evidence": {"error": said[-2000:]}}
+    outcome = "crash" if any(text in words for text in CRASHES) else "refused"
+    return {"outcome": outcome, "message": _first_line(error), "evidence": {"error": words[-2000:]}}
 
 
 def _out_of_memory(kernel: Kernel, speed: Speed) -> str:

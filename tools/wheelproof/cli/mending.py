@@ -93,12 +93,12 @@ def put_back(python: str, *, quiet: bool) -> int:
     prefix = Path(os.path.realpath(interpreter.prefix))
     try:
         done = undo_repair(prefix)
-        said = f"{prefix} was restored: {plural(done.restored, 'file')} restored, {done.removed} removed"
+        message = f"{prefix} was restored: {plural(done.restored, 'file')} restored, {done.removed} removed"
     except NotFoundError as error:  # also the second time
-        said = error.what
+        message = error.what
     if not quiet:
         with open_output("-") as stream:
-            write(stream, f"{neutral(said)}\n")
+            write(stream, f"{neutral(message)}\n")
     return 0
 
 

@@ -75,20 +75,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def choose(rules: Sequence[Rule], asked: Sequence[str]) -> tuple[list[Rule], bool]:
+def choose(rules: Sequence[Rule], requested: Sequence[str]) -> tuple[list[Rule], bool]:
     """The rules that ids and prefixes ask for, in order of id, and whether every one of them was named by its id.
 
-    All rules if ``asked`` is empty. Raises UsageError, with the nearest id, if a prefix matches no rule.
+    All rules if ``requested`` is empty. Raises UsageError, with the nearest id, if a prefix matches no rule.
     """
     ids = [rule.id for rule in rules]
-    for text in asked:
+    for text in requested:
         if not text or not any(rule_id.startswith(text.upper()) for rule_id in ids):
             nearest = get_close_matches(text.upper(), ids, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else "`wheelproof rules` lists them"
             raise UsageError(f"unknown rule id or prefix {text!r}", hint=hint)
-    prefixes = tuple(text.upper() for text in asked) or ("",)
+    prefixes = tuple(text.upper() for text in requested) or ("",)
     wanted = [rule for rule in rules if rule.id.startswith(prefixes)]
-    return wanted, bool(asked) and all(prefix in ids for prefix in prefixes)
+    return wanted, bool(requested) and all(prefix in ids for prefix in prefixes)
 
 
 def as_json(rule: Rule) -> dict[str, Any]:

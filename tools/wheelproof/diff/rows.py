@@ -175,8 +175,8 @@ def _folders(names: Sequence[str]) -> str:
     if not names:
         return NONE
     counts = Counter("/".join(name.split("/")[:-1][:_DEPTH]) or name for name in names).most_common()
-    told = [f"{folder} {count:,}" if len(counts) > 1 else folder for folder, count in counts]
-    return f"{len(names):,}: {and_so_on(told, _FOLDERS)}"
+    counted = [f"{folder} {count:,}" if len(counts) > 1 else folder for folder, count in counts]
+    return f"{len(names):,}: {and_so_on(counted, _FOLDERS)}"
 
 
 def _changed(files: MemberDifference) -> Iterator[Row]:

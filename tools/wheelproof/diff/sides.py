@@ -81,8 +81,8 @@ def wheels_of(side: Side, planner: Planner) -> list[PlannedWheel]:
     planned = [wheel for wheel, label in labelled if side.variant in ("", label)]
     wheels = [_placed(wheel, side) for wheel in planned if wheel.target or _serves(wheel.file_name, side)]
     if not wheels:
-        asked = (side.platform, side.python and f"Python {side.python}", side.variant and f"variant {side.variant}")
-        wanted = " and ".join(filter(None, asked))
+        parts = (side.platform, side.python and f"Python {side.python}", side.variant and f"variant {side.variant}")
+        wanted = " and ".join(filter(None, parts))
         raise NotFoundError(f"{side.text} has no wheel" + (f" for {wanted}" if wanted else ""))
     return wheels
 

@@ -183,5 +183,5 @@ def matches(symptom: str, patterns: Sequence[str]) -> bool:
 
 def _names(result: CheckResult, variable: str) -> bool:
     """Whether the finding is about this variable: its message or its evidence name it."""
-    told = (result.message, *(text for item in result.evidence for text in (item.label, item.value, item.source)))
-    return any(variable in text for text in told)
+    texts = (result.message, *(text for item in result.evidence for text in (item.label, item.value, item.source)))
+    return any(variable in text for text in texts)

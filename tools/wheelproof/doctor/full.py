@@ -58,8 +58,8 @@ def smoke_subject(report: Mapping[str, Any]) -> Subject:
 def _reason(report: Mapping[str, Any]) -> str:
     """The answers of the report that are no pass, with their reasons."""
     answers = [answer for answer in report["summary"].get("answers", ()) if answer.get("verdict") != Verdict.PASS]
-    said = [": ".join(filter(None, (a.get("sentence", ""), "; ".join(a.get("reasons", ()))))) for a in answers]
-    return "; ".join(said) or "its report has no details"
+    sentences = [": ".join(filter(None, (a.get("sentence", ""), "; ".join(a.get("reasons", ()))))) for a in answers]
+    return "; ".join(sentences) or "its report has no details"
 
 
 def _undecided(what: str) -> Subject:

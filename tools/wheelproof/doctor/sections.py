@@ -44,9 +44,9 @@ class Sections:
         unread: dict[str, str] = {}
         for name, reading in self._readings.items():
             value = self.get(name)
-            told = value if isinstance(value, Several) else dict.fromkeys(reading.fields, value)
-            values |= told
-            unread |= {n: v.reason for n, v in told.items() if v == TIME_IS_OVER or reading.crashed}
+            section = value if isinstance(value, Several) else dict.fromkeys(reading.fields, value)
+            values |= section
+            unread |= {n: v.reason for n, v in section.items() if v == TIME_IS_OVER or reading.crashed}
         return values, {name: round(reading.seconds, 3) for name, reading in self._readings.items()}, unread
 
 

@@ -29,10 +29,10 @@ _LIBRARIES = ("nvidia-cudnn-", "nvidia-nccl-")
 def subject(name: str, facts: HostFacts, diagnosis: Diagnosis, results: Sequence[CheckResult]) -> Subject:
     """The host as a subject: its results with the root first, and consequences reduced to one line each."""
     ordered = [*_ordered(diagnosis), *(result for result in results if result.outcome is not Outcome.FAIL)]
-    told = {**diagnosis_facts(diagnosis), "versions": dict(versions(facts)), "machine": comparable(facts)}
+    details = {**diagnosis_facts(diagnosis), "versions": dict(versions(facts)), "machine": comparable(facts)}
     if facts.probes:
-        told["probes"] = to_json(facts)["probes"]
-    return Subject(name, "host", identity_phrase(facts), told, (*ordered, *_unexplained(facts, diagnosis)))
+        details["probes"] = to_json(facts)["probes"]
+    return Subject(name, "host", identity_phrase(facts), details, (*ordered, *_unexplained(facts, diagnosis)))
 
 
 def diagnosis_facts(diagnosis: Diagnosis) -> dict[str, Any]:

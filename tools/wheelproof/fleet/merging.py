@@ -46,10 +46,10 @@ def merge(
     fleet = gather(documents, [*expected, *sorted(named, key=natural)])
     fleet = replace(fleet, named_places=places([host.name for host in fleet.hosts]), tables=tuple(tables))
     hosts = _host_subjects(fleet, selection)
-    told = Subject(
+    merged = Subject(
         "fleet", KIND, plural(len(hosts), "host"), _fleet_facts(fleet), run_rules(rules, fleet, Expectations())
     )
-    return opened.close((told, *hosts), selection, overview=overview(fleet, hosts, selection.fail_on))
+    return opened.close((merged, *hosts), selection, overview=overview(fleet, hosts, selection.fail_on))
 
 
 def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> FleetFacts:
@@ -58,21 +58,21 @@ def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> Fleet
     Documents that an earlier merge missed stay missing, unless they are here.
     """
     reader = ReportReader()
-    asked, strange = dict.fromkeys(expected), set[str]()
+    requested, strange = dict.fromkeys(expected), set[str]()
     newest: dict[str, dict[str, HostReport]] = defaultdict(dict)
     unreadable: list[Unreadable] = []
     repeated: list[tuple[str, ReportSource]] = []
     for document in documents:
         try:
-            told = reader.read(document)
+            merged = reader.read(document)
         except FormatError as error:
             unreadable.append(Unreadable(document.source, str(error)))
             continue
-        asked |= dict.fromkeys(told.expected)
-        strange.update(told.unexpected)
-        unreadable += told.unreadable
-        repeated += told.repeated
-        for host in told.hosts:
+        requested |= dict.fromkeys(merged.expected)
+        strange.update(merged.unexpected)
+        unreadable += merged.unreadable
+        repeated += merged.repeated
+        for host in merged.hosts:
             for report in host.reports:
                 command = report.source.command
                 known = newest[host.name].setdefault(command, report)
@@ -82,8 +82,8 @@ def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> Fleet
                     repeated.append((host.name, older.source))
     names = sorted(newest, key=natural)
     hosts = tuple(Host(n, tuple(newest[n][c] for c in sorted(newest[n], key=doctor_first))) for n in names)
-    unexpected = (host.name for host in hosts if (expected or host.name in strange) and host.name not in asked)
-    return FleetFacts(hosts, tuple(asked), tuple(unexpected), tuple(unreadable), tuple(repeated))
+    unexpected = (host.name for host in hosts if (expected or host.name in strange) and host.name not in requested)
+    return FleetFacts(hosts, tuple(requested), tuple(unexpected), tuple(unreadable), tuple(repeated))
 
 
 def _host_subjects(fleet: FleetFacts, selection: Selection) -> list[Subject]:
@@ -112,8 +112,8 @@ def _host_subject(host: Host, deviates: Mapping[str, str], places: Mapping[str, 
 
 def _report_facts(report: HostReport) -> dict[str, Any]:
     """The source of a report, and the data by which a later merge separates its results from others."""
-    told = {"headline": report.headline, "root": report.root, "findings": len(report.results)}
-    return asdict(report.source) | told | {"left_out": [asdict(left_out) for left_out in report.left_out]}
+    merged = {"headline": report.headline, "root": report.root, "findings": len(report.results)}
+    return asdict(report.source) | merged | {"left_out": [asdict(left_out) for left_out in report.left_out]}
 
 
 def _selected(host: Host, selection: Selection) -> Host:

@@ -112,12 +112,12 @@ def _cause_table(causes: Sequence[tuple[str, bool, list[tuple[str, CheckResult]]
 def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[str, Verdict]) -> Iterator[Table]:
     """The heat map: hosts by differing facts. Equal hosts share a row, the most deviant first."""
     differences = fleet.differences[:_MOST_COLUMNS]
-    told = [_values(difference) for difference in differences]
+    by_difference = [_values(difference) for difference in differences]
     roots = {host.name: host.root for host in fleet.hosts}
     profiles: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for host in hosts:
         cause = roots[host.id] or _worst(host)
-        values = (by_host.get(host.id, "") for by_host in told)  # "" without a report of this command
+        values = (by_host.get(host.id, "") for by_host in by_difference)  # "" without a report of this command
         profiles[(verdicts[host.id].value, cause, *values)].append(host.id)
     if not profiles:
         return

@@ -34,7 +34,7 @@ def applies(found: FoundRequirement, targets: Sequence[Target]) -> bool:
 
 
 def applying(found: FoundRequirement, targets: Sequence[Target]) -> list[FoundRequirement]:
-    """The parts of a requirement that an install on one of the targets uses: poetry allows several tables for a name."""
+    """The parts of a requirement that an install on one of the targets uses: poetry allows several tables."""
     if not any(_by_keys(found, target) for target in targets):
         return []
     return [one for one in _alternatives(found) if all(_holds(text, targets) for text in _markers(one))]

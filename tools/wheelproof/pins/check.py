@@ -67,7 +67,7 @@ def check_files(
         names |= names_in(document)
         facts = facts_of(path, document, policy, installed, targets)
         results = run_rules(rules, facts, Expectations())
-        told = {
+        details = {
             "path": facts.path,
             "format": document.kind,
             "requirements": len(document.requirements),
@@ -77,7 +77,7 @@ def check_files(
         commands = f" of {plural(len(document.commands), 'install command')}" if document.commands else ""
         meant = "on torch or its companions" if policy.is_torch else "that are requested"
         headline = f"{plural(len(document.requirements), 'requirement')}{commands}, {count or 'none'} {meant}"
-        subjects.append(Subject(str(path), KIND, headline, told, results))
+        subjects.append(Subject(str(path), KIND, headline, details, results))
     asked_in_vain = list(unmatched(policy, names))
     if asked_in_vain:
         subjects.append(_loose("--package", asked_in_vain, rules))

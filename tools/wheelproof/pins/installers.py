@@ -191,8 +191,8 @@ def _pip_explanation(words: str, nothing: str) -> Explanation:
 
 
 def _silent(installer: str, done: Answer) -> SourceError:
-    told = " ".join((done.words or done.output).split())[-600:]
-    return SourceError(f"{installer} could not plan the install: {told or f'status {done.status}'}")
+    message = " ".join((done.words or done.output).split())[-600:]
+    return SourceError(f"{installer} could not plan the install: {message or f'status {done.status}'}")
 
 
 @contextlib.contextmanager

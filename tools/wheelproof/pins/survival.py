@@ -49,8 +49,8 @@ def survives(requirement: Requirement, installed: Version) -> Survival:
     """
     name = str(canonicalize_name(requirement.name))
     if requirement.url:
-        told = f"a direct URL is installed, unless {name} {installed} came from this very URL"
-        return Survival(name, installed, requirement, kept=False, reasons=(told,), upgrade=_upgrade(requirement))
+        sentence = f"a direct URL is installed, unless {name} {installed} came from this very URL"
+        return Survival(name, installed, requirement, kept=False, reasons=(sentence,), upgrade=_upgrade(requirement))
     judged = [
         (s.contains(installed, prereleases=True), s) for s in sorted(requirement.specifier, key=lambda s: s.version)
     ]
@@ -58,7 +58,7 @@ def survives(requirement: Requirement, installed: Version) -> Survival:
     if failed:
         reasons = tuple(_why_not(specifier, installed) for specifier in failed)
     else:
-        reasons = tuple(told for _, specifier in judged if (told := _why_yet(specifier, installed)))
+        reasons = tuple(sentence for _, specifier in judged if (sentence := _why_yet(specifier, installed)))
         reasons += (_satisfied(requirement, installed),)
     return Survival(
         name,
@@ -72,10 +72,10 @@ def survives(requirement: Requirement, installed: Version) -> Survival:
 
 
 def _satisfied(requirement: Requirement, installed: Version) -> str:
-    told = f"{installed} satisfies {requirement.specifier}" if requirement.specifier else "any version satisfies it"
+    sentence = f"{installed} satisfies {requirement.specifier}" if requirement.specifier else "any version satisfies it"
     if installed.is_prerelease:
-        told += ": a pre-release that is installed counts, although neither installer would choose it from an index"
-    return f"{told}; neither installer looks at the index for what is satisfied"
+        sentence += ": a pre-release that is installed counts, although neither installer would choose it from an index"
+    return f"{sentence}; neither installer looks at the index for what is satisfied"
 
 
 def _why_yet(specifier: Specifier, installed: Version) -> str:

@@ -58,9 +58,9 @@ def _describe(task: Task) -> Iterator[dict[str, Any]]:
     """The documentation of each rule; of a format or a probe only that it can be loaded."""
     rules = _load_rules(task.value)
     texts = ("id", "title", "kind", "severity", "why", "example", "fix", "audience", "tested")
-    said = ({name: str(getattr(rule, name)) for name in texts} for rule in rules.values())
+    described = ({name: str(getattr(rule, name)) for name in texts} for rule in rules.values())
     sources = ([str(source) for source in rule.sources] for rule in rules.values())
-    yield {"rules": [{**one, "sources": found} for one, found in zip(said, sources, strict=True)]}
+    yield {"rules": [{**one, "sources": found} for one, found in zip(described, sources, strict=True)]}
 
 
 def _check(task: Task) -> Iterator[dict[str, Any]]:
@@ -163,14 +163,14 @@ def _load(value: str) -> Any:
 def _sentence(error: BaseException) -> str:
     """The error, and where in the plug-in it was raised."""
     text = next(iter(str(error).strip().splitlines()), "")[:LONGEST_VALUE]
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    described = f"{type(error).__name__}: {text}" if text else type(error).__name__
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
     if traceback is None or isinstance(error, SyntaxError | ImportError):
-        return said
+        return described
     file = traceback.tb_frame.f_code.co_filename.rpartition("/")[2]
-    return f"{said} ({file}, line {traceback.tb_lineno})"
+    return f"{described} ({file}, line {traceback.tb_lineno})"
 
 
 if __name__ == "__main__":

@@ -68,10 +68,10 @@ class Installer:
         Then the results of extras, in cells that can be installed. All extras of a machine are resolved at once, and
         each by itself if that fails, since two of them may exclude each other on purpose.
         """
-        asked = list(_questions(release))
+        questions = list(_questions(release))
         with ThreadPoolExecutor(AT_ONCE, "resolve") as pool:
-            answers = self._answers(pool, (question for _, question in asked if isinstance(question, _Question)))
-            found = tuple(pool.map(lambda one: self._installation(one[0], one[1], answers), asked))
+            answers = self._answers(pool, (question for _, question in questions if isinstance(question, _Question)))
+            found = tuple(pool.map(lambda one: self._installation(one[0], one[1], answers), questions))
             failed = {one.cell for one in found if one.failed}
             cells = release.filled.keys() - failed
             return (*found, *self._of_extras(pool, release, cells), *beyond(release, cells))

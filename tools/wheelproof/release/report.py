@@ -79,8 +79,8 @@ def judge_release(
     documents = _variant_documents(candidates, listing, request.expectation.project)
     groups = _groups(candidates, documents, outline, judgement.depth)
     wheels = _read(groups, judgement, rules, client, progress or Silent(), dependencies)
-    asked = request.expectation.resolve and any(rule.id == INSTALLABLE for rule in rules["release-set"])
-    release = _release(request, outline, candidates, wheels, installer if asked else None)
+    resolves = request.expectation.resolve and any(rule.id == INSTALLABLE for rule in rules["release-set"])
+    release = _release(request, outline, candidates, wheels, installer if resolves else None)
     files = [_file_subject(file, release, wheels.get(file.file_name), rules["release-file"]) for file in release.files]
     if attesting is not None:
         files = _attested(attesting, candidates, files, wheels)

@@ -82,11 +82,11 @@ class _Words:
     reading: int
     writing: int
     screen: BinaryIO | None
-    said: bytes = b""
+    tail: bytes = b""
 
     def take(self, chunk: bytes) -> None:
         """Keep output of the suite, and show it."""
-        self.said = (self.said + chunk)[-4 * LAST_WORDS :]
+        self.tail = (self.tail + chunk)[-4 * LAST_WORDS :]
         if self.screen is not None:
             with contextlib.suppress(OSError):  # the terminal has gone; the work continues
                 self.screen.write(chunk)
@@ -95,7 +95,7 @@ class _Words:
     @property
     def last(self) -> str:
         """The end of the output, without lines overwritten by a progress display."""
-        lines = self.said.decode(errors="replace").split("\n")
+        lines = self.tail.decode(errors="replace").split("\n")
         kept = (line.rstrip("\r").rpartition("\r")[2].replace("\x1b[K", "") for line in lines)
         return "\n".join(kept).strip()[-LAST_WORDS:]
 

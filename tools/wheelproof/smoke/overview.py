@@ -76,9 +76,9 @@ def kernel_headline(kernel: KernelFacts) -> str:
     """Such as ``12 cases, 1.04 of the floor``; of several timed runs the nearest to its bar."""
     if kernel.mutants:
         return f"{kernel.score[0]} of {plural(kernel.score[1], 'mutant')} caught"
-    told = plural(len(kernel.cases), "case")
+    summary = plural(len(kernel.cases), "case")
     worst = kernel.worst_speed
-    return f"{told}, {worst.ratio:.2f} of {worst.versus or 'the floor'}" if worst else told
+    return f"{summary}, {worst.ratio:.2f} of {worst.versus or 'the floor'}" if worst else summary
 
 
 def gpu_headline(facts: GpuFacts) -> str:
@@ -88,8 +88,8 @@ def gpu_headline(facts: GpuFacts) -> str:
 
 def target_headline(target: TargetFacts) -> str:
     """Such as ``15 of 17 compile, 2 cannot or in part``."""
-    told = f"{len(target.sound)} of {len(target.kernels)} compile"
-    return told + (f", {len(target.impossible)} cannot or in part" if target.impossible else "")
+    summary = f"{len(target.sound)} of {len(target.kernels)} compile"
+    return summary + (f", {len(target.impossible)} cannot or in part" if target.impossible else "")
 
 
 def _run_phrase(document: SmokeDocument, kernels: Sequence[KernelFacts]) -> str:
@@ -228,8 +228,8 @@ def _cases(kernel: KernelFacts) -> str:
     passed = sum(case.ending is Ending.PASS for case in kernel.cases)
     skipped = sum(case.ending is Ending.SKIP for case in kernel.cases)
     tried = len(kernel.cases) - skipped
-    told = str(tried) if passed == tried else f"{passed} of {tried}"
-    return f"{told}, {skipped} skipped" if skipped else told
+    summary = str(tried) if passed == tried else f"{passed} of {tried}"
+    return f"{summary}, {skipped} skipped" if skipped else summary
 
 
 def _verdict(runs: Iterable[CaseRun | SpeedRun]) -> str:
@@ -284,13 +284,13 @@ def _code_verdict(target: TargetFacts, kernel: str) -> str:
 def _rates_sentences(document: SmokeDocument) -> Iterator[str]:
     """Copies, calls from Python and sustained load, a sentence for each GPU."""
     for reading in document.readings:
-        said = [*(_copies_and_calls(reading.rates) if reading.rates else ())]
+        parts = [*(_copies_and_calls(reading.rates) if reading.rates else ())]
         if soak := reading.soak:
             change = f"from {soak.first / 1e12:.0f} to {soak.last / 1e12:.0f} TF bf16"
             right = f"{soak.compared - soak.wrong} of {soak.compared} right"
-            said.append(f"{soak.asked_seconds:g} s of load: {change}, {right}")
-        if said:
-            yield f"{document.label(reading.gpu) or 'measured'}: {', '.join(said)}"
+            parts.append(f"{soak.asked_seconds:g} s of load: {change}, {right}")
+        if parts:
+            yield f"{document.label(reading.gpu) or 'measured'}: {', '.join(parts)}"
 
 
 def _copies_and_calls(rates: Rates) -> Iterator[str]:
@@ -309,11 +309,11 @@ def left_out_sentences(document: SmokeDocument) -> Iterator[str]:
         records = [record for record in left_out if record.level == level]
         whole = [record.kernel for record in records if not record.cases]
         some = [record for record in records if record.cases]
-        said = [f"all cases of {', '.join(whole)}"] if whole else []
+        parts = [f"all cases of {', '.join(whole)}"] if whole else []
         if some:
             count = plural(sum(len(record.cases) for record in some), "case")
-            said.append(f"{count} of {plural(len(some), 'other kernel' if whole else 'kernel')}")
-        yield f"omitted at level {document.level}, run by --level {level}: {'; '.join(said)}"
+            parts.append(f"{count} of {plural(len(some), 'other kernel' if whole else 'kernel')}")
+        yield f"omitted at level {document.level}, run by --level {level}: {'; '.join(parts)}"
 
 
 def _families(document: SmokeDocument) -> Iterator[str]:
@@ -325,9 +325,9 @@ def _families(document: SmokeDocument) -> Iterator[str]:
 def _skips(document: SmokeDocument) -> Iterator[str]:
     """Skipped cases, one sentence for each reason."""
     skipped: dict[str, dict[str, None]] = {}
-    told = [(probe.name, probe.ending, probe.message) for probe in document.probes]
-    told += [(run.kernel, run.ending, run.message) for run in (*document.runs, *document.mutants)]
-    for name, ending, message in told:
+    summary = [(probe.name, probe.ending, probe.message) for probe in document.probes]
+    summary += [(run.kernel, run.ending, run.message) for run in (*document.runs, *document.mutants)]
+    for name, ending, message in summary:
         if ending is Ending.SKIP:
             skipped.setdefault(message, {})[name] = None
     for reason, names in skipped.items():

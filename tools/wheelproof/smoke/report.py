@@ -139,8 +139,8 @@ def _targets(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list
     if isinstance(outcome, NoDocument):
         return []
     compiled = sorted(outcome.compiled, key=lambda compilation: compilation.kernel)  # they arrive in any order
-    told = dict.fromkeys(compilation.target for compilation in compiled)
-    names = dict.fromkeys((*(name for name in request.targets if name in told), *told))
+    reported = dict.fromkeys(compilation.target for compilation in compiled)
+    names = dict.fromkeys((*(name for name in request.targets if name in reported), *reported))
     return [TargetFacts(name, tuple(c for c in compiled if c.target == name), products_of(name)) for name in names]
 
 
@@ -151,10 +151,10 @@ def _installation(
     if isinstance(outcome, NoDocument):
         known = {"interpreter": request.python, "last_words": outcome.last_words}
         return _subject(request.python, "installation", "gave no report", known, facts, [get_rule(ENDED)])
-    told = dict(_installation_facts(request, outcome))
+    details = dict(_installation_facts(request, outcome))
     if outcome.partial:  # applied with any selection, as above
         rules = [*rules, *(rule for rule in [get_rule(ENDED)] if rule.id not in {each.id for each in rules})]
-    return _subject(request.python, "installation", environment_phrase(outcome), told, facts, rules)
+    return _subject(request.python, "installation", environment_phrase(outcome), details, facts, rules)
 
 
 def _subject(name: str, kind: str, headline: str, facts: dict[str, Any], judged: Any, rules: Sequence[Rule]) -> Subject:

@@ -194,7 +194,7 @@ def _package(pick: Pick, item: JudgedWheel | None, target: Target) -> StackPacka
     if pick.wheel is None:
         distribution = SDIST if pick.choice.sdist_only or pick.package.source else NO_FILE
         where = f"{pick.package.name} is installed from {'a ' * (pick.package.source != 'vcs')}{pick.package.source}"
-        told = where if pick.package.source else pick.choice.explanation
+        why = where if pick.package.source else pick.choice.explanation
         return StackPackage(
             pick.package.name,
             pick.package.version,
@@ -202,7 +202,7 @@ def _package(pick: Pick, item: JudgedWheel | None, target: Target) -> StackPacka
             distribution,
             _NO_WHEEL,
             choice=pick.choice,
-            explanation=told,
+            explanation=why,
         )
     facts = item.facts if item else None
     version = pick.package.version or str(pick.choice.version or "")

@@ -171,9 +171,9 @@ class _Locating:
         address = redact(package.origin)[:300]
         return _Located(Pick(package, None, choice), self._entry(package, address=address, build=package.build))
 
-    def _entry(self, package: LockedPackage, **said: object) -> LockedEntry:
+    def _entry(self, package: LockedPackage, **fields: object) -> LockedEntry:
         entry = LockedEntry(self.request.path.name, package.line)
-        return replace(entry, **said)  # type: ignore[arg-type]  # each is a field of the entry
+        return replace(entry, **fields)  # type: ignore[arg-type]  # each is a field of the entry
 
     def _one(self, package: LockedPackage) -> _Located:
         exact = package.version and not package.direct
@@ -280,5 +280,5 @@ def _is_foreign(taken: IndexFile, listed: Sequence[IndexFile]) -> bool:
 
 def _contradiction(taken: IndexFile, stated: IndexFile) -> WrongLockedHash:
     key = max(taken.hashes.keys() & stated.hashes.keys())
-    said = f"{key}:{taken.hashes[key]}", f"{key}:{stated.hashes[key]}"
-    return WrongLockedHash(taken.file_name, *said, stated.index)
+    hashes = f"{key}:{taken.hashes[key]}", f"{key}:{stated.hashes[key]}"
+    return WrongLockedHash(taken.file_name, *hashes, stated.index)

@@ -123,8 +123,8 @@ def _statements(shown: JudgedStack, several: bool) -> list[str]:
     indexes = Counter(row["index"] for row in shown.stack.facts["packages"] if row["index"])
     sources = joined([f"{index} ({count})" for index, count in indexes.most_common()])
     taken = [f"taken from {sources}"] if len(indexes) > 1 else []
-    said = (*others[:_MOST_RELEASES], *left, *stack_needs(facts).sentences, *taken)
-    return [where + sentence for sentence in said]
+    sentences = (*others[:_MOST_RELEASES], *left, *stack_needs(facts).sentences, *taken)
+    return [where + sentence for sentence in sentences]
 
 
 def _has_accelerator(subject: Subject) -> bool:

@@ -142,9 +142,13 @@ def _judge_choice(choice: Choice, rules: Iterable[Rule], expectations: Expectati
     }
     if choice.version is not None:
         facts["version"] = str(choice.version)
-    told = "" if choice.applies and choice.chosen is None else choice.explanation
+    explanation = "" if choice.applies and choice.chosen is None else choice.explanation
     return [
         Subject(
-            f"{redact_text(str(choice.requirement))} for {choice.target.label}", "requirement", told, facts, results
+            f"{redact_text(str(choice.requirement))} for {choice.target.label}",
+            "requirement",
+            explanation,
+            facts,
+            results,
         )
     ]

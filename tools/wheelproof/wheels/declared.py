@@ -246,8 +246,8 @@ class _Reading:
         if "://" in value and not is_file_url(value):
             self.found.find_links.append(Address(value, where, "find-links page"))
             return
-        beside = path_of(value) if is_file_url(value) else folder / value
-        place = beside if beside.exists() else Path.cwd() / value
+        relative = path_of(value) if is_file_url(value) else folder / value
+        place = relative if relative.exists() else Path.cwd() / value
         if is_inside(place, tree):
             self.found.find_links.append(Address(real_path(place).as_uri(), where, "find-links folder"))
         else:

@@ -391,10 +391,14 @@ def _version(package: LockedPackage) -> Version | None:
 def _in_words(explanation: Explanation, name: str) -> str:
     """Why a release of ``name`` that was demanded by its version cannot be had."""
     own = f"you require {name}=="
-    said = [text for text in explanation.sentences if not text.replace(" and ", " ").startswith(own)]
-    if len(said) == 1 and (only := _ONLY.fullmatch(said[0])) and canonicalize_name(_name_of(only["by"])) == name:
+    sentences = [text for text in explanation.sentences if not text.replace(" and ", " ").startswith(own)]
+    if (
+        len(sentences) == 1
+        and (only := _ONLY.fullmatch(sentences[0]))
+        and canonicalize_name(_name_of(only["by"])) == name
+    ):
         return f"it requires {only['what']}, but {only['there']} is available"
-    return "; ".join(said[:MOST_SENTENCES])
+    return "; ".join(sentences[:MOST_SENTENCES])
 
 
 def _name_of(text: str) -> str:

@@ -30,7 +30,7 @@ def shown(
         if key in tree.origins:
             value = [*value, *getattr(tree, action.dest)] if hasattr(tree, action.dest) else value
             origin = f"{origin}, {tree.origins[key]}" if key in origins else tree.origins[key]
-        told = redact_text(repr(value))
-        yield f"{key} = {neutral(told)}  # {neutral(origin)}\n"
+        shown = redact_text(repr(value))
+        yield f"{key} = {neutral(shown)}  # {neutral(origin)}\n"
     for refusal in tree.refused:
         yield f"# {neutral(str(refusal))}\n"

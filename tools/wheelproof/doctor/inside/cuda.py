@@ -45,14 +45,14 @@ def device(cuda: ctypes.CDLL, index: int) -> dict[str, Any] | None:
     for attribute in CAPABILITY:
         cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle)
         capability.append(value.value)
-    told: dict[str, Any] = {"index": index, "name": name.value.decode(errors="replace"), "capability": capability}
+    facts: dict[str, Any] = {"index": index, "name": name.value.decode(errors="replace"), "capability": capability}
     get_uuid = getattr(cuda, "cuDeviceGetUuid_v2", None) or getattr(cuda, "cuDeviceGetUuid", None)
     if get_uuid and get_uuid(uuid, handle) == 0:
         digits = bytes(uuid).hex()
-        told["uuid"] = "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+        facts["uuid"] = "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
     if cuda.cuDeviceTotalMem_v2(ctypes.byref(size), handle) == 0:
-        told["memory_total"] = size.value
-    return told
+        facts["memory_total"] = size.value
+    return facts
 
 
 def main() -> None:
@@ -71,10 +71,10 @@ def main() -> None:
             say(driver_cuda=version.value)
         if call(cuda, "cuInit", 0) and call(cuda, "cuDeviceGetCount", ctypes.byref(count)):
             for index in range(min(count.value, MOST_DEVICES)):
-                told = device(cuda, index)
-                if told is None:
+                facts = device(cuda, index)
+                if facts is None:
                     return
-                say(gpu=told)
+                say(gpu=facts)
             say(code=0)
     except AttributeError as error:  # a library that is not CUDA's
         say(code=-1, fault=str(error))

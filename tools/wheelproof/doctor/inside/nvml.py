@@ -130,29 +130,29 @@ def gpu(nvml: Nvml, index: int) -> dict[str, Any]:
     code = nvml.code("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle))
     if code:
         return {"index": index, "name": "", "error": code}
-    told: dict[str, Any] = {"index": index, "name": nvml.string("nvmlDeviceGetName", handle)}
-    told["uuid"] = nvml.string("nvmlDeviceGetUUID", handle)
-    told["vbios"] = nvml.string("nvmlDeviceGetVbiosVersion", handle)
+    facts: dict[str, Any] = {"index": index, "name": nvml.string("nvmlDeviceGetName", handle)}
+    facts["uuid"] = nvml.string("nvmlDeviceGetUUID", handle)
+    facts["vbios"] = nvml.string("nvmlDeviceGetVbiosVersion", handle)
     mode = nvml.numbers("nvmlDeviceGetComputeMode", handle)
     if mode is not None:
-        told["compute_mode"] = mode[0]
-    told.update(instances(nvml, handle))
+        facts["compute_mode"] = mode[0]
+    facts.update(instances(nvml, handle))
     ecc = nvml.numbers("nvmlDeviceGetEccMode", handle, count=2)
     if ecc is not None:
-        told["ecc_enabled"] = bool(ecc[0])
+        facts["ecc_enabled"] = bool(ecc[0])
     limit = nvml.numbers("nvmlDeviceGetEnforcedPowerLimit", handle)
     if limit is not None:
-        told["power_limit"] = limit[0]
+        facts["power_limit"] = limit[0]
     memory = Memory()
     if nvml.code("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory)) == 0:
-        told.update(memory_total=memory.total, memory_free=memory.free)
-    told.update(fabric(nvml, handle))
+        facts.update(memory_total=memory.total, memory_free=memory.free)
+    facts.update(fabric(nvml, handle))
     remapped = nvml.numbers("nvmlDeviceGetRemappedRows", handle, count=4)
     if remapped is not None:
-        told.update(rows_corrected=remapped[0], rows_uncorrected=remapped[1])
-        told.update(remap_pending=bool(remapped[2]), remap_failure=bool(remapped[3]))
-    told["processes"] = processes(nvml, handle)
-    return told
+        facts.update(rows_corrected=remapped[0], rows_uncorrected=remapped[1])
+        facts.update(remap_pending=bool(remapped[2]), remap_failure=bool(remapped[3]))
+    facts["processes"] = processes(nvml, handle)
+    return facts
 
 
 def fabric(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
@@ -160,14 +160,14 @@ def fabric(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
     for version, size in ((3, ctypes.sizeof(FabricInfo)), (2, FabricInfo.summary.offset)):
         info = FabricInfo(version=size | version << 24)
         if nvml.code("nvmlDeviceGetGpuFabricInfoV", handle, ctypes.byref(info)) == 0:
-            told = {
+            facts = {
                 "fabric_state": info.state,
                 "fabric_health": info.health,
                 "fabric_status": info.status,
                 "fabric_clique": info.clique,
                 "fabric_cluster": bytes(info.cluster).hex() if any(info.cluster) else "",
             }
-            return {**told, "fabric_summary": info.summary} if version == 3 else told
+            return {**facts, "fabric_summary": info.summary} if version == 3 else facts
     return {}
 
 

@@ -66,11 +66,11 @@ class Steps:
 
 def tell_warnings() -> None:
     """Report warnings, a few times each, instead of printing them."""
-    told: list[str] = []
+    warned: list[str] = []
 
     def tell(message: Warning | str, *_: object, **__: object) -> None:
-        if len(told) < MOST_WARNINGS and str(message) not in told:
-            told.append(str(message))
+        if len(warned) < MOST_WARNINGS and str(message) not in warned:
+            warned.append(str(message))
             say(warning=str(message)[:LONGEST])
 
     warnings.simplefilter("default", UserWarning)
@@ -203,26 +203,26 @@ def main(seconds: float, each: float, kernel: str) -> None:
     if torch.version.cuda or torch.version.hip:
         steps.take("torch.cuda.init()", torch.cuda.init, "init_error")
     if not available:
-        said = steps.take("a product on the CPU", lambda: compute(torch, "cpu"), "computes_on_cpu")
-        if said is not None:
-            say(computes_on_cpu=said)
+        outcome = steps.take("a product on the CPU", lambda: compute(torch, "cpu"), "computes_on_cpu")
+        if outcome is not None:
+            say(computes_on_cpu=outcome)
         return
     devices = steps.take(f"torch.{device}.device_count()", module.device_count, "init_error") or 0
     say(devices=devices)
     for index in range(min(max(devices, 1), MOST_GPUS)):
         place = device if index == 0 else f"{device}:{index}"
-        said = steps.take(
+        outcome = steps.take(
             "a product on the GPU" + f" {index}" * bool(index), partial(compute, torch, place), "computes"
         )
-        if said is not None:
-            say(computes=f"GPU {index}: {said}" if said and index else said, computed=index + 1)
-        if said != "":
+        if outcome is not None:
+            say(computes=f"GPU {index}: {outcome}" if outcome and index else outcome, computed=index + 1)
+        if outcome != "":
             break
     say(names=steps.take("the names of the GPUs", lambda: names_of(module), "init_error"))
     if kernel:
-        said = steps.take("a Triton kernel", lambda: run_kernel(torch, kernel), "kernel")
-        if said is not None:
-            say(kernel=said)
+        outcome = steps.take("a Triton kernel", lambda: run_kernel(torch, kernel), "kernel")
+        if outcome is not None:
+            say(kernel=outcome)
 
 
 main(float(sys.argv[1]), float(sys.argv[2]), sys.argv[3])

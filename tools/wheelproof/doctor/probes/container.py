@@ -108,10 +108,10 @@ def _denied(budget: Budget) -> dict[str, str]:
     end, output = run_child(
         [sys.executable, "-I", "-c", _TRIALS], deadline=budget.step(_TRIAL_SECONDS), environment=dict(os.environ)
     )
-    said = dict(line.split("=", 1) for line in output.decode(errors="replace").splitlines() if "=" in line)
-    denied = {name: error for name, error in said.items() if error}
+    answers = dict(line.split("=", 1) for line in output.decode(errors="replace").splitlines() if "=" in line)
+    denied = {name: error for name, error in answers.items() if error}
     if end.signal:
-        missing = next((name for name in ("memfd_create", "write own comm") if name not in said), "memfd_create")
+        missing = next((name for name in ("memfd_create", "write own comm") if name not in answers), "memfd_create")
         denied[missing] = end.signal
     return denied
 

@@ -102,5 +102,5 @@ def _complaints(end: ChildEnd, output: str) -> list[str]:
     if end.signal:
         return [f"the loader was killed by {end.signal} while it mapped the libraries"]
     lines = [line.strip() for line in (*end.output.splitlines(), *output.splitlines())]
-    told = [line for line in lines if _COMPLAINT.search(line)]
-    return told or ([end.output or f"the loader exited with code {end.exit_code}"] if end.exit_code else [])
+    complaints = [line for line in lines if _COMPLAINT.search(line)]
+    return complaints or ([end.output or f"the loader exited with code {end.exit_code}"] if end.exit_code else [])

@@ -60,9 +60,9 @@ def read_interpreter(
             return _of_answer(program, why, answer.values)
     except WheelproofError as error:
         return Unavailable(error.what, error.hint or error.expected)
-    fault, obstacle = _how_it_ended(answer.end), _obstacle(program, answer.end)
+    fault, start_fault = _how_it_ended(answer.end), _start_fault(program, answer.end)
     try:
-        return _of_files(find_environment(program, variables=environ), found=why, fault=fault, obstacle=obstacle)
+        return _of_files(find_environment(program, variables=environ), found=why, fault=fault, obstacle=start_fault)
     except WheelproofError:
         return Unavailable(f"{program} is not a working Python: {fault}", "name an interpreter: --python PATH")
 
@@ -94,35 +94,35 @@ def _program(path: str, environ: Mapping[str, str]) -> str:
     return found or find_environment(absolute, variables=environ).interpreter or absolute
 
 
-def _of_answer(program: str, why: str, told: Mapping[str, Any]) -> Interpreter:
+def _of_answer(program: str, why: str, answer: Mapping[str, Any]) -> Interpreter:
     """The facts that the program reported; the machine is read from the binary."""
-    path = told["executable"] or program
+    path = answer["executable"] or program
     tree = FileTree()
     machine, loader = _binary(tree, path)
     started = _binary(tree, program)[0]  # a version manager's script has no machine
-    name, _, version = told["libc"].partition(" ")
+    name, _, version = answer["libc"].partition(" ")
     libc = (name, version) if version else ("musl", "") if "ld-musl" in loader else ("", "")
     return Interpreter(
         path=path,
         found=why if started else f"{why}: {program} starts it",
-        version=told["version"],
-        implementation=told["implementation"],
-        prefix=told["prefix"],
-        base_prefix=told["base_prefix"],
-        purelib=told["purelib"],
-        platlib=told["platlib"],
-        search_path=tuple(told["search_path"]),
+        version=answer["version"],
+        implementation=answer["implementation"],
+        prefix=answer["prefix"],
+        base_prefix=answer["base_prefix"],
+        purelib=answer["purelib"],
+        platlib=answer["platlib"],
+        search_path=tuple(answer["search_path"]),
         working_directory=_working_directory(),
-        include=told["include"],
-        python_h=told["python_h"],
+        include=answer["include"],
+        python_h=answer["python_h"],
         machine=machine,
         libc=libc,
-        tags=_tags(told["implementation"], told["version"], machine, libc, free_threaded=told["free_threaded"]),
-        free_threaded=told["free_threaded"],
-        user_site=told["user_site"],
-        externally_managed=told["externally_managed"],
-        has_pip=told["has_pip"],
-        local_modules=_local_modules() if "" in told["search_path"] else (),
+        tags=_tags(answer["implementation"], answer["version"], machine, libc, free_threaded=answer["free_threaded"]),
+        free_threaded=answer["free_threaded"],
+        user_site=answer["user_site"],
+        externally_managed=answer["externally_managed"],
+        has_pip=answer["has_pip"],
+        local_modules=_local_modules() if "" in answer["search_path"] else (),
     )
 
 
@@ -202,7 +202,7 @@ def _with_dangling_link(environment: Environment) -> tuple[Environment, str]:
     return environment, ""
 
 
-def _obstacle(program: str, end: ChildEnd) -> str:
+def _start_fault(program: str, end: ChildEnd) -> str:
     """Why it could not be started, if the reason is known; else ""."""
     if _NO_ANNOTATIONS in end.output:
         return TOO_OLD

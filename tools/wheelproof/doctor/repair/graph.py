@@ -51,13 +51,13 @@ class Graph:
         """The extras that count, by the name of the distribution."""
         found = {name: set(self._installed_extras(one)) for name, one in self.distributions.items()}
         while True:
-            asked = {
+            requested = {
                 (str(canonicalize_name(requirement.name)), extra)
                 for name, one in self.distributions.items()
                 for requirement in self.active(one, found[name])
                 for extra in requirement.extras
             }
-            new = {(name, extra) for name, extra in asked if name in found and extra not in found[name]}
+            new = {(name, extra) for name, extra in requested if name in found and extra not in found[name]}
             if not new:
                 return found
             for name, extra in new:

@@ -151,9 +151,9 @@ class Planner:
         default = all(where.startswith("the default") for where in self.offers.config.origin.values())
         if local and _BACKEND.fullmatch(local) and default and not self.offers.config.find_links:
             return None, f"=={one.version}"  # PyTorch's own index, which names its builds so
-        asked = [redact(url) for url in (*self.offers.config.indexes, *self.offers.config.find_links)]
+        addresses = [redact(url) for url in (*self.offers.config.indexes, *self.offers.config.find_links)]
         raise NoPlanError(
-            f"where {one.label} came from is not recorded, and {joined(asked) or 'no index'} does not have it"
+            f"where {one.label} came from is not recorded, and {joined(addresses) or 'no index'} does not have it"
         )
 
     def _read(self, one: Distribution, read: Callable[[], Offered]) -> Offered:

@@ -128,9 +128,9 @@ class Solver:
         return frozenset(names - set(question.reinstalled))
 
     def _unrelated(self, question: Question) -> tuple[Unmet, ...]:
-        asked = {*question.exact, *question.reinstalled, *map(_name_of, question.wanted), "torch"}
+        requested = {*question.exact, *question.reinstalled, *map(_name_of, question.wanted), "torch"}
         near = self.graph.closure("torch")
-        return tuple(one for one in self.graph.unmet() if one.name not in asked and one.by.name not in near)
+        return tuple(one for one in self.graph.unmet() if one.name not in requested and one.by.name not in near)
 
     def _freeing(self, question: Question, *, extras: bool, left: tuple[Unmet, ...] = ()) -> Solution:
         """Free, one after the other, what uv names as demanded in another version, but nothing that requires torch."""
@@ -161,8 +161,8 @@ class Solver:
             return parse_changes(answer.output + answer.words)
         if explanation := explain(answer.words):
             return explanation
-        said = " ".join((answer.words or answer.output).split())[-600:]
-        raise SourceError(f"uv could not plan the repair: {said or f'status {answer.status}'}")
+        words = " ".join((answer.words or answer.output).split())[-600:]
+        raise SourceError(f"uv could not plan the repair: {words or f'status {answer.status}'}")
 
     def _addresses(self, question: Question) -> Iterator[str]:
         """Overrides for requirements by URL, which the installed packages meet: uv accepts URLs only from its user."""
@@ -199,8 +199,8 @@ def _as_it_is(unmet: Unmet) -> str:
 def _reasons(explanation: Changes | Explanation) -> list[str]:
     if isinstance(explanation, Changes):
         return []
-    said = list(dict.fromkeys(explanation.sentences)) or [str(demand) for demand in explanation.demands]
-    return [one.replace("you require", "the plan requires") for one in said]
+    sentences = list(dict.fromkeys(explanation.sentences)) or [str(demand) for demand in explanation.demands]
+    return [one.replace("you require", "the plan requires") for one in sentences]
 
 
 def _file(folder: Path, name: str, lines: Iterable[str]) -> str:

@@ -30,8 +30,8 @@ def _reason(steps: list[Step]) -> str:
     if any(isinstance(step, Command) and step.note for step in steps):
         return _CHOICE
     first = next((step for step in steps if not isinstance(step, Command)), steps[0])
-    said = _of_vector(first.argv) if isinstance(first, Command) else _OTHER[type(first)]
-    return f"{said}: {in_words(first)}"
+    kind = _of_vector(first.argv) if isinstance(first, Command) else _OTHER[type(first)]
+    return f"{kind}: {in_words(first)}"
 
 
 def _of_vector(argv: tuple[str, ...]) -> str:

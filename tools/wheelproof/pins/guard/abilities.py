@@ -32,8 +32,8 @@ def read_uv(variables: Mapping[str, str]) -> UvAbilities:
         config = folder / "uv.toml"
         config.write_text(f"{_UNKNOWN} = 1\n", encoding="utf-8")
         words = run_uv(["cache", "dir", "--config-file", str(config)], plain, DEFAULT_TIMEOUT).words
-    told = _EXPECTED.search(words)
-    if told is None or len(version) < 2:
+    expected = _EXPECTED.search(words)
+    if expected is None or len(version) < 2:
         raise SourceError("uv does not report the settings it supports", hint="use a newer uv")
     options = run_uv(["pip", "install", "--help"], plain, DEFAULT_TIMEOUT)
-    return UvAbilities(version[1], frozenset(told[1].strip("`").split("`, `")), "--excludes" in options.output)
+    return UvAbilities(version[1], frozenset(expected[1].strip("`").split("`, `")), "--excludes" in options.output)

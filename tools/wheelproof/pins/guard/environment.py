@@ -29,10 +29,10 @@ def families_held(
 
     ``packages`` are names of families, of packages, or globs; none means torch. Families from ``before`` stay.
     """
-    asked = [_family(name) for name in packages or ([] if before else [TORCH])]
-    names = {one["name"] for one in asked}
+    chosen = [_family(name) for name in packages or ([] if before else [TORCH])]
+    names = {one["name"] for one in chosen}
     kept = [one for one in before if one.get("name") not in names]
-    return {"families": [*asked, *kept], "extensions": list(extensions)}
+    return {"families": [*chosen, *kept], "extensions": list(extensions)}
 
 
 def families_before(place: Place) -> list[dict[str, Any]]:
@@ -96,8 +96,10 @@ def place_of(python: str, variables: Mapping[str, str]) -> tuple[Place, dict[str
         found: dict[str, Any] = json.loads(ended.output.decode().splitlines()[-1])
         prefix = found.pop("prefix")
     except (ValueError, IndexError, KeyError):
-        said = ended.errors.decode(errors="replace").strip().splitlines()
-        raise SourceError(f"{environment.interpreter} does not start: {said[-1] if said else ended.status}") from None
+        printed = ended.errors.decode(errors="replace").strip().splitlines()
+        raise SourceError(
+            f"{environment.interpreter} does not start: {printed[-1] if printed else ended.status}"
+        ) from None
     return Place(prefix, environment.interpreter), found
 
 

@@ -81,20 +81,20 @@ def read_interior(environment: Environment, variables: Mapping[str, str]) -> Int
 
     Raises SourceError when the interpreter cannot be asked.
     """
-    said = _ask(environment.interpreter, _modules_of_families(), variables)
-    folders = tuple(said["path"])
+    answer = _ask(environment.interpreter, _modules_of_families(), variables)
+    folders = tuple(answer["path"])
     known = ImportOrder.of(folders, _copies(folders))
-    order = ImportOrder(folders, known.copies, dict(_loose(known, said["modules"])))
-    own = {position_of(said[key], folders) for key in ("purelib", "platlib")}
+    order = ImportOrder(folders, known.copies, dict(_loose(known, answer["modules"])))
+    own = {position_of(answer[key], folders) for key in ("purelib", "platlib")}
     return Interior(
         order,
-        said["purelib"],
+        answer["purelib"],
         tuple(sorted(position for position in own if position is not None)),
-        said["prefix"],
-        said["is_virtual"],
-        said["user"],
-        said["writable"],
-        said["managed"] and not said["is_virtual"],
+        answer["prefix"],
+        answer["is_virtual"],
+        answer["user"],
+        answer["writable"],
+        answer["managed"] and not answer["is_virtual"],
     )
 
 
@@ -126,13 +126,13 @@ def _ask(interpreter: str, modules: Iterable[str], variables: Mapping[str, str])
             raise SourceError(f"{interpreter} cannot be started: {error}") from error
     lines = ended.output.decode(errors="replace").splitlines()  # a .pth file may print something
     try:
-        said = json.loads(lines[-1]) if lines and not ended.status else None
+        answer = json.loads(lines[-1]) if lines and not ended.status else None
     except ValueError:
-        said = None
-    if not isinstance(said, dict):
+        answer = None
+    if not isinstance(answer, dict):
         words = " ".join(ended.errors.decode(errors="replace").split())[-300:]
         raise SourceError(f"{interpreter} does not report its import path: {words or f'status {ended.status}'}")
-    return said
+    return answer
 
 
 def _copies(folders: Iterable[str]) -> Iterator[Copy]:

@@ -58,8 +58,8 @@ def unresolved_symbols(
                 lacking = {name for name in needed if _TORCH_LIBRARY.fullmatch(name)} - {Path(one).name for one in own}
                 if not wanted or lacking:
                     continue
-                beside = [symbols_of(libraries[name]) for name in needed if name in libraries]
-                missing = [name for name in wanted if not any(name in symbols for symbols in (*offered, *beside))]
+                others = [symbols_of(libraries[name]) for name in needed if name in libraries]
+                missing = [name for name in wanted if not any(name in symbols for symbols in (*offered, *others))]
                 if missing:
                     found.append(UnresolvedSymbol(path, distribution, missing[0], len(missing)))
         except (FormatError, OSError, ValueError):  # ValueError: mmap of an empty file

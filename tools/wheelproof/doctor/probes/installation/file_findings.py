@@ -70,8 +70,8 @@ def _paths(result: CheckResult, inside: InstalledEnvironment, distribution: Dist
     place = result.location.path if result.location else ""
     if distribution is not None and isinstance(distribution.files, RecordedFiles):
         files = distribution.files
-        told = {"WHL702": files.missing, "WHL703": tuple(file.path for file in files.sizes)}
-        return told.get(result.rule, (place,) if place else ())
+        places = {"WHL702": files.missing, "WHL703": tuple(file.path for file in files.sizes)}
+        return places.get(result.rule, (place,) if place else ())
     whole: dict[str, Callable[[], Sequence[str]]] = {
         "WHL710": lambda: _same_name(inside, place),
         "WHL712": lambda: inside.leftovers,

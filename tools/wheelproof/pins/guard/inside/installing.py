@@ -142,7 +142,7 @@ def refresh(place: Place, *, accept: bool) -> list[str]:
     distributions = installed(sites_of(settings))
     held = find_held(distributions, settings["families"])
     entries = {entry.path: entry for entry in old.files}
-    said = []
+    messages = []
     for path, entry in list(entries.items()):
         if entry.role in ("front", "record") and not os.path.lexists(path):  # its package was removed
             del entries[path]
@@ -153,13 +153,13 @@ def refresh(place: Place, *, accept: bool) -> list[str]:
         if known is None or receipt.digest_of(step.path) != receipt.digest(step.data):
             entries.update((entry.path, entry) for entry in _put(place, step, entries))
             if step.role == "front":
-                said.append(f"put the front program {step.path} in place of the new {os.path.basename(step.path)}")
+                messages.append(f"put the front program {step.path} in place of the new {os.path.basename(step.path)}")
     if accept:
         remember(place, held, sites_of(settings))
         _save(place, {name: version_of(one) for name, one in held.pinned.items()}, entries, old.made)
     else:
         _save(place, old.packages, entries, old.made)
-    return said
+    return messages
 
 
 def uninstall(place: Place) -> list[str]:

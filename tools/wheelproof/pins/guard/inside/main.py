@@ -120,8 +120,8 @@ def _carry_out(guard: Guard, start: Sequence[str], prepared: Prepared, shown: st
     if prepared.refused:
         say(prepared.refused)
         return BROKEN
-    if prepared.said:
-        say(prepared.said)
+    if prepared.summary:
+        say(prepared.summary)
     for step in prepared.steps:
         status = watched(guard, [*start, *step], prepared.variables, shown)
         if status:

@@ -21,14 +21,14 @@ _BUILD_CONSTRAINT = (25, 3)  # the first pip with --build-constraint
 
 @dataclass(frozen=True)
 class Prepared:
-    """A prepared call. ``said`` describes the changes, ``refused`` why it is not made; "" if neither applies.
+    """A prepared call. ``summary`` describes the changes, ``refused`` why it is not made; "" if neither applies.
 
     ``watch`` says whether it can change the environment.
     """
 
     arguments: Sequence[str]
     variables: Mapping[str, str]
-    said: str = ""
+    summary: str = ""
     refused: str = ""
     watch: bool = False
     steps: Sequence[Sequence[str]] = field(default_factory=tuple)  # calls before this one, each watched
@@ -106,11 +106,11 @@ def prepare(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]
             del plain["PIP_BUILD_CONSTRAINT"]  # the guard's variable: pip refuses both together
     elif _version_of_pip(guard) >= _BUILD_CONSTRAINT:
         added += ["--build-constraint", guard.constraints]
-    said = f"{guard.title} held: pip {command} {' '.join(added)}" if added else ""
+    summary = f"{guard.title} held: pip {command} {' '.join(added)}" if added else ""
     if not _has_cache_option(guard, arguments, variables):
         added += ["--cache-dir", cache_of(guard, variables, "pip")]
     new = [*arguments[: at + 1], *added, *rest]
-    return Prepared(new, plain, said, watch=command == "install" and "--dry-run" not in rest)
+    return Prepared(new, plain, summary, watch=command == "install" and "--dry-run" not in rest)
 
 
 def _has_cache_option(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]) -> bool:

@@ -214,22 +214,22 @@ def _project(  # noqa: PLR0911  # one for each command
     refused = refused or (_overlay(uv, guard, [*before, *options], plain) if command == "run" else "")
     if refused:
         return Prepared(arguments, variables, "", f"{guard.title} held: {refused}")
-    said = f"{guard.title} held: uv {command}"
+    summary = f"{guard.title} held: uv {command}"
     if command == "sync":
         watch = not {"--dry-run", "--check"} & set(options)
-        return Prepared(sync, plain, f"{said} --inexact, and {len(guard.names)} x --no-install-package", "", watch)
+        return Prepared(sync, plain, f"{summary} --inexact, and {len(guard.names)} x --no-install-package", "", watch)
     if command == "add":
         new = [*head, *options, *alone]
-        return Prepared(new, plain, f"{said}, and {len(guard.names)} x --no-install-package", "", watch=True)
+        return Prepared(new, plain, f"{summary}, and {len(guard.names)} x --no-install-package", "", watch=True)
     if "--no-sync" in options or variables.get("UV_NO_SYNC", "").lower() in _TRUE:
         return Prepared(arguments, plain)
     new = [*head, "--no-sync", *options, *left]
     if command == "remove":
-        said += " --no-sync, then uv sync --inexact: what it took with it stays installed"
-        return Prepared(sync, plain, said, "", watch=True, steps=[new])
+        summary += " --no-sync, then uv sync --inexact: what it took with it stays installed"
+        return Prepared(sync, plain, summary, "", watch=True, steps=[new])
     if _NOTHING in foreseen:
-        return Prepared(new, plain, f"{said} --no-sync: there is nothing to synchronize")
-    return Prepared(new, plain, f"{said}: uv sync --inexact, then --no-sync", steps=[[*sync, "--quiet"]])
+        return Prepared(new, plain, f"{summary} --no-sync: there is nothing to synchronize")
+    return Prepared(new, plain, f"{summary}: uv sync --inexact, then --no-sync", steps=[[*sync, "--quiet"]])
 
 
 def _of_sync(options: Sequence[str], valued: Set[str]) -> list[str]:
