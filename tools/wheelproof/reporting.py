@@ -63,11 +63,11 @@ class Selection:
 
         if self.tree.select or self.tree.ignore:
             select_rules(kind, self.tree.select, self.tree.ignore)  # for its error
-        chosen = self.plugins.chosen(select_rules(kind, self.asked, self.ignore))
+        chosen = self.plugins.chosen(select_rules(kind, self.requested, self.ignore))
         return [self._silent(rule) if self.silences(rule.id) else rule for rule in chosen]
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def requested(self) -> tuple[str, ...]:
         """The prefixes of the requested rules, () for all: the user's and those that the tree adds."""
         return (*self.select, *self.tree.select) if self.select else ()
 
@@ -81,7 +81,9 @@ class Selection:
         """The results of selected rules; a rule that the tree ignores reports only that."""
         silent: set[str] = set()
         for result in results:
-            if (self.asked and _longest(self.asked, result.rule) < 0) or _longest(self.ignore, result.rule) >= 0:
+            if (self.requested and _longest(self.requested, result.rule) < 0) or _longest(
+                self.ignore, result.rule
+            ) >= 0:
                 continue
             if not self.silences(result.rule):
                 yield result

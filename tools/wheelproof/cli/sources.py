@@ -45,7 +45,7 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--deadline", type=float, metavar="SECONDS", help="total network timeout, in seconds")
 
 
-def parse_beside(texts: Sequence[str]) -> tuple[Requirement, ...]:
+def parse_companions(texts: Sequence[str]) -> tuple[Requirement, ...]:
     """The requirements of ``--with``. Raises UsageError."""
     from packaging.requirements import InvalidRequirement, Requirement
 
@@ -72,7 +72,7 @@ def open_sources(
     links: bool = False,
     threads: bool = False,
     whole: bool = False,
-    beside: Sequence[Requirement] = (),
+    companions: Sequence[Requirement] = (),
 ) -> Iterator[Sources]:
     """Open the sources of the options, as :func:`open_places` does, and close them at the end of the ``with`` block.
 
@@ -102,7 +102,7 @@ def open_sources(
         share_heaps()  # before any thread is started
     with (
         Progress("reading", before="looking for wheels", quiet=output.quiet) as progress,
-        open_places(places, config, links=links, whole=whole, beside=beside, on_bytes=progress.read) as opened,
+        open_places(places, config, links=links, whole=whole, companions=companions, on_bytes=progress.read) as opened,
     ):
         yield Sources(opened.client, opened.index, opened.config, opened.dependencies, progress=progress)
 

@@ -23,7 +23,7 @@ from wheelproof.cli.options import (
 )
 from wheelproof.cli.progress import Progress
 from wheelproof.cli.rights import SETS, allow_tree
-from wheelproof.cli.sources import add_source_options, attesting_of, open_sources, parse_beside
+from wheelproof.cli.sources import add_source_options, attesting_of, open_sources, parse_companions
 
 if TYPE_CHECKING:
     from wheel_checks.sources.environment import Environment
@@ -143,8 +143,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_installed(arguments, judgement, output)
     recording = _recording(arguments)
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
-    beside = parse_beside(arguments.beside)
-    with open_sources(arguments, output, assumed=wanted.note, links=links, whole=whole, beside=beside) as opened:
+    companions = parse_companions(arguments.beside)
+    with open_sources(
+        arguments, output, assumed=wanted.note, links=links, whole=whole, companions=companions
+    ) as opened:
         report = verify(
             arguments.targets,
             wanted,
@@ -181,9 +183,9 @@ def _recording(arguments: argparse.Namespace) -> Recording | None:
             what = "--record would replace the record that --same-as compares with"
             raise UsageError(what, expected="two files", hint="move the new record if its changes are intended")
     targets = tuple(map(redact_text, arguments.targets))
-    asked = AskedFor(targets, tuple(arguments.platform), tuple(arguments.python), arguments.depth)
+    requested = AskedFor(targets, tuple(arguments.platform), tuple(arguments.python), arguments.depth)
     before = read_record(Path(arguments.same_as)) if arguments.same_as else None
-    return Recording(asked, before, arguments.same_as or "")
+    return Recording(requested, before, arguments.same_as or "")
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -41,7 +41,7 @@ def inputs_of(cell: Cell, selection: Selection, written: Sequence[Path] = ()) ->
     """
     project = project_digest(Path.cwd(), tuple(path.absolute() for path in written)) if cell.command else "-"
     kernels = _kernels() if cell.smoke else ""
-    return inputs_digest(cell, selection.asked, selection.ignore, _ours(), kernels, project) if project else ""
+    return inputs_digest(cell, selection.requested, selection.ignore, _ours(), kernels, project) if project else ""
 
 
 @functools.cache

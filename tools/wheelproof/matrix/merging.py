@@ -67,7 +67,7 @@ class Request:
                 self.deadline or cell.deadline,
                 self.offline,
                 self.fresh,
-                self.selection.asked,
+                self.selection.requested,
                 self.selection.ignore,
                 self.trust_index,
                 self.named,

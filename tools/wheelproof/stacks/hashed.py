@@ -24,7 +24,7 @@ from wheel_checks.sources.uv.resolver import NoSolutionError
 from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
 from wheelproof.stacks.packages import Pick, planned
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 from wheelproof.wheels.declared_model import Line
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.judging import AT_ONCE
@@ -54,39 +54,41 @@ class _Pinned:
         return exact_pin(self.requirement)
 
 
-def requires_hashes(asked: Asked) -> bool:
+def requires_hashes(requested: Requested) -> bool:
     """Whether pip would require hashes: only requirements files are requested, and a line has a hash or says so."""
-    if asked.requirements or any(path.suffix == ".toml" for path in asked.files):
+    if requested.requirements or any(path.suffix == ".toml" for path in requested.files):
         return False
-    return asked.declared.require_hashes or any(line.hashes for line in _lines(asked))
+    return requested.declared.require_hashes or any(line.hashes for line in _lines(requested))
 
 
 def read_hashed(
-    asked: Asked, target: Target, indexes: KnownIndexes, left_out: Mapping[str, WheelproofError]
+    requested: Requested, target: Target, indexes: KnownIndexes, left_out: Mapping[str, WheelproofError]
 ) -> HashedFiles:
     """The file that pip chooses for each line whose marker matches ``target``.
 
     Raises NoSolutionError for a package with two versions, and SourceError when an index does not answer.
     """
-    pinned, unhashed = _pinned(asked, target, left_out)
+    pinned, unhashed = _pinned(requested, target, left_out)
     with ThreadPoolExecutor(AT_ONCE, "pick") as pool:
         found = list(pool.map(lambda one: _pick(one, target, indexes), pinned))
     unknown = {pick.package.name: error for pick, error in found if error is not None}
     return HashedFiles(tuple(pick for pick, error in found if error is None), unhashed, unknown)
 
 
-def _lines(asked: Asked) -> list[Line]:
+def _lines(requested: Requested) -> list[Line]:
     """The lines of requirements files; and the requirements of their projects."""
-    return [line for line in asked.declared.lines if not line.constraint and not line.file.endswith(".toml")]
+    return [line for line in requested.declared.lines if not line.constraint and not line.file.endswith(".toml")]
 
 
 def _pinned(
-    asked: Asked, target: Target, left_out: Mapping[str, WheelproofError]
+    requested: Requested, target: Target, left_out: Mapping[str, WheelproofError]
 ) -> tuple[list[_Pinned], tuple[Unhashed, ...]]:
-    active = {id(r) for r in active_with_extras((line.requirement for line in asked.declared.lines), target.markers())}
+    active = {
+        id(r) for r in active_with_extras((line.requirement for line in requested.declared.lines), target.markers())
+    }
     unhashed: list[Unhashed] = []
     found: dict[str, _Pinned] = {}
-    for line in _lines(asked):
+    for line in _lines(requested):
         if id(line.requirement) not in active or line.name in left_out:
             continue
         is_direct = bool(line.requirement.url)
@@ -102,7 +104,7 @@ def _pinned(
             _agree(known, line)
             new = replace(new, hashes=new.hashes & known.hashes)
         found[line.name] = new
-    for line in asked.declared.lines:
+    for line in requested.declared.lines:
         if line.constraint and id(line.requirement) in active and line.name in found:
             _agree(found[line.name], line)
     return list(found.values()), tuple(unhashed)

@@ -16,7 +16,7 @@ from wheel_checks.targets.extras_and_groups import ExtrasAndGroups
 from wheel_checks.targets.lock_markers import python_fits
 from wheel_checks.targets.locked import covered_targets, python_of, validated
 from wheel_checks.targets.target import Target, parse_targets, this_machine
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 from wheelproof.wheels.declared_model import Declared
 
 _SUFFIXES = (".toml", ".lock")
@@ -36,9 +36,9 @@ class LockRequest:
     named: tuple[str, ...] = ()
 
     @property
-    def asked(self) -> Asked:
+    def requested(self) -> Requested:
         """The request for the report: the file, without requirements."""
-        return Asked((), (self.path,), (), Declared(), self.named)
+        return Requested((), (self.path,), (), Declared(), self.named)
 
 
 def find_lock(texts: Sequence[str], files: Sequence[str]) -> Path | None:

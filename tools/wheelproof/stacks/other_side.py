@@ -27,15 +27,15 @@ def opened_other(request: StackRequest, against: str, chosen: ExtrasAndGroups) -
 
     Raises UsageError if not one file alone is judged, and what reading the other file raises.
     """
-    asked = request.asked
-    if asked.requirements or len(asked.files) != 1:
+    requested = request.requested
+    if requested.requirements or len(requested.files) != 1:
         raise UsageError("--against compares one file", expected="one lock, requirements file or pyproject.toml")
-    with other_side(asked.files[0], against) as path:
+    with other_side(requested.files[0], against) as path:
         if path is None:
             yield None
             return
         other, lock = read_inputs([], [str(path)], chosen)
-        yield replace(request, asked=other, lock=lock)
+        yield replace(request, requested=other, lock=lock)
 
 
 @contextmanager

@@ -121,28 +121,28 @@ class _Run:
 
     def _wheels(self, stacks: Iterable[ResolvedStack]) -> list[PlannedWheel]:
         """The wheels to judge, each once for a target: machines share most of them."""
-        judgement, requested = self.judge.judgement, self.judge.request.asked.known
-        names: set[str] = {canonicalize_name(requirement.name) for requirement in requested}
+        judgement, requirements = self.judge.judgement, self.judge.request.requested.known
+        names: set[str] = {canonicalize_name(requirement.name) for requirement in requirements}
         every: list[PlannedWheel] = []
         for stack in stacks:
-            asked = set(names)
+            requested = set(names)
             if judgement.depth is Depth.LINKS:  # deeper, every wheel is read as if it had been requested
-                asked |= _asked_through(requested, stack.picks, self.client)
+                requested |= _required_through(requirements, stack.picks, self.client)
             gpus = gpus_there(judgement.expectations.gpus, stack.target.machine)
-            own = [replace(p.wheel, asked=p.package.name in asked, gpus=gpus) for p in stack.picks if p.wheel]
+            own = [replace(p.wheel, requested=p.package.name in requested, gpus=gpus) for p in stack.picks if p.wheel]
             full = [stack.indexes.with_others(wheel) if stack.lock is None else wheel for wheel in own]
-            every += [replace(wheel, beside=tuple(own)) for wheel in full]
+            every += [replace(wheel, companions=tuple(own)) for wheel in full]
         return list({(wheel.file_name, wheel.target): wheel for wheel in every}.values())
 
 
-def _asked_through(asked: Iterable[Requirement], picks: Iterable[Pick], client: HttpClient) -> set[str]:
-    """The requirements of pure wheels among the ``asked`` (``jax[cuda13]``), except NVIDIA's own libraries.
+def _required_through(requested: Iterable[Requirement], picks: Iterable[Pick], client: HttpClient) -> set[str]:
+    """The requirements of pure wheels among the ``requested`` (``jax[cuda13]``), except NVIDIA's own libraries.
 
     The import of such a wheel loads the libraries of these packages, so they are read as if they had been requested. A
     wheel that cannot be read adds nothing: judging it reports why.
     """
     extras: dict[str, set[str]] = {}
-    for requirement in asked:
+    for requirement in requested:
         extras.setdefault(canonicalize_name(requirement.name), set()).update(requirement.extras)
     found: set[str] = set()
     for pick in picks:

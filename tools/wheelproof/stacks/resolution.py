@@ -55,13 +55,13 @@ def resolve_stacks(
 
 
 def _resolve_stack(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> ResolvedStack:
-    handed = hand_over(request.asked, target, config)
+    handed = hand_over(request.requested, target, config)
     resolving = _Resolving(request, target, handed, SimpleIndex(client, handed.config, handed.pinned), client)
     found = resolving.found()
     indexes = KnownIndexes(resolving.index, found.listings)
     own = tuple(LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects)
     if resolving.hashed:  # these files are taken: nothing is resolved
-        hashed = read_hashed(request.asked, target, indexes, handed.left_out)
+        hashed = read_hashed(request.requested, target, indexes, handed.left_out)
         picks = (*hashed.picks, *pick_wheels(Resolution(own), target, indexes))
         settled = Settled(Resolution(tuple(pick.package for pick in picks)))
         return ResolvedStack(target, settled, picks, indexes, {**handed.left_out, **hashed.left_out}, hashed.unhashed)
@@ -77,7 +77,7 @@ class _Resolving:
         self, request: StackRequest, target: Target, handed: Handed, index: SimpleIndex, client: HttpClient
     ) -> None:
         self.request, self.target, self.handed, self.index, self.client = request, target, handed, index, client
-        self.hashed = requires_hashes(request.asked)
+        self.hashed = requires_hashes(request.requested)
         self.pre = request.pre or handed.pre
         self.left_out = (*handed.left_out, *(project.name for project in handed.projects))
         self.keeping = keeping_of(client, offline=request.offline)
@@ -109,7 +109,7 @@ class _Resolving:
     def _find(self) -> _Found:
         indexes = KnownIndexes(self.index)
         if self.hashed:
-            hashed = read_hashed(self.request.asked, self.target, indexes, self.handed.left_out)
+            hashed = read_hashed(self.request.requested, self.target, indexes, self.handed.left_out)
             return _kept(Settled(Resolution(())), hashed.picks, indexes)
         if not self.handed.requirements:
             return _Found(Settled(Resolution(())), whole=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from wheel_checks.answers.wheels import WheelQuestion
 from wheel_checks.facts.expectations import Expectations
-from wheelproof.wheels.model import drivers_asked
+from wheelproof.wheels.model import requested_drivers
 
 
 def question_of(expected: Expectations, *, provenance: bool = False) -> WheelQuestion:
     """The question of the command line."""
     expect = str(expected.accelerator) if expected.accelerator else ""
-    return WheelQuestion(expect, tuple(gpu.name for gpu in expected.gpus), drivers_asked(expected), provenance)
+    return WheelQuestion(expect, tuple(gpu.name for gpu in expected.gpus), requested_drivers(expected), provenance)

@@ -43,7 +43,7 @@ def read_record(path: Path) -> Record:
 class Recording:
     """The files of a run as they are judged; ``before`` is the record to compare them with, and its name."""
 
-    asked: AskedFor
+    requested: AskedFor
     before: Record | None = None
     name: str = ""
     _files: list[tuple[RecordedFile, Subject]] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Recording:
             replace(file, verdict=report.verdict_of(subject), failed=_failed(subject)) for file, subject in self._files
         )
         tool = Tool("wheelproof", report.version)
-        record = Record(SCHEMA, tool, report.started, report.verdict, tuple(files), self.asked)
+        record = Record(SCHEMA, tool, report.started, report.verdict, tuple(files), self.requested)
         json.dump(dataclasses.asdict(record), stream, indent=2)
         stream.write("\n")
 

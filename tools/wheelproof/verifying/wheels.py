@@ -88,8 +88,8 @@ def verify(
     progress.planned(len(wheels), alike=alike)
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
     by_file = {(o.file_name, o.target): o for o in offers if o}
-    beside = read_siblings(judged, client, judgement.expectations) if rules["release"] else {}
-    finished = list(compare_siblings(judged, rules["release"], judgement.expectations, beside))
+    siblings = read_siblings(judged, client, judgement.expectations) if rules["release"] else {}
+    finished = list(compare_siblings(judged, rules["release"], judgement.expectations, siblings))
     for item in finished:
         label = item.planned.target.label if item.planned.target else ""
         subject = with_offers(item, by_file.get((item.planned.file_name, label))).subject

@@ -17,7 +17,7 @@ from wheelproof.wheels.declared_model import Declared, Typed, TypedKind
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Requested:
     """Requirements, and files with more (requirements.txt, pyproject.toml).
 
     ``declared`` are the requirements of the files, includes followed: no installer reads a file of a tree itself.
@@ -47,7 +47,7 @@ class Asked:
         return summarised(self.names, 3)
 
 
-def parse_asked(
+def parse_requested(
     requirements: Sequence[str],
     files: Sequence[Path],
     *,
@@ -56,7 +56,7 @@ def parse_asked(
     folder: Path = Path(),
     example: str = "vllm==0.20.0 or -r requirements.txt",
     expected: str = "a requirement, or -r requirements.txt",
-) -> Asked:
+) -> Requested:
     """The requested requirements and files, with the ``chosen`` extras and groups of projects.
 
     ``typed`` are other arguments of an installer that runs in ``folder``.
@@ -73,4 +73,4 @@ def parse_asked(
         raise UsageError("nothing was requested", expected=expected)
     declared = read_declared(files, chosen, typed, folder)
     names = tuple(one.text if one.kind is TypedKind.PROJECT else f"{one.kind.value} {one.text}" for one in typed)
-    return Asked(tuple(requirements), tuple(files), tuple(parsed), declared, chosen.names, names)
+    return Requested(tuple(requirements), tuple(files), tuple(parsed), declared, chosen.names, names)

@@ -253,14 +253,14 @@ class _Reading:
         else:
             self._outside(where, value, tree, "to use that folder, name it yourself: --find-links FOLDER")
 
-    def _project(self, path: Path, text: str, tree: Path, chosen: ExtrasAndGroups, asked_at: str = "") -> None:
-        """The requirements of a project, and with ``asked_at``, if it is requested, the project itself."""
-        if self._is_done(path, (chosen, bool(asked_at))):
+    def _project(self, path: Path, text: str, tree: Path, chosen: ExtrasAndGroups, requested_at: str = "") -> None:
+        """The requirements of a project, and with ``requested_at``, if it is requested, the project itself."""
+        if self._is_done(path, (chosen, bool(requested_at))):
             return
-        project = read_project(path, text, chosen, strict=not asked_at)
+        project = read_project(path, text, chosen, strict=not requested_at)
         self.found.faults += project.faults
         if project.is_open:
-            self._built(asked_at or path.name)
+            self._built(requested_at or path.name)
         for name in project.files:
             self._include(path, tree, name, f"{path.name}, tool.setuptools.dynamic", constraint=False)
         for line, local in project.lines:
@@ -268,7 +268,7 @@ class _Reading:
                 self._add(path.parent, tree, line, local)
             except (FormatError, SourceError, ValueError) as error:
                 self.found.faults.append(f"{line.where} cannot be read: {error}")
-        if asked_at and project.name and project.name not in {known.name for known in self.found.projects}:
+        if requested_at and project.name and project.name not in {known.name for known in self.found.projects}:
             self.found.projects.append(Project(project.name, project.version))
 
     def _outside(self, where: str, value: str, tree: Path, hint: str) -> None:

@@ -34,9 +34,9 @@ def dependency_reader(
     *,
     offline: bool = False,
     whole: bool = False,
-    beside: Sequence[Requirement] = (),
+    companions: Sequence[Requirement] = (),
 ) -> Dependencies:
-    """Close it when the run ends. uv is started only if exact pins do not suffice, or for packages ``beside``."""
+    """Close it when the run ends. uv is started only if exact pins do not suffice, or for ``companions``."""
     known = KnownIndexes(index)
 
     def listing(project: str) -> Sequence[IndexFile]:
@@ -71,4 +71,4 @@ def dependency_reader(
         pins = tuple(Requirement(f"{package.name}=={package.version}") for package in taken)
         return Resolved(pins, (*(package.name for package in settled.resolution.unusable), *built))
 
-    return Dependencies(client, listing, resolver, whole=whole, beside=beside)
+    return Dependencies(client, listing, resolver, whole=whole, beside=companions)

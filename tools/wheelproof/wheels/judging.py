@@ -94,7 +94,7 @@ def judge_wheels(
             )
             passed_over = judgement.depth is Depth.LINKS and _is_others_business(planned)
             facts = read(depth=Depth.QUICK if passed_over else judgement.depth)
-            if passed_over and _links_to_asked(facts, planned):
+            if passed_over and _links_to_requested(facts, planned):
                 facts, passed_over = read(depth=judgement.depth), False
             if dependencies is not None and judgement.depth.includes(Depth.LINKS) and not passed_over:
                 facts, unlinked = _linked(facts, dependencies, planned)
@@ -153,7 +153,7 @@ def _is_others_business(planned: PlannedWheel) -> bool:
     """Whether a wheel of a stack only serves others: torch, whose exports are in a table, or a dependency."""
     from wheel_checks.facts.wheel.neighbours import TORCH
 
-    return planned.beside is not None and (not planned.asked or _neighbour(planned).project == TORCH)
+    return planned.companions is not None and (not planned.requested or _neighbour(planned).project == TORCH)
 
 
 def _is_of_cuda(planned: PlannedWheel) -> bool:
@@ -161,8 +161,8 @@ def _is_of_cuda(planned: PlannedWheel) -> bool:
     return planned.is_dependency and is_known_by_name(_neighbour(planned).project)
 
 
-def _links_to_asked(facts: WheelFacts, planned: PlannedWheel) -> bool:
-    """Whether a wheel of a stack has native code and requires a wheel with libraries that someone asked for."""
+def _links_to_requested(facts: WheelFacts, planned: PlannedWheel) -> bool:
+    """Whether a wheel of a stack has native code and requires a requested wheel with libraries."""
     from wheel_checks.facts.elf.native_members import is_library
     from wheel_checks.facts.wheel.neighbours import TORCH
 
@@ -171,8 +171,10 @@ def _links_to_asked(facts: WheelFacts, planned: PlannedWheel) -> bool:
         return False
     if _neighbour(planned).project == TORCH or not any(is_library(member.name) for member in archive.members):
         return False
-    others = {_neighbour(one).project: one.asked for one in planned.beside or () if _neighbour(one).may_have_libraries}
-    wanted = {name for name, asked in others.items() if asked or name == TORCH}
+    others = {
+        _neighbour(one).project: one.requested for one in planned.companions or () if _neighbour(one).may_have_libraries
+    }
+    wanted = {name for name, requested in others.items() if requested or name == TORCH}
     active = active_with_extras(metadata.requirements, planned.target.markers())
     return any(canonicalize_name(requirement.name) in wanted for requirement in active)
 
@@ -190,13 +192,13 @@ def _linked(
 ) -> tuple[WheelFacts, tuple[CheckResult, ...]]:
     """The facts with their link closure, and an undecided result when a required wheel cannot be read."""
     try:
-        if _is_others_business(planned) and not _links_to_asked(
+        if _is_others_business(planned) and not _links_to_requested(
             facts, planned
         ):  # as its own requirements would have it
             links = dependencies.link(facts, planned.extras)
         else:
-            beside = None if planned.beside is None else [_neighbour(one) for one in planned.beside]
-            links = dependencies.link(facts, planned.extras, _neighbour(planned), beside)
+            companions = None if planned.companions is None else [_neighbour(one) for one in planned.companions]
+            links = dependencies.link(facts, planned.extras, _neighbour(planned), companions)
     except WheelproofError as error:
         wrong = (error.wrong,) if isinstance(error, WrongMetadataError) else ()  # a finding of WHL111
         facts = replace(facts, links=Unavailable(str(error)), wrong_metadata=wrong)
@@ -214,9 +216,9 @@ def read_siblings(
     """The accelerator of wheels for other machines, by file name, if a wheel here shows none.
 
     Of each release one wheel for each other machine is read, until one library shows an accelerator; where an
-    accelerator or a GPU is asked for, within a larger bound.
+    accelerator or a GPU is expected, within a larger bound.
     """
-    asked = bool(expected.accelerator or expected.gpus)
+    requested = bool(expected.accelerator or expected.gpus)
     known = {item.facts.file_name for item in judged if item.facts}
     files: dict[str, IndexFile] = {}
     for item in judged:
@@ -230,7 +232,7 @@ def read_siblings(
             location = path_of(file.url) if is_file_url(file.url) else file.url
             source = _open(PlannedWheel(file.file_name, location, file), client)
             try:
-                return _presence(source, client, most=ASKED if asked else QUICK)
+                return _presence(source, client, most=ASKED if requested else QUICK)
             finally:
                 source.close()
         except WheelproofError as error:

@@ -25,8 +25,8 @@ class PlannedWheel:
     """A wheel to read: its place, its index entry, and the project's listing.
 
     ``gpus`` are the GPUs that it must run on, None for all expected ones. ``other_listings`` are entries of other
-    indexes for that file name. ``extras`` are the requested ones. ``beside`` are the wheels installed with it, if
-    known; then a wheel that was not ``asked`` for is read only as far as it may link to requested ones.
+    indexes for that file name. ``extras`` are the requested ones. ``companions`` are the wheels installed with it, if
+    known; then a wheel that was not ``requested`` for is read only as far as it may link to requested ones.
     """
 
     file_name: str
@@ -37,13 +37,13 @@ class PlannedWheel:
     gpus: tuple[Product, ...] | None = None
     other_listings: tuple[OtherListing, ...] = ()
     extras: frozenset[str] = frozenset()
-    beside: tuple[PlannedWheel, ...] | None = field(default=None, compare=False, repr=False)
-    asked: bool = True
+    companions: tuple[PlannedWheel, ...] | None = field(default=None, compare=False, repr=False)
+    requested: bool = True
 
     @property
     def is_dependency(self) -> bool:
         """True for a wheel of a stack that only others ask for."""
-        return self.beside is not None and not self.asked
+        return self.companions is not None and not self.requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Judgement:
     upload: bool = False
 
 
-def drivers_asked(expected: Expectations) -> str:
+def requested_drivers(expected: Expectations) -> str:
     """The drivers that the wheels are judged by, for people; "" when none was named, or none is NVIDIA's."""
     from wheel_checks.facts.gpu.drivers import NO_DRIVER  # most runs name none
 

@@ -42,7 +42,7 @@ class Places:
     max_download: str | None = None
 
     def config(self, environ: Mapping[str, str] = os.environ) -> IndexConfig:
-        """The indexes that are asked. Raises UsageError for a configuration that cannot be read."""
+        """The indexes to query. Raises UsageError for a configuration that cannot be read."""
         from wheel_checks.sources.installer_config import configured_indexes
         from wheel_checks.sources.trust import Trust
 
@@ -74,13 +74,13 @@ def open_places(
     *,
     links: bool = False,
     whole: bool = False,
-    beside: Sequence[Requirement] = (),
+    companions: Sequence[Requirement] = (),
     on_bytes: Callable[[int], object] | None = None,
 ) -> Iterator[Opened]:
     """Open ``places`` with their ``config``, and close them at the end of the ``with`` block.
 
     ``links`` opens the reader of linked libraries; with ``whole`` it streams every library whose head and tail do not
-    suffice, and ``beside`` is installed with each wheel. ``on_bytes`` is called with the number of bytes read. Raises
+    suffice, and ``companions`` are installed with each wheel. ``on_bytes`` gets the number of bytes read. Raises
     UsageError for an invalid size.
     """
     from wheel_checks.facts.expectations import parse_size
@@ -114,6 +114,6 @@ def open_places(
             from wheelproof.wheels.dependencies import dependency_reader
 
             dependencies = stack.enter_context(
-                dependency_reader(client, index, config, offline=places.offline, whole=whole, beside=beside)
+                dependency_reader(client, index, config, offline=places.offline, whole=whole, companions=companions)
             )
         yield Opened(client, index, config, dependencies)

@@ -26,7 +26,7 @@ from wheel_checks.sources.local import LocalFile
 from wheel_checks.sources.regular_file import read_whole
 from wheelproof.reporting import Selection
 
-BESIDE = (".publish.attestation", ".slsa.attestation")
+SUFFIXES = (".publish.attestation", ".slsa.attestation")
 """Suffixes of the names of attestations, as pypi-attestations and twine write them."""
 
 WITH_PUBLISHER = ".provenance"
@@ -95,7 +95,7 @@ class Attesting:
     def _documents(self, file: AttestableFile) -> tuple[str, list[bytes] | Unavailable]:
         """The origin of the attestations, and their contents: next to a file on disk, else from its indexes."""
         try:
-            if isinstance(file.place, Path) and (attestations := _beside(file.place)):
+            if isinstance(file.place, Path) and (attestations := _next_to(file.place)):
                 return str(file.place), attestations
             urls = list(dict.fromkeys(listing.provenance for listing in file.listings if listing.provenance))
             if urls and self.client.offline:
@@ -108,9 +108,9 @@ class Attesting:
         return ", ".join(map(redact, urls)), pages
 
 
-def _beside(path: Path) -> list[bytes]:
+def _next_to(path: Path) -> list[bytes]:
     """The attestations that lie by a file. Raises SourceError."""
-    return _read(path, WITH_PUBLISHER) or [found for ending in BESIDE for found in _read(path, ending)]
+    return _read(path, WITH_PUBLISHER) or [found for ending in SUFFIXES for found in _read(path, ending)]
 
 
 def _read(path: Path, ending: str) -> list[bytes]:

@@ -38,7 +38,7 @@ from wheelproof.wheels.source_archives import ArchiveFolder
 MOST_ROUNDS = 12  # runs of uv; real stacks need one to three
 MOST_ARCHIVES = 64  # read for one stack; each costs up to 128 MiB, nearly all less than one
 MOST_RELEASES = 200  # newer releases whose requirements are read after one resolution
-MOST_ASKED = 4  # packages of which it is asked why a newer release is refused, with one run of uv each
+MOST_EXPLAINED = 4  # packages whose refused newer releases are explained, with one run of uv each
 MOST_SENTENCES = 3
 FEW = 8  # packages without an explanation: looking at their newer releases costs less than finding one
 _AT_ONCE = 8
@@ -79,14 +79,14 @@ class UndecidedConflictError(NoSolutionError):
 class ArchiveSearch:
     """Looks for the source archives that an installer would take on ``target``.
 
-    ``run`` resolves ``asked`` under ``constraints``. No archive is searched for of packages in ``passed_over``: omitted
-    ones, and those bound to one index.
+    ``run`` resolves ``requested`` under ``constraints``. ``passed_over`` packages have no archives: omitted ones, and
+    those bound to one index.
     """
 
     def __init__(
         self,
         run: Run,
-        asked: Iterable[Requirement],
+        requested: Iterable[Requirement],
         target: Target,
         indexes: KnownIndexes,
         client: HttpClient,
@@ -99,11 +99,11 @@ class ArchiveSearch:
         self._passed_over = frozenset(map(canonicalize_name, passed_over))
         self.folder = ArchiveFolder(Path(), client, indexes, target, pre)
         self._read: dict[str, CoreMetadata] = {}
-        self.asked: dict[str, list[Requirement]] = {}
+        self.requested: dict[str, list[Requirement]] = {}
         self.constraints: dict[str, list[Requirement]] = {}
-        for requirement in active_with_extras(asked, target.markers()):
+        for requirement in active_with_extras(requested, target.markers()):
             if not requirement.url:
-                self.asked.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+                self.requested.setdefault(canonicalize_name(requirement.name), []).append(requirement)
         for constraint in active_with_extras(constraints, target.markers()):
             self.constraints.setdefault(canonicalize_name(constraint.name), []).append(constraint)
 
@@ -147,8 +147,8 @@ class ArchiveSearch:
     def _refused(self, resolution: Resolution) -> Iterator[Refused]:
         """The newer releases of requested packages that are not chosen, with uv's error if they are required."""
         taken = {package.name: version for package in resolution.packages if (version := _version(package))}
-        asked = [(name, taken[name]) for name in self.asked if name in taken and name not in self._passed_over]
-        for name, version in asked[:MOST_ASKED]:
+        requested = [(name, taken[name]) for name in self.requested if name in taken and name not in self._passed_over]
+        for name, version in requested[:MOST_EXPLAINED]:
             newest = self.folder.newest(self._of(name), version)
             if newest is None or newest.version is None:
                 continue
@@ -187,8 +187,8 @@ class ArchiveSearch:
 
     def _look_ahead(self) -> None:
         """Search archives of the requested packages, and of their requirements in turn."""
-        extras = {name: {extra for r in rows for extra in r.extras} for name, rows in self.asked.items()}
-        front, seen = list(self.asked), set(self.asked)
+        extras = {name: {extra for r in rows for extra in r.extras} for name, rows in self.requested.items()}
+        front, seen = list(self.requested), set(self.requested)
         while front:
             found = self._add((name, self._of(name), None) for name in front)
             front = []
@@ -292,7 +292,7 @@ class ArchiveSearch:
         return Settled(replace(resolution, packages=tuple(packages)), archives, failed)
 
     def _of(self, name: str) -> list[Requirement]:
-        return [*self.asked.get(name, [Requirement(name)]), *self.constraints.get(name, ())]
+        return [*self.requested.get(name, [Requirement(name)]), *self.constraints.get(name, ())]
 
     def _demanded(self, name: str, explanation: Explanation) -> Iterator[list[Requirement]]:
         """The requirements on a package, with each demand in the explanation, and without."""
@@ -330,9 +330,9 @@ class ArchiveSearch:
         explain the versions in ``older``.
         """
         by_name = {package.name: package for package, _ in packages}
-        extras = {name: {extra for row in rows for extra in row.extras} for name, rows in self.asked.items()}
+        extras = {name: {extra for row in rows for extra in row.extras} for name, rows in self.requested.items()}
         demands: dict[str, list[Requirement]] = {}
-        first = [name for name in self.asked if name in by_name]
+        first = [name for name in self.requested if name in by_name]
         front = [*first, *(name for name in by_name if name not in first)]
         unexplained = list(older)
         with ThreadPoolExecutor(_AT_ONCE, "demands") as pool:

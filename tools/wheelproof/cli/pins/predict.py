@@ -95,10 +95,10 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.pins.families import as_pattern
     from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
     from wheelproof.pins.predict.images import FROM
-    from wheelproof.pins.predict.model import NOTHING_ASKED, PredictRequest
+    from wheelproof.pins.predict.model import NOTHING_REQUESTED, PredictRequest
     from wheelproof.pins.predict.prediction import predict
     from wheelproof.pins.predict.targets import read_targets
-    from wheelproof.wheels.asked import parse_asked
+    from wheelproof.wheels.asked import parse_requested
     from wheelproof.wheels.declared_model import Typed, TypedKind
 
     output = OutputOptions.from_arguments(arguments)
@@ -115,7 +115,9 @@ def run(arguments: argparse.Namespace) -> int:
     if output.offline and chosen != "uv":
         raise UsageError("pip cannot plan an install from its cache", hint="use --installer uv with --offline")
     request = PredictRequest(
-        NOTHING_ASKED if targets.steps else parse_asked(targets.requirements, (), typed=targets.typed, folder=folder),
+        NOTHING_REQUESTED
+        if targets.steps
+        else parse_requested(targets.requirements, (), typed=targets.typed, folder=folder),
         place,
         {"uv": (UV,), "pip": (PIP,), "both": (UV, PIP)}[chosen],
         (*_installer_options(arguments), *(["--offline"] if output.offline else [])),
@@ -171,7 +173,7 @@ def _place(arguments: argparse.Namespace, steps: Sequence[Step], folder: Path) -
 
 
 def _of_project(steps: Sequence[Step]) -> str:
-    """The environment of the project that uv works on, when a command of it is asked about; "" for the active one."""
+    """The environment of the project that uv works on, for a command of it; "" for the active one."""
     from wheelproof.pins.predict.step import Verb
     from wheelproof.pins.predict.uv_project import find_project
 

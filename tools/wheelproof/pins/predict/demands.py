@@ -15,7 +15,7 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import choose
 from wheel_checks.targets.target import Target
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 
 _AT_ONCE = 8  # METADATA read in parallel
 
@@ -28,14 +28,14 @@ class DemandSearch:
 
     def __init__(
         self,
-        asked: Asked,
+        requested: Requested,
         packages: Mapping[str, LinkedPackage],
         planned: Mapping[str, str],
         target: Target,
         client: HttpClient,
         index: SimpleIndex,
     ) -> None:
-        self._asked, self._packages, self._planned, self._target = asked, packages, planned, target
+        self._requested, self._packages, self._planned, self._target = requested, packages, planned, target
         self._index, self._read = index, metadata_reader(client)
         self._known: dict[str, LinkedPackage] = {}
 
@@ -45,7 +45,7 @@ class DemandSearch:
         Without ``before`` any demand counts.
         """
         while True:
-            demands = find_demands(self._asked.known, list(self._known.values()), self._target)
+            demands = find_demands(self._requested.known, list(self._known.values()), self._target)
             offending = [
                 demand
                 for demand in demands.get(name, ())

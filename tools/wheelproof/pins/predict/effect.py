@@ -64,7 +64,7 @@ class Effect:
 
     @property
     def _is_for_the_user(self) -> bool:
-        """Whether pip installs into the user's site-packages: asked to, or since it may not write elsewhere."""
+        """Whether pip installs into the user's site-packages: on request, or since it may not write elsewhere."""
         interior = self._place.interior
         if self.installer != PIP or not interior.user or self.request.folder:
             return False
@@ -128,7 +128,7 @@ class Effect:
             before, self.order, self.watch, self._target.markers(), self.installer, self._target.machine
         )
         search = DemandSearch(
-            self.request.asked, self._place.packages, self.dry.installed, self._target, self._client, self._index
+            self.request.requested, self._place.packages, self.dry.installed, self._target, self._client, self._index
         )
         return [self._explained(change, search, found) for change in found]
 

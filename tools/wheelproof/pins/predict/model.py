@@ -15,10 +15,10 @@ from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
 from wheelproof.pins.predict.import_order import Interior
 from wheelproof.pins.predict.step import Step
 from wheelproof.reporting import EVERY_RULE, Selection
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Requested
 from wheelproof.wheels.declared_model import Declared
 
-NOTHING_ASKED = Asked((), (), (), Declared())
+NOTHING_REQUESTED = Requested((), (), (), Declared())
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class PredictRequest:
     source archives. ``step`` is the command of the request, None only for requirements.
     """
 
-    asked: Asked
+    requested: Requested
     place: Destination
     installers: tuple[str, ...] = (UV, PIP)
     options: tuple[str, ...] = ()
@@ -113,4 +113,4 @@ class PredictRequest:
     @property
     def label(self) -> str:
         """The request, in words."""
-        return redact_text(self.step.text) if self.step else self.asked.label
+        return redact_text(self.step.text) if self.step else self.requested.label

@@ -69,14 +69,14 @@ def plan(installer: str, request: PredictRequest, handed: Handed, client: HttpCl
                     else (_needs_build(error),)
                 )
                 return Planned(refused(error.explanation), open_)
-        if not (request.asked.requirements or handed.requirements):
+        if not (request.requested.requirements or handed.requirements):
             return Planned(DryRun({}, {}, {}))  # a project that requires nothing
-        asked = [Requirement(text) for text in handed.requirements]
+        requested = [Requirement(text) for text in handed.requirements]
         constraints = [Requirement(text) for text in handed.constraints]
         return settled_plan(
             installer,
             asking.ask,
-            asked,
+            requested,
             request,
             KnownIndexes(index),
             client,
@@ -92,7 +92,7 @@ def _needs_build(error: NoSolutionError) -> str:
 
 
 @dataclass(slots=True)
-class _Asking:
+class _Query:
     """An installer with its input, except the wheels in place of source archives; ``runs`` counts its runs."""
 
     installer: str
@@ -110,26 +110,26 @@ class _Asking:
         if constraints:
             text = "".join(f"{line}\n" for line in constraints)
             more += ["-c", str(write_private(self.folder / f"more-{self.runs}.txt", text))]
-        asked = ["--", *request.asked.requirements] if request.asked.requirements else []
-        arguments = [*more, *self.arguments, *asked]
+        requested = ["--", *request.requested.requirements] if request.requested.requirements else []
+        arguments = [*more, *self.arguments, *requested]
         if self.installer == UV:
             return uv_dry_run([*self.there, *arguments], request.variables, request.timeout, build=request.build)
         packages = {name: copy.version for name, copy in request.place.seen_by(PIP).items()}
         return pip_dry_run(arguments, packages, self.python, request.variables, request.timeout, build=request.build)
 
 
-def _asking(installer: str, request: PredictRequest, handed: Handed, folder: Path) -> _Asking:
+def _asking(installer: str, request: PredictRequest, handed: Handed, folder: Path) -> _Query:
     arguments = [*request.options, *(["--upgrade"] if request.upgrade else [])]
-    typed_constraints = any(name.startswith("-c ") for name in request.asked.typed)
+    typed_constraints = any(name.startswith("-c ") for name in request.requested.typed)
     arguments += _files(handed, folder, installer, typed_constraints=typed_constraints)
     place = request.place
     if installer == PIP:
         arguments += ["--user"] * request.to_user
         arguments += ["--target", str(folder / "target")] if request.folder else []
         python = _described_python(place, folder) if place.described else place.python
-        return _Asking(installer, request, folder, arguments, [], python)
+        return _Query(installer, request, folder, arguments, [], python)
     arguments = [*_settings(request, handed.config, folder), *arguments]
-    return _Asking(installer, request, folder, arguments, _uv_place(request, folder))
+    return _Query(installer, request, folder, arguments, _uv_place(request, folder))
 
 
 def _uv_place(request: PredictRequest, folder: Path) -> list[str]:
@@ -194,7 +194,7 @@ def _settings(request: PredictRequest, config: IndexConfig, folder: Path) -> lis
     """The options that give uv the user's settings. Raises UntrustedAddressError for an index of a tree that counts."""
     settings = uv_settings(request.variables, Path.cwd(), config.trust)
     if settings.refused and "--no-index" not in request.options:
-        raise UntrustedAddressError(request.asked.label, settings.refused)
+        raise UntrustedAddressError(request.requested.label, settings.refused)
     if settings.builds and not request.build:  # uv builds these in spite of --no-build
         raise SourceError(
             "no-binary in the settings of uv requires builds, which run code", hint="--build lets uv build"
@@ -215,7 +215,7 @@ def refuse_builds(installer: str, request: PredictRequest, handed: Handed) -> No
 def settled_plan(
     installer: str,
     ask: Callable[[tuple[str, ...], tuple[str, ...]], DryRun],
-    asked: Sequence[Requirement],
+    requested: Sequence[Requirement],
     request: PredictRequest,
     indexes: KnownIndexes,
     client: HttpClient,
@@ -226,7 +226,7 @@ def settled_plan(
 ) -> Planned:
     """The plan with the source archives of the installer. ``ask`` runs it with more sources and constraints."""
     last = DryRun({}, {}, {})
-    direct = {str(canonicalize_name(requirement.name)) for requirement in asked if requirement.url}
+    direct = {str(canonicalize_name(requirement.name)) for requirement in requested if requirement.url}
 
     def run(places: tuple[str, ...], more: tuple[str, ...]) -> Resolution:
         nonlocal last
@@ -235,7 +235,7 @@ def settled_plan(
 
     search = ArchiveSearch(
         run,
-        asked,
+        requested,
         request.place.target,
         indexes,
         client,

@@ -32,12 +32,12 @@ from wheelproof.pins.installers import PIP, DryRun
 from wheelproof.pins.predict.addresses import passed_variables, step_config, unknown_variables
 from wheelproof.pins.predict.effect import Effect
 from wheelproof.pins.predict.locked import plan_lock
-from wheelproof.pins.predict.model import NOTHING_ASKED, Destination, PredictRequest
+from wheelproof.pins.predict.model import NOTHING_REQUESTED, Destination, PredictRequest
 from wheelproof.pins.predict.plan import Planned, plan, refuse_builds
 from wheelproof.pins.predict.step import Step, Verb
 from wheelproof.pins.predict.uv_project import plan_project
 from wheelproof.reporting import OpenReport
-from wheelproof.wheels.asked import parse_asked
+from wheelproof.wheels.asked import parse_requested
 from wheelproof.wheels.handing import Handed, hand_over
 from wheelproof.wheels.judging import unreadable
 
@@ -184,11 +184,13 @@ _PLACES_OF_PIP = ("prefix", "root", "user", "target")
 def _of_step(request: PredictRequest, step: Step) -> PredictRequest:
     """The request that a step is."""
     empty = step.verb in (Verb.UNINSTALL, Verb.SYNC, Verb.ADD, Verb.RUN, Verb.LOCKED)
-    asked = NOTHING_ASKED if empty else parse_asked(step.requirements, (), typed=step.typed, folder=step.project)
+    requested = (
+        NOTHING_REQUESTED if empty else parse_requested(step.requirements, (), typed=step.typed, folder=step.project)
+    )
     options = (*request.options, *(["--pre"] if step.pre and "--pre" not in request.options else []), *step.options)
     return replace(
         request,
-        asked=asked,
+        requested=requested,
         options=options,
         upgrade=request.upgrade or step.upgrade,
         to_user=request.to_user or step.to_user,
@@ -223,7 +225,9 @@ def _overlaid(
     step = request.step
     if step is None:
         return Predicted(subjects, request.place)
-    request = replace(request, asked=parse_asked(step.with_, ()), step=replace(step, with_=(), verb=Verb.INSTALL))
+    request = replace(
+        request, requested=parse_requested(step.with_, ()), step=replace(step, with_=(), verb=Verb.INSTALL)
+    )
     handed = _handed(installer, request, index)
     index = SimpleIndex(client, handed.config, handed.pinned)
     satisfied = plan(installer, request, handed, client, index)
@@ -251,7 +255,7 @@ def _subjects(installer: str, request: PredictRequest, planned: Planned, effect:
     results = run_rules(rules["planned-install"], PlannedInstall(dry.conflict, planned.open), Expectations())
     facts = {
         "installer": installer,
-        "requested": [request.step.text] if request.step else list(request.asked.names),
+        "requested": [request.step.text] if request.step else list(request.requested.names),
         "target": request.place.target.label,
         "installed": len(dry.installed.keys() - dry.removed.keys()),
         "replaced": len(dry.installed.keys() & dry.removed.keys()),
@@ -285,7 +289,7 @@ def _nothing(request: PredictRequest) -> str:
 
 def _handed(installer: str, request: PredictRequest, index: SimpleIndex) -> Handed:
     """The input of the installer. Raises SourceError if a package is omitted, which could require another torch."""
-    handed = hand_over(request.asked, request.place.target, index.config)
+    handed = hand_over(request.requested, request.place.target, index.config)
     if handed.left_out:
         raise next(iter(handed.left_out.values()))
     watch = Watch.of(request.place.order.copies, request.packages)

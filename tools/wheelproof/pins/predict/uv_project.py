@@ -143,8 +143,8 @@ class _Sync:
             more = [part for place in places for part in ("--find-links", place)]
             return self._read(self._run([*options, *more, "--no-build"]))
 
-        asked = list(_requirements(self._document, self._step))
-        return settled_plan(UV, ask, asked, self._request, KnownIndexes(self._index), self._client)
+        requested = list(_requirements(self._document, self._step))
+        return settled_plan(UV, ask, requested, self._request, KnownIndexes(self._index), self._client)
 
     def _refuse_builds(self) -> None:
         """Give the project a version if it computes one. Raises SourceError if uv would build in earnest."""

@@ -102,13 +102,13 @@ def _outcome(document: Document, ask: Ask, targets: Sequence[Target]) -> Outcome
 
 def _requirements(document: Document, targets: Sequence[Target]) -> list[str]:
     """The requirements of an install without extras, as PEP 508; addresses of the tree are not contacted."""
-    return [text for found in _main(document, targets) if (text := as_pep508(found)) and _is_asked(found, text)]
+    return [text for found in _main(document, targets) if (text := as_pep508(found)) and _is_requested(found, text)]
 
 
 def _skipped(document: Document, targets: Sequence[Target]) -> str:
     """Other requirements that uv is not asked about; "" without any."""
     files = [path.name for path in document.includes]
-    texts = [found.text for found in _main(document, targets) if not _is_asked(found, as_pep508(found))]
+    texts = [found.text for found in _main(document, targets) if not _is_requested(found, as_pep508(found))]
     return next(iter((*texts, *files)), "")
 
 
@@ -123,7 +123,7 @@ def _main(document: Document, targets: Sequence[Target]) -> list[FoundRequiremen
     ]
 
 
-def _is_asked(found: FoundRequirement, text: str) -> bool:
+def _is_requested(found: FoundRequirement, text: str) -> bool:
     return bool(text) and "://" not in text and found.certain
 
 

@@ -119,7 +119,7 @@ def _pip(
         if "--exact" in rest:
             added += ["-r", guard.place.file(layout.KEEP)]
         return Prepared([*head, *added, *rest], plain, f"{guard.title} held: uv pip install {_shown(added)}", "", watch)
-    keep = _keep_beside(guard, names_in_files([word for word in named if os.path.isfile(word)]))
+    keep = _keep_needed(guard, names_in_files([word for word in named if os.path.isfile(word)]))
     new = [*head, *added, *rest, keep]
     return Prepared(new, plain, f"{guard.title} held: uv pip sync {_shown(added)} {keep}", "", watch)
 
@@ -135,7 +135,7 @@ def _lock_replaces(uv: str, guard: Guard, arguments: Sequence[str], variables: M
     return f"{guard.title} held: the lock would replace or remove {', '.join(lost)}; nothing was done" if lost else ""
 
 
-def _keep_beside(guard: Guard, named: set[str]) -> str:
+def _keep_needed(guard: Guard, named: set[str]) -> str:
     """A file of the packages to keep, except those in files of the call that are not pinned."""
     held = needed_of(guard)
     lines = [
@@ -306,9 +306,9 @@ def _overlay(uv: str, guard: Guard, options: Sequence[str], variables: Mapping[s
     hidden = sorted(added & set(guard.packages))
     if not hidden:
         return ""
-    asked = " ".join([*requirements, *files, *editable])
+    words = " ".join([*requirements, *files, *editable])
     return (
-        f"{guard.title} held: --with would put another {', '.join(hidden)} in front of it; use uv pip install {asked}"
+        f"{guard.title} held: --with would put another {', '.join(hidden)} in front of it; use uv pip install {words}"
     )
 
 
@@ -322,11 +322,11 @@ def _folder(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
 
 
 def _guard_of_pip(uv: str, arguments: Sequence[str], folder: str, variables: Mapping[str, str]) -> Guard | None:
-    asked = values_of(arguments, "-p", "--python") or list(filter(None, [variables.get("UV_PYTHON", "")]))
+    requested = values_of(arguments, "-p", "--python") or list(filter(None, [variables.get("UV_PYTHON", "")]))
     places = values_of(arguments, *UV_PLACES)
     is_system = "--system" in arguments or variables.get("UV_SYSTEM_PYTHON", "").lower() in _TRUE
-    if asked or is_system:
-        prefix = _prefix_of(uv, asked[-1] if asked else "", folder, variables, is_system=is_system)
+    if requested or is_system:
+        prefix = _prefix_of(uv, requested[-1] if requested else "", folder, variables, is_system=is_system)
     else:
         prefix = variables.get("VIRTUAL_ENV") or variables.get("CONDA_PREFIX") or _nearest_venv(folder)
         if not prefix:
@@ -341,19 +341,19 @@ def _guard_of_pip(uv: str, arguments: Sequence[str], folder: str, variables: Map
     return guard
 
 
-def _prefix_of(uv: str, asked: str, folder: str, variables: Mapping[str, str], *, is_system: bool) -> str:
+def _prefix_of(uv: str, requested: str, folder: str, variables: Mapping[str, str], *, is_system: bool) -> str:
     """The prefix of an interpreter given by path, by version or by default."""
-    path = os.path.join(folder, asked)
-    if asked and os.path.isdir(path):
+    path = os.path.join(folder, requested)
+    if requested and os.path.isdir(path):
         return path
-    if not (asked and os.path.isfile(path)):
+    if not (requested and os.path.isfile(path)):
         command = [
             uv,
             "python",
             "find",
             "--no-python-downloads",
             *(["--system"] if is_system else []),
-            *filter(None, [asked]),
+            *filter(None, [requested]),
         ]
         done = subprocess.run(
             command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
