@@ -177,9 +177,9 @@ def _suite_table(results: Measurements) -> str:
                 f"{ours:.1f}",
                 f"{shape.work['floor_microseconds']:.1f}",
                 f"{ours / shape.work['floor_microseconds']:.2f}",
-                _beside(shape, EAGER),
-                _beside(shape, COMPILED),
-                f"{peer} {_beside(shape, peer)}" if peer else "-",
+                _against(shape, EAGER),
+                _against(shape, COMPILED),
+                f"{peer} {_against(shape, peer)}" if peer else "-",
             )
         )
     return markdown_table(heads, rows) + "\n\nIn brackets: how many times as long it takes as ours." if rows else ""
@@ -212,7 +212,7 @@ def _called(shape: Shape, name: str) -> str:
     return " / ".join(f"{times[kind]:.1f}" if kind in times else "-" for kind in ("plain", "graph")) if times else "-"
 
 
-def _beside(shape: Shape, name: str) -> str:
+def _against(shape: Shape, name: str) -> str:
     speedup = shape.speedup(name)
     return "-" if speedup is None else f"{shape.microseconds[name]:.1f} ({speedup:.2f}x)"
 
@@ -239,7 +239,7 @@ def mean_table(results: Measurements) -> str:
 def shape_table(results: Measurements) -> str:
     """The shapes of the means; "" if nothing was timed."""
     rows = [
-        (kernel, name, f"{shape.microseconds[OURS]:.2f}", _beside(shape, EAGER), _beside(shape, COMPILED))
+        (kernel, name, f"{shape.microseconds[OURS]:.2f}", _against(shape, EAGER), _against(shape, COMPILED))
         for kernel, name, shape in results.table("helion")
     ]
     if not rows:

@@ -55,7 +55,7 @@ def markdown(document: Record) -> str:
     for kernel in kernels:
         of_kernel = [record for record in records if record["kernel"] == kernel]
         lines.append(_row([kernel, *(_cell([one for one in of_kernel if one["target"] == name]) for name in targets)]))
-    return "\n".join([*lines, "", *_said(records)])
+    return "\n".join([*lines, "", *_messages(records)])
 
 
 def _cell(records: Sequence[Record]) -> str:
@@ -74,7 +74,7 @@ def _short(instruction: str) -> str:
     return re.sub(r"v_mfma_(scale_)?\w+?_\d+x\d+x\d+_?", lambda found: f"MFMA {'scale ' * bool(found[1])}", instruction)
 
 
-def _said(records: Sequence[Record]) -> Iterator[str]:
+def _messages(records: Sequence[Record]) -> Iterator[str]:
     """A line for each message: of a fault, a missing feature of a target, a conversion."""
     messages: dict[tuple[str, str], list[str]] = {}
     for record in records:

@@ -20,7 +20,7 @@ from benchmarks.comparison_report import OURS, Measurements, Shape, markdown_tab
 
 GOALS = Path(__file__).with_name("goals.toml")
 HEADS = ("kernel, shape", "before, us", "now, us", "peers, us", "goal", "met")
-WAYS = {"plain": "call", "plan": "plan", "graph": "graph"}  # how a call is made, and its name in the goals
+KINDS = {"plain": "call", "plan": "plan", "graph": "graph"}  # how a call is made, and its name in the goals
 UNKNOWN = "not measured"
 
 
@@ -91,7 +91,7 @@ def _shape(goal: Goal, name: str, results: Measurements) -> Shape:
 def _time(shape: Shape, name: str, goal: Goal) -> str:
     if goal.as_called:
         times = shape.called.get(name, {})
-        return ", ".join(f"{label} {times[kind]:.1f}" for kind, label in WAYS.items() if kind in times) or "-"
+        return ", ".join(f"{label} {times[kind]:.1f}" for kind, label in KINDS.items() if kind in times) or "-"
     return f"{shape.microseconds[name]:,.1f}" if name in shape.microseconds else "-"
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 SEED = 20261120
-PATIENCE = 240.0  # seconds of silence: the longest compilations take one
+TIMEOUT = 240.0  # seconds of silence: the longest compilations take one
 RESERVE = 0.95  # of the time; later shapes are omitted
 MOST_AT_ONCE = 16  # children: each has its inputs on the GPU
 SHAPES = 4  # of a kernel that a child prepares; compiling and importing Inductor take long
@@ -139,7 +139,7 @@ def compared(
         if device == "cuda":
             jobs[:0] = [Job(job.name, compile_ours, job.arguments[:3]) for job in jobs]
         at_once = at_once or min(len(os.sched_getaffinity(0)), MOST_AT_ONCE)
-        for child, message in in_turn(jobs, at_once=at_once, patience=PATIENCE, until=start + 60 * minutes):
+        for child, message in in_turn(jobs, at_once=at_once, timeout=TIMEOUT, until=start + 60 * minutes):
             results.seconds = time.monotonic() - start
             if isinstance(message, Ended):
                 results.ended(child.job.name, message.fault)
@@ -163,7 +163,7 @@ def import_torch() -> None:
 def calibrated() -> dict[str, Any]:
     """The rates of this GPU, measured in a child: the parent must not start CUDA. Ends the program when it cannot."""
     found: dict[str, Any] = {}
-    for _, message in messages([Job("calibration", _calibrate)], at_once=1, patience=PATIENCE):
+    for _, message in messages([Job("calibration", _calibrate)], at_once=1, timeout=TIMEOUT):
         if isinstance(message, Ended):
             if "bandwidth" not in found:
                 raise SystemExit(f"the GPU could not be calibrated: {message.fault or found.get('message')}")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from kernels_smoke.suite.model import Where
 
-PATIENCE = 120.0  # seconds for one case; the first waits for a compiler
+TIMEOUT = 120.0  # seconds for one case; the first waits for a compiler
 MOST_SEEDS = 5  # that missed a mutant, and are named
 
 
@@ -71,7 +71,7 @@ def main() -> None:
     found: dict[str, dict[str, Catches]] = {entry.name: {} for entry in entries}
     seeds = dict.fromkeys(found, 0)
     planned = {entry.name: _planned(entry, device) for entry in entries}
-    for child, message in messages(jobs, at_once=at_once, patience=PATIENCE):
+    for child, message in messages(jobs, at_once=at_once, timeout=TIMEOUT):
         kernel = child.job.name
         if isinstance(message, Ended):
             print("\n".join(lines(kernel, planned[kernel], seeds[kernel], found[kernel], message.fault)), flush=True)

@@ -30,7 +30,7 @@ from kernels_smoke.suite.run import NO_MULTICAST  # found by the line above
 
 ROWS, WIDTH = (1, 16, 128, 1024, 8192), 4096  # tokens, and the width of a layer
 USERS, ITEMS, MOST = 1_000_000, 10_000, 31
-STRENGTH = 0.1
+SMOOTHING = 0.1
 CURVE = (2, 4, 8)
 EPSILON = 1e-6
 SEED = 20261127
@@ -283,7 +283,7 @@ def _gradient(program: Any, dual: Any) -> Callable[[], Any]:
     from kernels_smoke.dualip.sparse_product import sparse_product
 
     def run() -> Any:
-        price = (program.cost + sparse_product(program.columns, dual)) * (-1 / STRENGTH)
+        price = (program.cost + sparse_product(program.columns, dual)) * (-1 / SMOOTHING)
         x = simplex_projection(price, program.blocks, radius=program.radius, out=price)
         return sparse_product(program.rows, x)
 

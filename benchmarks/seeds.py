@@ -46,7 +46,7 @@ FAMILIES = (
     "serving",
 )
 HELION_MEANS = "helion's kernels, geometric means against torch.compile"
-PATIENCE = 300.0  # seconds of silence: FLA tunes itself for half a minute, torch.compile takes as long
+TIMEOUT = 300.0  # seconds of silence: FLA tunes itself for half a minute, torch.compile takes as long
 LAUNCHES = 20  # of functions timed without a graph
 AS_LAUNCHED = "as launched"
 AT_ONCE = 6  # experiments that prepare at once: their inputs are on the GPU together
@@ -72,7 +72,7 @@ def main() -> None:
     repeated = [Repeated(e.name, e.reported, e.baseline, e.work) for _, _, e in chosen]
     found = Found(repeated, environment(calibration), start)
     jobs = [Job(str(number), tell, (family, index)) for number, (family, index, _) in enumerate(chosen)]
-    for child, message in in_turn(jobs, at_once=AT_ONCE, patience=PATIENCE, until=until):
+    for child, message in in_turn(jobs, at_once=AT_ONCE, timeout=TIMEOUT, until=until):
         if message == OVER:
             found.write(options.output)
         else:

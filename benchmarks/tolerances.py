@@ -45,7 +45,7 @@ CLOSE = 0.7  # of the tolerance: such a case is run more often
 BATCH_SECONDS = 2.0  # seconds per message of a child
 LARGE_AT_ONCE = 4  # kernels
 NEAREST = 3  # cases of a kernel that are shown
-PATIENCE = 120.0  # seconds: time to compile all cases of a kernel
+TIMEOUT = 120.0  # seconds: time to compile all cases of a kernel
 SAVED_EVERY = 20.0  # seconds
 PAUSE = 1.0  # seconds, for memory that other kernels have
 NO_MEMORY = "too little memory"
@@ -87,7 +87,7 @@ def main() -> None:
     at_once = min(at_once, LARGE_AT_ONCE) if kind != "small" else at_once
     at_once = options.at_once or at_once
     saved, left = time.monotonic(), 0
-    for child, message in messages(jobs, at_once=at_once, patience=options.seconds + PATIENCE):
+    for child, message in messages(jobs, at_once=at_once, timeout=options.seconds + TIMEOUT):
         if isinstance(message, Ended):
             print("\n".join(lines(child.job.name, state[child.job.name], message.fault)), flush=True)
         elif isinstance(message, int):

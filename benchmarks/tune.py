@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from kernels_smoke.suite.model import Kernel, Speed
     from kernels_smoke.suite.speed.timing import InputSet
 
-COMPILE_PATIENCE = 180.0
-TIMING_PATIENCE = 60.0
+COMPILE_TIMEOUT = 180.0
+TIMING_TIMEOUT = 60.0
 SEED = 20261120
 PRESENT = "present"
 
@@ -149,7 +149,7 @@ def configured(module: ModuleType, trial: Trial) -> Iterator[None]:
 
 def target() -> str:
     """The architecture of this GPU, asked in a child: the parent must not start CUDA. Ends the program without one."""
-    for _, message in messages([Job("target", _target)], at_once=1, patience=COMPILE_PATIENCE):
+    for _, message in messages([Job("target", _target)], at_once=1, timeout=COMPILE_TIMEOUT):
         if isinstance(message, Ended):
             break
         found: str = message
@@ -160,7 +160,7 @@ def target() -> str:
 def compile_all(trials: Sequence[Trial], target: str) -> None:
     """Fill Triton's cache with every trial, on all CPUs; note in a trial why it does not compile."""
     jobs = [Job(str(number), _compile, (trial, target)) for number, trial in enumerate(trials)]
-    for child, message in messages(jobs, at_once=len(os.sched_getaffinity(0)), patience=COMPILE_PATIENCE):
+    for child, message in messages(jobs, at_once=len(os.sched_getaffinity(0)), timeout=COMPILE_TIMEOUT):
         if isinstance(message, Ended) and message.fault:
             trials[int(child.job.name)].fault = f"does not compile: {message.fault}"
 
@@ -188,7 +188,7 @@ def time_all(group: Sequence[Trial], device: str) -> None:
     """Run the trials of one kernel and shape in a child; after a crash, the rest in another."""
     left = [trial for trial in group if not trial.fault]
     while left:
-        for _, message in messages([Job("", _time, (left, device))], at_once=1, patience=TIMING_PATIENCE):
+        for _, message in messages([Job("", _time, (left, device))], at_once=1, timeout=TIMING_TIMEOUT):
             if isinstance(message, Ended):
                 if left and message.fault:
                     left.pop(0).fault = message.fault

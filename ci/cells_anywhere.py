@@ -45,7 +45,7 @@ from tests.support.slurm import Slurm, cluster  # noqa: E402  # after the path
 PYTHON = "3.11"
 KILLED = tuple(f"x86_64-py3.11-torch2.11.0-k{number}" for number in (4, 5, 6))
 SHELL, SLURM, KUBERNETES, CONTAINERS = "*-s?", "*-a?", "*-k?", "aarch64-*"
-PATIENCE = 900.0  # seconds for one part
+TIMEOUT = 900.0  # seconds for one part
 MATRIX = """\
 [cell]
 accelerator = "cuda"
@@ -176,7 +176,7 @@ def by_kubernetes(machine: Machine) -> None:
         for index, pod in enumerate(pods):
             if index >= len(pods) - len(KILLED):
                 os.killpg(pod.pid, signal.SIGKILL)
-            print(f"   pod {index} exited with status {pod.wait(PATIENCE)}")
+            print(f"   pod {index} exited with status {pod.wait(TIMEOUT)}")
     (machine.folder / ".hang").unlink()
 
 
@@ -208,7 +208,7 @@ def start(command: Sequence[str], machine: Machine, index: str) -> subprocess.Po
 
 def wait_for_commands(machine: Machine) -> None:
     """Wait until the cells that are to be killed are in their last step."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         at = {path.parent.name for path in (machine.folder / ".cache").glob("matrix/work/*/*/command.out")}
         if at >= set(KILLED):

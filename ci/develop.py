@@ -255,8 +255,8 @@ def run_everything(command: str, arguments: Sequence[str]) -> int:
     except SetUpError as error:
         return _not_set_up(error)
     lanes_of = test_lanes if command == "test" else partial(heavy_lanes, names)
-    with docker_engine() as obstacle:
-        lanes = lanes_of(obstacle, strict=options.strict)
+    with docker_engine() as blocker:
+        lanes = lanes_of(blocker, strict=options.strict)
         return run_lanes([*reader_lanes(faulty), *lanes], strict=options.strict)
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-PATIENCE = 120.0  # seconds for an engine to answer, and to stop; the machine may be busy
+TIMEOUT = 120.0  # seconds for an engine to answer, and to stop; the machine may be busy
 BINFMT = Path("/proc/sys/fs/binfmt_misc")
 LAST_LINES = 3
 
@@ -46,7 +46,7 @@ def answers() -> bool:
     """True when an engine answers where DOCKER_HOST says, or at the usual place."""
     ask = ["docker", "version", "--format", "{{.Server.Version}}"]
     try:
-        return subprocess.run(ask, capture_output=True, check=False, timeout=PATIENCE).returncode == 0
+        return subprocess.run(ask, capture_output=True, check=False, timeout=TIMEOUT).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
 
@@ -60,7 +60,7 @@ def _started(command: Sequence[str], log: IO[bytes]) -> Iterator[subprocess.Pope
     finally:
         engine.terminate()  # it ends its containers, and containerd
         try:
-            engine.wait(PATIENCE)
+            engine.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             engine.kill()
             engine.wait()
@@ -68,7 +68,7 @@ def _started(command: Sequence[str], log: IO[bytes]) -> Iterator[subprocess.Pope
 
 def _awaited(engine: subprocess.Popen[bytes], log: IO[bytes]) -> str:
     """Wait until the engine answers; why it does not, "" when it does."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         if answers():
             return ""

@@ -142,10 +142,10 @@ def _test_functions(folder: str, *, own: bool = False) -> int:
     return sum(len(_TEST.findall(path.read_text(encoding="utf-8"))) for path in paths)
 
 
-def test_lanes(engine_obstacle: str, *, strict: bool) -> list[Lane]:
+def test_lanes(engine_blocker: str, *, strict: bool) -> list[Lane]:
     """All lanes; the tests come last, so that their summary is visible."""
     options = [*(["--color=yes"] if colored() else []), *(["--strict-lanes"] if strict else [])]
-    matrix = [(name, Meanwhile(lane)) for name, lane in matrix_lanes(engine_obstacle)]  # tests need its image
+    matrix = [(name, Meanwhile(lane)) for name, lane in matrix_lanes(engine_blocker)]  # tests need its image
     return [
         *lint_lanes(),
         *wheel_lanes(),
@@ -160,12 +160,12 @@ def unit_lanes() -> list[Lane]:
     return [("unit tests", lambda: tool("pytest", "-n", "auto", "-m", UNIT))]
 
 
-def heavy_lanes(names: Sequence[str], engine_obstacle: str, *, strict: bool) -> list[Lane]:
+def heavy_lanes(names: Sequence[str], engine_blocker: str, *, strict: bool) -> list[Lane]:
     """The lanes of ``HEAVY`` that ``names`` lists."""
     lanes: list[Lane] = []
     options = ["--strict-lanes"] if strict else []
     for name in names:
-        lanes += kernel_lanes() if name == "kernels" else matrix_lanes(engine_obstacle) if name == "matrix" else []
+        lanes += kernel_lanes() if name == "kernels" else matrix_lanes(engine_blocker) if name == "matrix" else []
         lanes.append((f"tests of {name}", partial(tool, "pytest", *AT_ONCE, *options, "-m", HEAVY[name])))
     return lanes
 
@@ -293,14 +293,14 @@ def kernels_seed() -> str:
     return os.environ.get("KERNELS_SMOKE_SEED") or "1"
 
 
-def matrix_lanes(engine_obstacle: str) -> list[Lane]:
+def matrix_lanes(engine_blocker: str) -> list[Lane]:
     """Three cells of ci/matrix.toml for real, in containers, with emulation for the other architecture."""
-    return [("matrix", lambda: run_matrix(engine_obstacle))]
+    return [("matrix", lambda: run_matrix(engine_blocker))]
 
 
-def run_matrix(engine_obstacle: str) -> bool | NotRun:
+def run_matrix(engine_blocker: str) -> bool | NotRun:
     """Test the cells end to end. Installs and results are kept in the user's cache folder."""
-    if why := reason("matrix") or engine_obstacle or register_emulation():
+    if why := reason("matrix") or engine_blocker or register_emulation():
         return NotRun(why)
     if not index_answers():
         return NotRun("the package index does not answer")

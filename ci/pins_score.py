@@ -49,14 +49,14 @@ def _without(path: Path, goes: Callable[[str], bool]) -> bytes:
         return "".join(line for line in file if not goes(line)).encode()
 
 
-WAYS: dict[str, Callable[[Path, NameSet], Files]] = {"wheelproof": ours, "substring": substring, "prefix": prefix}
+METHODS: dict[str, Callable[[Path, NameSet], Files]] = {"wheelproof": ours, "substring": substring, "prefix": prefix}
 
 
-def is_right(way: Callable[[Path, NameSet], Files], corpus: Path, name: str, names: NameSet) -> bool:
+def is_right(method: Callable[[Path, NameSet], Files], corpus: Path, name: str, names: NameSet) -> bool:
     """Whether a method gives the expected result for every file of a case."""
     root, expected = (corpus / "input" / name).resolve(), (corpus / f"expected-{names}" / name).resolve()
     try:
-        made = {path for path in way(root, names).items() if path[0].is_relative_to(root)}
+        made = {path for path in method(root, names).items() if path[0].is_relative_to(root)}
         return {(str(path.relative_to(root)), data) for path, data in made} == {
             (str(path.relative_to(expected)), data) for path, data in _contents(expected).items()
         }
@@ -74,11 +74,13 @@ def main() -> int:
     ]
     perfect = True
     for names in NameSet:
-        right = {way: [case for case in cases if is_right(call, *case, names)] for way, call in WAYS.items()}
-        print(f"{f'set {names}':45}{''.join(f'{way:>12}' for way in WAYS)}")
+        right = {method: [case for case in cases if is_right(call, *case, names)] for method, call in METHODS.items()}
+        print(f"{f'set {names}':45}{''.join(f'{method:>12}' for method in METHODS)}")
         for case in cases:
-            print(f"{case[1]:45}" + "".join(f"{'right' if case in right[way] else 'wrong':>12}" for way in WAYS))
-        print(f"{'':45}" + "".join(f"{f'{len(right[way])} of {len(cases)}':>12}" for way in WAYS) + "\n")
+            print(
+                f"{case[1]:45}" + "".join(f"{'right' if case in right[method] else 'wrong':>12}" for method in METHODS)
+            )
+        print(f"{'':45}" + "".join(f"{f'{len(right[method])} of {len(cases)}':>12}" for method in METHODS) + "\n")
         perfect = perfect and len(right["wheelproof"]) == len(cases)
     return 0 if perfect else 1
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-PATIENCE = 600.0  # seconds for apt-get
+TIMEOUT = 600.0  # seconds for apt-get
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ def install(lanes: Iterable[str]) -> None:
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
         quiet: dict[str, int] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
         try:
-            done = subprocess.run(command, env=environment, check=False, timeout=PATIENCE, **quiet)  # type: ignore[call-overload]  # mypy knows no ** here
+            done = subprocess.run(command, env=environment, check=False, timeout=TIMEOUT, **quiet)  # type: ignore[call-overload]  # mypy knows no ** here
         except subprocess.TimeoutExpired:
-            print(f"`{' '.join(command)}` took more than {PATIENCE:.0f} s", file=sys.stderr, flush=True)
+            print(f"`{' '.join(command)}` took more than {TIMEOUT:.0f} s", file=sys.stderr, flush=True)
             return
         if done.returncode:
             print(f"`{' '.join(command)}` failed", file=sys.stderr, flush=True)

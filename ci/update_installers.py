@@ -169,7 +169,7 @@ def main() -> int:
             with index_of(FILE_NAME, mutant.data) as (index, requirement, _):
                 verdicts = ask(installers, path, index, requirement)
             row = {"name": name, "what": mutant.what}
-            row |= {way.replace(", ", "_"): _plain(answer) for way, answer in verdicts.says.items()}
+            row |= {source.replace(", ", "_"): _plain(answer) for source, answer in verdicts.says.items()}
             at_index = check(path) if check else known.get(name)
             row |= {} if at_index is None else {"index": at_index}
             text += "\n[[case]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in row.items())

@@ -23,7 +23,7 @@ from kernels_smoke.suite.run import Stopped, new_seed, run
 
 EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
 USAGE, UNDECIDED = 2, 3
-MOST_SECONDS = 1e6  # of patience: more is as good as none, and too much for a clock
+MOST_SECONDS = 1e6  # limit of the timeout: more is as good as none, and too much for a clock
 
 
 def parser() -> argparse.ArgumentParser:
@@ -155,7 +155,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         compile_only=arguments.compile_only,
         mutants=arguments.mutants,
         seed=new_seed() if arguments.seed is None else arguments.seed,
-        patience=arguments.patience,
+        timeout=arguments.patience,
         slowness=arguments.slowness,
         gpus=arguments.gpus,
         soak=arguments.soak,

@@ -18,9 +18,7 @@ from typing import Any
 from kernels_smoke.suite import start
 from kernels_smoke.suite.silence import TICK, Silence, children
 
-IMPORT_PATIENCE = (
-    120.0  # seconds: torch was imported in 3.4 on a fresh machine; a cold network file system takes longer
-)
+IMPORT_TIMEOUT = 120.0  # seconds: torch was imported in 3.4 on a fresh machine; a cold network file system takes longer
 MARGIN = 15.0  # seconds in which the foreman must have said that it is alive: it does so every half second
 
 
@@ -56,14 +54,14 @@ class End:
 class Job:
     """One task, a callback for its records, and one for its end, which returns the following jobs.
 
-    Its child hangs when it is silent while it sleeps for ``patience`` seconds, or computes for ``computing`` times as
+    Its child hangs when it is silent while it sleeps for ``timeout`` seconds, or computes for ``computing`` times as
     many. On a GPU that is once: who waits for a GPU may do so in a loop. ``environment`` are variables of the child
     alone. Of the jobs of a ``lane`` (a GPU) a crew may run a limited number at a time.
     """
 
     task: str
     arguments: dict[str, Any]
-    patience: float
+    timeout: float
     on_record: Callable[[dict[str, Any]], None]
     on_end: Callable[[End], Iterable[Job]] = lambda _end: ()
     computing: float = 1.0
@@ -75,7 +73,7 @@ class Job:
 class Crew:
     """A running foreman. Use it as a context manager: everything that it started is gone at the end.
 
-    All patience is multiplied by ``slowness``: emulation takes twenty times as long as its own machine.
+    All timeouts are multiplied by ``slowness``: emulation is twenty times slower.
     """
 
     environment: dict[str, str]
@@ -119,7 +117,7 @@ class Crew:
     def wait_until_ready(self) -> dict[str, Any]:
         """The modules that the foreman imported. Raises ForemanError if it dies, or an import hangs."""
         if not self.ready:
-            self.ready = self._next(IMPORT_PATIENCE * self.slowness, "torch and triton could not be imported")
+            self.ready = self._next(IMPORT_TIMEOUT * self.slowness, "torch and triton could not be imported")
         return self.ready
 
     def run(self, jobs: Iterable[Job], *, at_once: int, in_lane: int = 0) -> None:
@@ -144,7 +142,7 @@ class Crew:
     def _submit(self, job: Job) -> int:
         self._count += 1
         order = {"id": self._count, "task": job.task, "arguments": job.arguments, "own": self.own}
-        order |= {"patience": job.patience * self.slowness, "computing": job.computing, "environment": job.environment}
+        order |= {"timeout": job.timeout * self.slowness, "computing": job.computing, "environment": job.environment}
         try:
             self._tasks.write(json.dumps(order).encode() + b"\n")
             self._tasks.flush()
@@ -152,15 +150,15 @@ class Crew:
             raise ForemanError(self._obituary("the suite's process is gone")) from error
         return self._count
 
-    def _next(self, patience: float, what: str) -> dict[str, Any]:
+    def _next(self, timeout: float, what: str) -> dict[str, Any]:
         self._silence.heard()
         self.tick()
         while not self._arrived:
             self.tick()
             if not self._selector.select(timeout=TICK):
                 self._silence.look()
-                if self._silence.exceeds(patience):
-                    raise ForemanError(self._obituary(f"{what}: nothing was heard for {patience:.0f} s"))
+                if self._silence.exceeds(timeout):
+                    raise ForemanError(self._obituary(f"{what}: nothing was heard for {timeout:.0f} s"))
                 continue
             self._silence.heard()
             chunk = os.read(self._events.fileno(), 1 << 16)

@@ -5,7 +5,7 @@ once, here, and everything else runs in forked children.
 
 It reads tasks from standard input, one JSON object a line::
 
-{"id": 1, "task": "probes.probing:basic", "arguments": {...}, "patience": 30.0, "computing": 1.0,
+{"id": 1, "task": "probes.probing:basic", "arguments": {...}, "timeout": 30.0, "computing": 1.0,
      "environment": {"CUDA_VISIBLE_DEVICES": "GPU-..."}}, on one line; the environment is for the child alone
 
 and writes events to standard output, one JSON object a line::
@@ -16,7 +16,7 @@ and writes events to standard output, one JSON object a line::
     {"event": "done", "id": 1, "status": 0, "hang": false, "words": "the last lines that the child wrote"}
 
 A task is a function ``name(emit, **arguments)`` of a module of this package. A child from which nothing came while it
-slept for ``patience`` seconds, or computed for ``computing`` times as many (see ``silence.py``), is killed, and its end
+slept for ``timeout`` seconds, or computed for ``computing`` times as many (see ``silence.py``), is killed, and its end
 says ``hang``. ``status`` is the exit code, or the negative signal number.
 """
 
@@ -56,7 +56,7 @@ class Child:
     pid: int
     pipe: int
     words: BinaryIO
-    patience: float
+    timeout: float
     computing: float
     silence: Silence
     buffer: bytes = b""
@@ -105,7 +105,7 @@ class Foreman:
             os.close(reading)
             _child(task, writing, words, foreman)
         os.close(writing)
-        child = Child(task["id"], pid, reading, words, task["patience"], task["computing"], Silence(pid))
+        child = Child(task["id"], pid, reading, words, task["timeout"], task["computing"], Silence(pid))
         self.children[reading] = child
         self.selector.register(reading, selectors.EVENT_READ)
 
@@ -121,7 +121,7 @@ class Foreman:
     def _kill_the_silent(self) -> None:
         for child in list(self.children.values()):
             child.silence.look()
-            if child.silence.exceeds(child.patience, child.computing):
+            if child.silence.exceeds(child.timeout, child.computing):
                 child.hang = True
                 _kill(child.pid)
                 self._end(child)

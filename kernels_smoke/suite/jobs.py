@@ -14,9 +14,9 @@ from kernels_smoke.suite.probes.answer import Answer, Outcome
 from kernels_smoke.suite.probes.answer import record as probe_record
 from kernels_smoke.suite.registry import Entry
 
-PROBE_PATIENCE = 60.0  # seconds
-COMPILE_PATIENCE = 120.0
-INTERPRETING = 4.0  # times as much patience with a child that computes: the interpreter does nothing else
+PROBE_TIMEOUT = 60.0  # seconds
+COMPILE_TIMEOUT = 120.0
+INTERPRETING = 4.0  # factor of the timeout for a child that computes, as the interpreter does
 FROM_OUTSIDE = 4.0  # factor of the timeout for a child that imports and compiles external kernels
 SHARE = 3  # mutants of one kernel per child, since compiling takes long
 
@@ -32,7 +32,7 @@ class Options:
     compile_only: bool = False
     mutants: bool = False
     seed: int = 0
-    patience: float = 30.0
+    timeout: float = 30.0
     slowness: float = 1.0
     gpus: tuple[str, ...] = ()
     soak: float = 0.0
@@ -41,7 +41,7 @@ class Options:
 
 
 def once(
-    task: str, arguments: dict[str, Any], document: Document, patience: float = COMPILE_PATIENCE, *, quiet: bool = False
+    task: str, arguments: dict[str, Any], document: Document, timeout: float = COMPILE_TIMEOUT, *, quiet: bool = False
 ) -> Job:
     """A job whose child is not started again. Its death is a record; with ``quiet`` it only costs time."""
     begun: list[str] = []  # the probes that it reported, the last of which ended it
@@ -61,7 +61,7 @@ def once(
             document.add(probe_record(name, Answer(outcome, f"{what}: {end.describe()}", words)))
         return ()
 
-    return Job(task, arguments, patience, on_record, on_end)
+    return Job(task, arguments, timeout, on_record, on_end)
 
 
 def on_gpu(run: GpuRun, job: Job) -> Job:
@@ -109,13 +109,13 @@ def cases(options: Options, entries: Sequence[Entry], document: Document) -> Job
     """The cases of these kernels, one after another in one child."""
     names = [entry.name for entry in entries]
     arguments = {"level": options.level, "device": options.device, "seed": options.seed, "kernels": names}
-    longer, computing = patience(options, entries), _computing(options)
+    longer, computing = timeout(options, entries), _computing(options)
     return resumed(document, "case", "correctness.tasks:cases", arguments, longer, computing=computing)
 
 
-def patience(options: Options, entries: Sequence[Entry]) -> float:
+def timeout(options: Options, entries: Sequence[Entry]) -> float:
     """With kernels from outside longer: they are imported, and compiled, in the child that runs them."""
-    return options.patience * (FROM_OUTSIDE if any(entry.source for entry in entries) else 1)
+    return options.timeout * (FROM_OUTSIDE if any(entry.source for entry in entries) else 1)
 
 
 def mutants(options: Options, entry: Entry, document: Document) -> Job:
@@ -125,7 +125,7 @@ def mutants(options: Options, entry: Entry, document: Document) -> Job:
     """
     if entry.source:
         arguments = {"device": options.device, "seed": options.seed, "kernels": [entry.name]}
-        longer, computing = patience(options, [entry]), _computing(options)
+        longer, computing = timeout(options, [entry]), _computing(options)
         return resumed(document, "mutant", "own.tasks:mutants", arguments, longer, computing=computing)
     shared = {"device": options.device, "seed": options.seed, "kernel": entry.name}
     answer: dict[str, Any] = {}
@@ -146,9 +146,9 @@ def mutants(options: Options, entry: Entry, document: Document) -> Job:
             some = {"kernels": [entry.name], "fault": answer["fault"], "only": names[start : start + SHARE]}
             arguments = {"device": options.device, "seed": options.seed, **some}
             task, computing = "correctness.tasks:mutants", _computing(options)
-            yield resumed(document, "mutant", task, arguments, options.patience, computing=computing)
+            yield resumed(document, "mutant", task, arguments, options.timeout, computing=computing)
 
-    return Job("correctness.tasks:healthy", shared, options.patience, on_record, on_end, _computing(options))
+    return Job("correctness.tasks:healthy", shared, options.timeout, on_record, on_end, _computing(options))
 
 
 def _computing(options: Options) -> float:

@@ -14,12 +14,12 @@ from kernels_smoke.suite.cold_run import ColdRun, precompiling
 from kernels_smoke.suite.compiling.warm_cache import Marks, marks
 from kernels_smoke.suite.crew import Crew, Job
 from kernels_smoke.suite.gpus import EXCLUSIVE, INSTANCE, VISIBLE, GpuRun, may_go_on
-from kernels_smoke.suite.jobs import PROBE_PATIENCE, Options, followed, on_gpu, once
+from kernels_smoke.suite.jobs import PROBE_TIMEOUT, Options, followed, on_gpu, once
 from kernels_smoke.suite.plan import Document, processors, resumed
 from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.timing_jobs import measure_on, time_again, time_on
 
-SANITIZER_PATIENCE = 300.0
+SANITIZER_TIMEOUT = 300.0
 GROUPS = 7  # children on a GPU that start at once: with 16, each waited five seconds for CUDA, and then for the others
 OF_A_GPU, OF_THE_NODE = "gpu", "node"  # parts of the task probes.probing:basic
 
@@ -56,7 +56,7 @@ def judge(
     if options.soak:
         task, arguments = "speed.soak:soak", {"seconds": options.soak}
         able = [run for run in runs if run.may_go_on and may_go_on(document)]
-        soaking = [on_gpu(run, once(task, arguments, run.document, PROBE_PATIENCE)) for run in able]
+        soaking = [on_gpu(run, once(task, arguments, run.document, PROBE_TIMEOUT)) for run in able]
         crew.run(soaking, at_once=len(runs))
     if options.level == "deep":
         firsts = [next(run for run in runs if run.gpu["target"] == target) for target in targets]
@@ -84,9 +84,9 @@ def _cases_on(
     """
     target = runs[0].gpu["target"]
     shared = {"device": "cuda", "target": target}
-    node = [once("probes.probing:basic", shared | {"part": OF_THE_NODE}, document, PROBE_PATIENCE)] if with_node else []
+    node = [once("probes.probing:basic", shared | {"part": OF_THE_NODE}, document, PROBE_TIMEOUT)] if with_node else []
     probes = [
-        on_gpu(run, once("probes.probing:basic", shared | {"part": OF_A_GPU}, run.document, PROBE_PATIENCE))
+        on_gpu(run, once("probes.probing:basic", shared | {"part": OF_A_GPU}, run.document, PROBE_TIMEOUT))
         for run in runs
     ]
     heavy = [job for run in runs for job in _heavy_probes(options, run)] if options.level != "quick" else []
@@ -121,14 +121,14 @@ def _heavy_probes(options: Options, run: GpuRun) -> Iterator[Job]:
     names += ("torch_compile",) if options.level == "deep" else ()
     shared = {"device": options.device, "target": run.gpu["target"], "slowness": options.slowness}
     for name in names:
-        yield on_gpu(run, once("probes.probing:heavy", shared | {"names": [name]}, run.document, PROBE_PATIENCE))
+        yield on_gpu(run, once("probes.probing:heavy", shared | {"names": [name]}, run.document, PROBE_TIMEOUT))
 
 
 def _nccl(options: Options, document: Document, runs: Sequence[GpuRun]) -> Job:
     """An all-reduce over the GPUs of the run; MIG instances have none."""
     whole = [run.uuid for run in runs if not run.uuid.startswith(INSTANCE)]
     arguments = {"device": "cuda", "target": runs[0].gpu["target"], "slowness": options.slowness, "names": ["nccl"]}
-    job = once("probes.probing:heavy", arguments, document, PROBE_PATIENCE)
+    job = once("probes.probing:heavy", arguments, document, PROBE_TIMEOUT)
     return replace(job, environment={VISIBLE: ",".join(whole)})
 
 
@@ -143,7 +143,7 @@ def _memory_checks(options: Options, entries: Sequence[Entry], run: GpuRun) -> l
                 "case",
                 task,
                 shared | {"kernels": [entry.name]},
-                SANITIZER_PATIENCE,
+                SANITIZER_TIMEOUT,
                 computing=processors(),  # its analysis has a thread for each
             ),
         )

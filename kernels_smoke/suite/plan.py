@@ -85,7 +85,7 @@ def resumed(
     kind: str,
     task: str,
     arguments: dict[str, Any],
-    patience: float,
+    timeout: float,
     done: Sequence[Item] = (),
     *,
     computing: float = 1.0,
@@ -116,9 +116,9 @@ def resumed(
             return
         finished = (*done, *track.answered, *((lost,) if lost else ()))
         if set(left) - set(finished):
-            yield resumed(document, kind, task, arguments, patience, finished, computing=computing)
+            yield resumed(document, kind, task, arguments, timeout, finished, computing=computing)
 
-    return Job(task, {**arguments, "skip": list(done)}, patience, on_record, on_end, computing)
+    return Job(task, {**arguments, "skip": list(done)}, timeout, on_record, on_end, computing)
 
 
 def _obituary(kind: str, named: str, item: Item, end: End) -> dict[str, Any]:

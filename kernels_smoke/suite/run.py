@@ -16,7 +16,7 @@ from typing import Any
 from kernels_smoke.suite import gpus, jobs, on_gpus, registry
 from kernels_smoke.suite.crew import Crew, ForemanError
 from kernels_smoke.suite.gpus import GpuRun, may_go_on
-from kernels_smoke.suite.jobs import COMPILE_PATIENCE, PROBE_PATIENCE, Options, on_gpu, once
+from kernels_smoke.suite.jobs import COMPILE_TIMEOUT, PROBE_TIMEOUT, Options, on_gpu, once
 from kernels_smoke.suite.own.finding import Found, find
 from kernels_smoke.suite.plan import Document, processors, resumed
 from kernels_smoke.suite.probes import driver as probes_driver
@@ -188,7 +188,7 @@ def _compile(course: Course, crew: Crew, entries: Sequence[Entry]) -> None:
             "compiled",
             "compiling.compilations:compile_kernels",
             {"kernel": kernel, "target": target, "level": course.options.level},
-            COMPILE_PATIENCE,
+            COMPILE_TIMEOUT,
         )
         for kernel, target in work_units([entry for entry in entries if entry.triton], course.options.targets)
     ]
@@ -213,7 +213,7 @@ def _run(course: Course, crew: Crew, entries: Sequence[Entry]) -> None:
     # Without a GPU its driver has said so already; without a torch for GPUs the probe of torch says it.
     device = options.device if options.device != "cuda" or course.runs else "none"
     target = course.runs[0].gpu["target"] if course.runs else ""
-    crew.run([once("probes.probing:basic", {"device": device, "target": target}, document, PROBE_PATIENCE)], at_once=1)
+    crew.run([once("probes.probing:basic", {"device": device, "target": target}, document, PROBE_TIMEOUT)], at_once=1)
     if device == "none" or not may_go_on(document):
         return
     if options.mutants:
@@ -229,8 +229,8 @@ def _find_gpus(course: Course) -> None:
     """Ask the driver, and make a run of each GPU that is to be tried."""
 
     def ask(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-        patience = probes_driver.PATIENCE * course.options.slowness
-        return probes_driver.ask(patience, None if environment is None else dict(environment))
+        timeout = probes_driver.TIMEOUT * course.options.slowness
+        return probes_driver.ask(timeout, None if environment is None else dict(environment))
 
     answer = ask()
     course.document.add(answer["probe"])

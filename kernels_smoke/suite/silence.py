@@ -48,9 +48,9 @@ class Silence:
         if not is_ready:
             self.asleep += min(max(passed, 0.0), 2 * TICK)
 
-    def exceeds(self, patience: float, computing: float = 1.0) -> bool:
-        """True when it slept for ``patience`` seconds, or used the CPU for ``computing`` times as many."""
-        return self.asleep >= patience or self.computing >= computing * patience
+    def exceeds(self, timeout: float, computing: float = 1.0) -> bool:
+        """True when it slept for ``timeout`` seconds, or used the CPU for ``computing`` times as many."""
+        return self.asleep >= timeout or self.computing >= computing * timeout
 
 
 def _activity(pid: int) -> tuple[float, bool]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from kernels_smoke.suite import jobs
 from kernels_smoke.suite.crew import Crew, End, Job
 from kernels_smoke.suite.gpus import INSTANCE, VISIBLE, GpuRun, may_go_on
-from kernels_smoke.suite.jobs import PROBE_PATIENCE, Options, on_gpu, once
+from kernels_smoke.suite.jobs import PROBE_TIMEOUT, Options, on_gpu, once
 from kernels_smoke.suite.plan import Document, processors, resumed
 from kernels_smoke.suite.registry import Entry
 
@@ -84,10 +84,10 @@ def measure_on(
         ours = [entry for entry in entries if not entry.source]  # others have their own process
         names = [entry.name for entry in ours if entry.name not in wrong and (deep or entry.quick)]
         arguments = {"share": SHARES[options.level], "kernels": names, "seed": options.seed}
-        crew.run([on_gpu(run, once("speed.rates:rates", arguments, run.document, PROBE_PATIENCE))], at_once=1)
+        crew.run([on_gpu(run, once("speed.rates:rates", arguments, run.document, PROBE_TIMEOUT))], at_once=1)
     whole = [run.uuid for run in runs if not run.uuid.startswith(INSTANCE)]
     if len(whole) > 1:
-        job = once("speed.rates:peers", {}, document, PROBE_PATIENCE)
+        job = once("speed.rates:peers", {}, document, PROBE_TIMEOUT)
         crew.run([replace(job, environment={VISIBLE: ",".join(whole)})], at_once=1)
 
 
@@ -104,5 +104,5 @@ def _speeds(
         "calibration": run.document.calibration,
         "only": list(only),
     }
-    patience = jobs.patience(options, members)
-    return on_gpu(run, resumed(run.document, "speed", "speed.speeds:speeds", arguments, patience))
+    timeout = jobs.timeout(options, members)
+    return on_gpu(run, resumed(run.document, "speed", "speed.speeds:speeds", arguments, timeout))

@@ -22,7 +22,7 @@ _BETWEEN = re.compile(r",(?!\s*[<>=!~])")  # "cuda>=12.8,<14" is one part
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class Blocker:
     """Why a session is refused: the problem, the fix, and the exit code."""
 
     text: str
@@ -102,18 +102,18 @@ def parse_expected(text: str) -> Expected:
     return Expected(build, host)
 
 
-def obstacle_to(expected: str, level: str) -> Obstacle | None:
+def blocker_of(expected: str, level: str) -> Blocker | None:
     """Why the session must not start: the host is not as ``expected``, or a kernel of the smoke ``level`` fails."""
     try:
         found = _of_host(parse_expected(expected)) if expected else None
         return found or (_of_kernels(level) if level else None)
     except UsageError as error:
-        return Obstacle(f"wheelproof: {error}", WRONG_USAGE)
+        return Blocker(f"wheelproof: {error}", WRONG_USAGE)
     except WheelproofError as error:
-        return Obstacle(f"wheelproof: {error}", NOT_PROVEN)
+        return Blocker(f"wheelproof: {error}", NOT_PROVEN)
 
 
-def _of_host(expected: Expected) -> Obstacle | None:
+def _of_host(expected: Expected) -> Blocker | None:
     from wheel_checks.interrupts import left_alone
     from wheelproof.doctor.answer import answer_host
     from wheelproof.doctor.reading import Request, read_host
@@ -132,7 +132,7 @@ def _of_host(expected: Expected) -> Obstacle | None:
     if root is not None and root.fix is not None:
         lines += [f"fix: {root.fix.summary}", *(f"  {line}" for line in root.fix.lines)]
     lines.append(f"more: wheelproof doctor --python {sys.executable}")
-    return Obstacle("\n".join(lines), FAILED if wrong or answer.verdict is Verdict.FAIL else NOT_PROVEN)
+    return Blocker("\n".join(lines), FAILED if wrong or answer.verdict is Verdict.FAIL else NOT_PROVEN)
 
 
 def _wrong_build(wanted: AcceleratorExpectation | None, facts: HostFacts) -> str:
@@ -147,7 +147,7 @@ def _wrong_build(wanted: AcceleratorExpectation | None, facts: HostFacts) -> str
     return f"torch {torch.version} is a build for {' '.join(filter(None, (name, version)))}; expected {wanted}"
 
 
-def _of_kernels(level: str) -> Obstacle | None:
+def _of_kernels(level: str) -> Blocker | None:
     from wheelproof.reporting import EVERY_RULE
     from wheelproof.smoke.report import smoke
     from wheelproof.smoke.request import SmokeRequest
@@ -157,7 +157,7 @@ def _of_kernels(level: str) -> Obstacle | None:
     if report.verdict is Verdict.PASS:
         return None
     lines = [f"wheelproof: the kernels of `wheelproof smoke --level {level}` did not pass", *_worst(report)]
-    return Obstacle("\n".join(lines), FAILED if report.verdict is Verdict.FAIL else NOT_PROVEN)
+    return Blocker("\n".join(lines), FAILED if report.verdict is Verdict.FAIL else NOT_PROVEN)
 
 
 def _worst(report: Report) -> list[str]:

@@ -50,11 +50,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     expected, level = session.config.getoption("--gpu-expect"), session.config.getoption("--gpu-smoke")
     if not (expected or level) or hasattr(session.config, "workerinput") or session.config.option.collectonly:
         return
-    from wheelproof.gpu_session import obstacle_to
+    from wheelproof.gpu_session import blocker_of
 
-    obstacle = obstacle_to(expected, level)
-    if obstacle is not None:
-        pytest.exit(obstacle.text, returncode=obstacle.status)
+    blocker = blocker_of(expected, level)
+    if blocker is not None:
+        pytest.exit(blocker.text, returncode=blocker.status)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -115,10 +115,10 @@ def _answers(rule: Rule, facts: object, expectations: object) -> bool:
 
     if not isinstance(expectations, Expectations):
         return False
-    return _said(rule, facts, expectations) != _said(rule, facts, Expectations())
+    return _outcome(rule, facts, expectations) != _outcome(rule, facts, Expectations())
 
 
-def _said(rule: Rule, facts: object, expectations: object) -> object:
+def _outcome(rule: Rule, facts: object, expectations: object) -> object:
     try:
         return list(rule.check(facts, expectations))
     except Exception as error:  # noqa: BLE001  # why nothing is decided; a fault of the rule is reported where it is run

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-PATIENCE = 60.0  # seconds for one of the tools
+TIMEOUT = 60.0  # seconds for one of the tools
 FRAME_ALIGNMENT = 8  # bytes; a local array of 28 takes 32
 
 # Matrix instructions in SASS: HMMA (Ampere), HGMMA (Hopper), UTCHMMA (Blackwell); Q is fp8, O fp4, I int8, D fp64.
@@ -204,9 +204,9 @@ def _tool(name: str, *arguments: str) -> str:
     """The output of one of Triton's tools. Raises UnreadableError."""
     path = _tool_path(name)
     try:
-        done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE)
+        done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False, timeout=TIMEOUT)
     except (OSError, subprocess.TimeoutExpired) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"no answer in {PATIENCE:.0f} s"
+        reason = error.strerror if isinstance(error, OSError) else f"no answer in {TIMEOUT:.0f} s"
         raise UnreadableError(f"{path}: {reason}") from error
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]

@@ -15,7 +15,7 @@ from kernels_smoke.suite.correctness.guards import guarded
 from kernels_smoke.suite.error_texts import AuthorError
 from kernels_smoke.suite.model import Case, Check, Inputs, Kernel, Tensors
 
-MOST_TOLD = 4  # tensors around which something was written
+MOST_NAMED = 4  # tensors around which something was written
 PART = 2**27  # elements of a result that are judged at once: float64 copies of them take some ten gigabytes
 
 
@@ -47,8 +47,8 @@ def judge(kernel: Kernel, case: Case, *, device: str, seed: int, module: ModuleT
     measured = compared(kernel, inputs, reference, written, elements=parts)
     faults = [f"{name}: {result['message']}" for name, result in measured.items() if result["message"]]
     trespasses = [*draw.trespasses(), *(own.trespasses() if own else ())]
-    faults += [f"memory around {name} was written" for name in trespasses[:MOST_TOLD]]
-    faults += [f"and around {len(trespasses) - MOST_TOLD} more"] if len(trespasses) > MOST_TOLD else []
+    faults += [f"memory around {name} was written" for name in trespasses[:MOST_NAMED]]
+    faults += [f"and around {len(trespasses) - MOST_NAMED} more"] if len(trespasses) > MOST_NAMED else []
     faults += [
         f"the input {name} was changed"
         for name, value in before.items()

@@ -46,7 +46,7 @@ def cases(
         for kernel, case in planned(emit, items, skip):
             result = _too_far() if case.far else None
             if result is None:
-                result = _with_patience(emit, kernel, case, device, seed, tries=tries)
+                result = _with_retries(emit, kernel, case, device, seed, tries=tries)
                 tries = 0 if NO_MEMORY in result["message"] else tries  # who waited in vain does not wait again
             record = {"kind": "case", "kernel": kernel.name, "case": case.name, **result}
             emit(record)
@@ -115,7 +115,7 @@ def fault_of(emit: Emit, kernel: Kernel, device: Where, seed: int) -> str:
     """The fault of the kernel itself in its first failing case; "" if all pass."""
     for case in (case for case in kernel.cases if device in case.where and case.level != "deep"):
         emit({"kind": "alive"})
-        result = _with_patience(emit, kernel, case, device, seed, tries=TRIES)
+        result = _with_retries(emit, kernel, case, device, seed, tries=TRIES)
         if result["outcome"] not in {"pass", "skip"}:
             return f"the kernel itself is not right: {case.name}: {result['outcome']}: {result['message']}"
     return ""
@@ -145,8 +145,8 @@ def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: 
     cases = [case for case in kernel.cases if device in case.where]
     shown = {"outcome": "missed", "message": "every case passed"}
     for case in sorted(cases, key=lambda case: LEVELS.index(case.level)):  # the slowest last
-        emit({"kind": "alive"})  # patience is for a case, not for all of them
-        result = _with_patience(emit, kernel, case, device, seed, module, tries=TRIES)
+        emit({"kind": "alive"})  # the timeout is for a case, not for all of them
+        result = _with_retries(emit, kernel, case, device, seed, module, tries=TRIES)
         if result["outcome"] in {"wrong", "crash"}:
             found = {"outcome": "caught", "caught_by": case.name, "message": result["message"]}
             return found, result["outcome"] == "crash"
@@ -166,7 +166,7 @@ def _too_far() -> dict[str, Any] | None:
     return {"outcome": "skip", "message": needed, "outputs": {}, "seconds": 0.0}
 
 
-def _with_patience(
+def _with_retries(
     emit: Emit,
     kernel: Kernel,
     case: Case,

@@ -17,7 +17,7 @@ from kernels_smoke.suite.model import LEVELS, Case, Function, Inputs, Kernel, Sp
 from kernels_smoke.suite.own.tolerances import Checks
 
 SEED = " seed"  # in the inputs, for the gradients of the results; no argument has such a name
-MOST_SAID = 2000  # characters of an exception of the author's function, whose text may have a whole tensor
+MOST_SHOWN = 2000  # characters of an exception of the author's function, whose text may have a whole tensor
 PEER = "its peer"  # one without a name
 Returned = TypeVar("Returned")
 
@@ -143,11 +143,11 @@ class _Wrapped:
         leaves = {name: inputs[name].detach().requires_grad_() for name in self.function.gradients}
         with torch.enable_grad():
             results = _named(call(**inputs | leaves), what)
-            way = {name: result for name, result in results.items() if result.requires_grad}
-            if not way:
+            differentiable = {name: result for name, result in results.items() if result.requires_grad}
+            if not differentiable:
                 raise AuthorError(f"no result of {what} depends on {', '.join(leaves)} by autograd")
-            above = [_gradient(seed, number, result) for number, result in enumerate(way.values())]
-            found = torch.autograd.grad(list(way.values()), list(leaves.values()), above, allow_unused=True)
+            above = [_gradient(seed, number, result) for number, result in enumerate(differentiable.values())]
+            found = torch.autograd.grad(list(differentiable.values()), list(leaves.values()), above, allow_unused=True)
         missing = [name for name, gradient in zip(leaves, found, strict=True) if gradient is None]
         if missing:
             raise AuthorError(f"{what} gives no gradient of {', '.join(missing)}")
@@ -191,7 +191,7 @@ def _of_author(what: str, call: Callable[[], Returned]) -> Returned:
     except (AuthorError, torch.cuda.OutOfMemoryError):
         raise
     except Exception as error:  # an author's function raises anything
-        raise AuthorError(f"{what} raised {type(error).__name__}: {error}"[:MOST_SAID]) from error
+        raise AuthorError(f"{what} raised {type(error).__name__}: {error}"[:MOST_SHOWN]) from error
 
 
 def _named(returned: object, what: str) -> dict[str, torch.Tensor]:

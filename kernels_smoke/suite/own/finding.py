@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PROBE = "kernels"  # prefix of the probes of sources: "kernels /x/file.py"
 PLUGIN = 10.0  # seconds for the import of an entry point, as for every plug-in of wheelproof
-IMPORTING = 2.0  # times the patience with a kernel; a large package takes half a minute from a cold file system
+IMPORTING = 2.0  # factor of a kernel's timeout; a large package takes half a minute from a cold file system
 
 
 @dataclass
@@ -70,22 +70,22 @@ def _plugins(options: Options, crew: Crew, document: Document, known: set[str]) 
 
 
 def _job(each: _Source, options: Options, document: Document, task: str = "own.tasks:find") -> Job:
-    patience = options.patience * IMPORTING
+    timeout = options.timeout * IMPORTING
     if each.is_plugin:
-        patience = min(PLUGIN, patience)
+        timeout = min(PLUGIN, timeout)
 
     def on_record(reply: dict[str, Any]) -> None:
         each.record = reply
 
     def on_end(end: End) -> Iterator[Job]:
         if not each.record:
-            seconds = f"{patience * options.slowness:g} s"
+            seconds = f"{timeout * options.slowness:g} s"
             how = f"its import did not end within {seconds}" if end.hang else f"its import: {end.describe()}"
             _say(document, each, "error", f"{each.label}: {how}", end.words)
         return iter(())
 
     arguments = {"source": each.source} if each.source else {}
-    return Job(task, arguments, patience, on_record, on_end)
+    return Job(task, arguments, timeout, on_record, on_end)
 
 
 def _accept(each: _Source, entries: dict[str, Entry], document: Document) -> bool:

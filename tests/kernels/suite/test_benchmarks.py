@@ -45,9 +45,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 # Children
 
 
-def said(function: Callable[..., object], *arguments: Any, patience: float = 20.0) -> list[Any]:
+def said(function: Callable[..., object], *arguments: Any, timeout: float = 20.0) -> list[Any]:
     """The messages of one child."""
-    return [message for _, message in messages([Job("one", function, arguments)], at_once=1, patience=patience)]
+    return [message for _, message in messages([Job("one", function, arguments)], at_once=1, timeout=timeout)]
 
 
 def count(connection: Connection, most: int) -> None:
@@ -90,7 +90,7 @@ def test_an_exception_a_signal_and_an_exit_are_told_apart() -> None:
 
 def test_a_silent_child_is_killed_and_the_others_go_on() -> None:
     jobs = [Job("silent", sleep), Job("counting", count, (2,))]
-    ends = {c.job.name: m.fault for c, m in messages(jobs, at_once=2, patience=0.5) if isinstance(m, Ended)}
+    ends = {c.job.name: m.fault for c, m in messages(jobs, at_once=2, timeout=0.5) if isinstance(m, Ended)}
     assert ends == {"silent": "killed after 0 s of silence", "counting": ""}
 
 
@@ -102,7 +102,7 @@ def test_a_child_can_be_told_to_go_on() -> None:
         if message == "ready":
             child.tell("go")
 
-    for child, message in messages([Job("one", echo)], at_once=1, patience=20.0):
+    for child, message in messages([Job("one", echo)], at_once=1, timeout=20.0):
         listen(child, message)
     assert heard == ["ready", "go", Ended("")]
 
@@ -126,7 +126,7 @@ def test_whoever_has_its_turn_is_the_only_child_that_runs(tmp_path: Path) -> Non
     log = tmp_path / "log"
     log.touch()
     jobs = [Job("writing", write_on, (str(log),)), *(Job(name, ask_for_turns, (str(log),)) for name in ("a", "b"))]
-    heard = [(c.job.name, m) for c, m in in_turn(jobs, at_once=3, patience=20.0)]
+    heard = [(c.job.name, m) for c, m in in_turn(jobs, at_once=3, timeout=20.0)]
     for name in ("a", "b"):
         before, after, over, *again, end = [message for child, message in heard if child == name]
         assert (before, over, end) == (after, OVER, Ended(""))
@@ -137,7 +137,7 @@ def test_whoever_has_its_turn_is_the_only_child_that_runs(tmp_path: Path) -> Non
 
 def test_what_runs_when_the_time_is_up_is_killed_and_nothing_else_begins() -> None:
     jobs = [Job("slow", sleep), Job("waiting", count, (2,))]
-    heard = [(c.job.name, m) for c, m in in_turn(jobs, at_once=1, patience=20.0, until=time.monotonic() + 0.3)]
+    heard = [(c.job.name, m) for c, m in in_turn(jobs, at_once=1, timeout=20.0, until=time.monotonic() + 0.3)]
     assert heard == [("slow", Ended("killed when the time was up"))]
 
 
@@ -192,7 +192,7 @@ def test_the_gpu_is_shared_or_had_alone_and_a_child_that_dies_gives_it_back(tmp_
     gpu = Gpu(str(tmp_path))
     uses = [partial(use, alone=alone) for alone in (False, True, False)]
     jobs = [Job("dies", die_with, (gpu,)), *(Job(str(number), each, (gpu,)) for number, each in enumerate(uses))]
-    used = [message for _, message in messages(jobs, at_once=4, patience=20.0) if isinstance(message, tuple)]
+    used = [message for _, message in messages(jobs, at_once=4, timeout=20.0) if isinstance(message, tuple)]
     ((begun, ended, _),) = [each for each in used if each[2]]
     assert len(used) == 3
     assert all(other[1] <= begun or ended <= other[0] for other in used if not other[2])

@@ -121,10 +121,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         notes += unfinished(found.facts)
     if arguments.fix:
-        from wheelproof.cli.mending import Asking, mend
+        from wheelproof.cli.mending import RepairOptions, mend
 
-        asking = Asking(offline=output.offline, ask=not arguments.yes, dry_run=arguments.dry_run)
-        mended = mend(found, look, notes, asking)
+        options = RepairOptions(offline=output.offline, ask=not arguments.yes, dry_run=arguments.dry_run)
+        mended = mend(found, look, notes, options)
         found, facts = mended.examination, mended.facts
     more = _kernels(found, arguments.timeout, notes) if arguments.full else []
     from wheelproof.doctor.report import Showing, make_report

@@ -23,7 +23,7 @@ from wheelproof.doctor.report import Examination
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RepairOptions:
     """How a repair is made: without the network, after confirmation, or as a plan only."""
 
     offline: bool = False
@@ -39,9 +39,11 @@ class Mended:
     facts: dict[str, object]
 
 
-def mend(found: Examination, again: Callable[[], Examination], notes: list[str], asking: Asking = Asking()) -> Mended:
+def mend(
+    found: Examination, again: Callable[[], Examination], notes: list[str], options: RepairOptions = RepairOptions()
+) -> Mended:
     """Show the plan, carry it out, and examine again."""
-    session = Session(found.facts, found.diagnosis, os.environ, Path.cwd(), asking.offline)
+    session = Session(found.facts, found.diagnosis, os.environ, Path.cwd(), options.offline)
     repair = session.plan()
     notes += session.notes
     if repair is None:
@@ -50,14 +52,14 @@ def mend(found: Examination, again: Callable[[], Examination], notes: list[str],
     def outcome(word: str, examination: Examination = found) -> Mended:
         return Mended(examination, {"repair": {"outcome": word, **repair.plan.document()}})
 
-    if asking.dry_run:
+    if options.dry_run:
         notes += [f"The plan for {repair.prefix} (+ added, - removed, ~ replaced):", *repair.plan.lines()]
         notes += session.reminders()
         return outcome("planned")
     say(f"the plan for {repair.prefix} (+ added, - removed, ~ replaced):")
     for line in repair.plan.lines():
         say(line)
-    if asking.ask and not _agreed("change it? [y/N] "):
+    if options.ask and not _agreed("change it? [y/N] "):
         notes.append("Nothing was changed.")
         return outcome("declined")
     after = [found]

@@ -262,16 +262,16 @@ def say(line: str) -> None:
         text = neutral(redact_text(line))
         is_screen = getattr(sys.stderr, "isatty", lambda: False)()
         lines = fold(text, shutil.get_terminal_size().columns) if is_screen else [text]
-        _said.extend(lines if is_screen else [])
+        _printed.extend(lines if is_screen else [])
         write(sys.stderr, "".join(f"{line}\n" for line in lines))
 
 
-_said: list[str] = []  # on the terminal, above the report
+_printed: list[str] = []  # on the terminal, above the report
 
 
 def shown(options: OutputOptions) -> dict[str, Any]:
     """How a report for people is rendered."""
-    return {"color": options.color, "quiet": options.quiet, "verbose": options.verbose, "above": len(_said)}
+    return {"color": options.color, "quiet": options.quiet, "verbose": options.verbose, "above": len(_printed)}
 
 
 def emit(report: Report, options: OutputOptions) -> int:

@@ -78,9 +78,9 @@ def check_files(
         meant = "on torch or its companions" if policy.is_torch else "that are requested"
         headline = f"{plural(len(document.requirements), 'requirement')}{commands}, {count or 'none'} {meant}"
         subjects.append(Subject(str(path), KIND, headline, details, results))
-    asked_in_vain = list(unmatched(policy, names))
-    if asked_in_vain:
-        subjects.append(_loose("--package", asked_in_vain, rules))
+    without_match = list(unmatched(policy, names))
+    if without_match:
+        subjects.append(_loose("--package", without_match, rules))
     if loose:
         subjects.append(_loose("included files", loose, rules))
     return Checked(tuple(subjects), size)

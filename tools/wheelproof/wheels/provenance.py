@@ -74,7 +74,7 @@ class Attesting:
         return replace(
             subject,
             headline=subject.headline + by,
-            facts={**subject.facts, "provenance": [_told(one) for one in attested]},
+            facts={**subject.facts, "provenance": [_as_json(one) for one in attested]},
             results=(*subject.results, *results),
         )
 
@@ -135,7 +135,7 @@ def _verified(documents: Sequence[bytes], file: AttestableFile) -> tuple[Atteste
     return tuple(found)
 
 
-def _told(attested: Attested) -> dict[str, object]:
+def _as_json(attested: Attested) -> dict[str, object]:
     return {
         "publisher": attested.publisher,
         "source": attested.source,

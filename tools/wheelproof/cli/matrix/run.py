@@ -92,20 +92,20 @@ def run(arguments: argparse.Namespace) -> int:
     )
     note(f"steps and logs are kept in {work}", quiet=output.quiet)
     with CellProgress(len(cells), sum(len(step_names(cell)) - 1 for cell in cells), quiet=output.quiet) as progress:
-        report = run_matrix(request, progress.begins, lambda obstacles: _warn(obstacles, len(cells), output))
+        report = run_matrix(request, progress.begins, lambda blockers: _warn(blockers, len(cells), output))
     return emit(report, output)
 
 
-def _warn(obstacles: Mapping[str, Unavailable], total: int, output: OutputOptions) -> None:
+def _warn(blockers: Mapping[str, Unavailable], total: int, output: OutputOptions) -> None:
     """Say which cells cannot continue here, cells with the same obstacle in one line."""
     note(
-        f"{len(obstacles)} of {plural(total, 'cell')} cannot run here and are skipped",
+        f"{len(blockers)} of {plural(total, 'cell')} cannot run here and are skipped",
         quiet=output.quiet,
     )
-    for obstacle in dict.fromkeys(obstacles.values()):
-        cells = summarised([cell for cell, found in obstacles.items() if found == obstacle], 3)
-        hint = f" ({obstacle.hint})" if obstacle.hint else ""
-        note(f"{cells}: {obstacle.reason}{hint}", quiet=output.quiet)
+    for blocker in dict.fromkeys(blockers.values()):
+        cells = summarised([cell for cell, found in blockers.items() if found == blocker], 3)
+        hint = f" ({blocker.hint})" if blocker.hint else ""
+        note(f"{cells}: {blocker.reason}{hint}", quiet=output.quiet)
 
 
 def _refuse_what_a_tree_runs(cells: Sequence[Cell], path: Path) -> None:

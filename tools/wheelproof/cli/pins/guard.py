@@ -170,11 +170,11 @@ def _installed(arguments: argparse.Namespace) -> dict[str, str]:
     guard = read_installed_guard(environment.tree, environment.path)
     names = list(guard.packages) if isinstance(guard, InstalledGuard) else []
     families = _families(arguments)
-    for asked in [[name] for name in families] or ([] if names else [[]]):
-        found = held_in(environment, asked)
-        if asked and not found:
+    for chosen in [[name] for name in families] or ([] if names else [[]]):
+        found = held_in(environment, chosen)
+        if chosen and not found:
             raise NotFoundError(
-                f"no {asked[0]} in {environment.path}",
+                f"no {chosen[0]} in {environment.path}",
                 hint="name another environment (--python PATH), or another --family or --package",
             )
         names += found

@@ -24,7 +24,7 @@ from wheelproof.doctor.probes.installation.distributions import folder_names
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 SMALLEST = {"libcuda.so.1": 1 << 20, "libnvidia-ml.so.1": 256 << 10}  # bytes; the toolkit's stubs have a tenth of it
 
-_LIBRARY_PATH, _CACHE, _KNOWN, _BESIDE = "LD_LIBRARY_PATH", "ld.so.cache", "known folder", "next to torch"
+_LIBRARY_PATH, _CACHE, _KNOWN, _NEXT_TO_TORCH = "LD_LIBRARY_PATH", "ld.so.cache", "known folder", "next to torch"
 _WSL = "/usr/lib/wsl/lib"  # its small libraries call those of Windows' driver
 
 # Folders of drivers, toolkits and container runtimes, apart from the loader's; {machine} as uname has it.
@@ -90,7 +90,7 @@ def cudnn_libraries(
     found = []
     for name in sorted(name if name.endswith(suffix) else name + suffix for name in wanted):
         opener = f"{home}/{main}" if name.removesuffix(suffix) in opened_by_main else graph
-        places = [(f"{home}/{name}", "bundled", _BESIDE)]
+        places = [(f"{home}/{name}", "bundled", _NEXT_TO_TORCH)]
         at = 0 if _has_runpath(tree, opener) else 1
         places[at:at] = [(f"{folder}/{name}", "other", _LIBRARY_PATH) for folder in library_path]
         places += [(path, "other", _CACHE) for path in cache.get(name, ())]

@@ -245,11 +245,11 @@ def _tags(
 def _how_it_ended(end: ChildEnd) -> str:
     lines = end.output.splitlines()
     telling = [line for line in lines if "rror" in line or "not found" in line] or lines
-    said = f": {telling[-1].strip()}" if telling else ""
+    ending = f": {telling[-1].strip()}" if telling else ""
     if end.hang:
-        return f"it did not answer within {end.seconds:.0f} s{said}"
+        return f"it did not answer within {end.seconds:.0f} s{ending}"
     if end.signal:
-        return f"it was killed by {end.signal}{said}"
-    if _NO_ANNOTATIONS in said:
+        return f"it was killed by {end.signal}{ending}"
+    if _NO_ANNOTATIONS in ending:
         return TOO_OLD
-    return f"it exited with code {end.exit_code}{said}"
+    return f"it exited with code {end.exit_code}{ending}"

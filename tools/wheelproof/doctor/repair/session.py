@@ -40,7 +40,7 @@ _STAGES = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class Goals:
     """A goal, the rules that require it, and sentences about fixes that --fix does not run."""
 
     goal: Goal | None = None
@@ -61,15 +61,15 @@ class Session:
 
     def plan(self) -> Repair | None:
         """The repair; None if none exists, and ``notes`` then say why."""
-        asked = self._asked()
-        self.notes += asked.notes
-        if asked.goal is None:
+        goals = self._goals()
+        self.notes += goals.notes
+        if goals.goal is None:
             return None
         if reason := refusal(self.facts):
             self.notes.append(f"--fix changes nothing: {reason}")
             return None
         try:
-            return self._plan(asked.goal)
+            return self._plan(goals.goal)
         except NoPlanError as error:
             self._say_why_not(error)
             self.notes += self.reminders()
@@ -79,8 +79,8 @@ class Session:
 
     def judge(self, after: Diagnosis) -> str:
         """Why the host is not better than before, "" when it is."""
-        asked = self._asked()
-        mended = [one for one in _found(self.diagnosis) if one.rule in asked.rules]
+        goals = self._goals()
+        mended = [one for one in _found(self.diagnosis) if one.rule in goals.rules]
         left = {
             one.rule
             for one in _found(after)
@@ -94,7 +94,7 @@ class Session:
 
     def reminders(self) -> Iterator[str]:
         """Warnings about what would bring the fault back."""
-        goal = self._asked().goal
+        goal = self._goals().goal
         if goal is not None and (goal.fitting_torch or goal.companions):
             yield from bring_it_back(self.facts, self.folder)
 
@@ -121,22 +121,22 @@ class Session:
         self.notes.append(f"--fix changed nothing, since it found no plan: {error}")
         self.notes += [f"what stops it: {reason}" for reason in error.reasons]
 
-    def _asked(self) -> Asked:
+    def _goals(self) -> Goals:
         """The goal of the root (or, without one, of all findings), with the goals of other errors about packages."""
         root = self.diagnosis.root
         worth = [result for result in _found(self.diagnosis) if result.severity is not Severity.NOTE]
         if root is None and not worth:
-            return Asked(notes=("nothing to fix",))
+            return Goals(notes=("nothing to fix",))
         first = [root] if root else worth
         notes = [why_not(result, self.facts) for result in first if result.fix is None or result.fix.goal is None]
         if root is not None and notes:
-            return Asked(notes=tuple(notes))
+            return Goals(notes=tuple(notes))
         mended = [one for one in (*first, *worth) if one.fix and one.fix.goal and (one in first or _is_error(one))]
         goal: Goal | None = None
         for one in mended:
             if one.fix and one.fix.goal:
                 goal = one.fix.goal if goal is None else goal | one.fix.goal
-        return Asked(goal, frozenset(one.rule for one in mended), tuple(dict.fromkeys(notes)))
+        return Goals(goal, frozenset(one.rule for one in mended), tuple(dict.fromkeys(notes)))
 
 
 def _trusted(config: IndexConfig) -> IndexConfig:

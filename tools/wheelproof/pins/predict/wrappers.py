@@ -53,8 +53,8 @@ def behind_front(words: Sequence[str]) -> Front:
         elif word in _PASSING:
             rest = rest[1:]
         elif word in ("sudo", "env", "nice", "timeout"):
-            rest, obstacle = _behind_program(word, rest[1:])
-            by_sudo, unread = by_sudo or word == "sudo", unread or obstacle
+            rest, fault = _behind_program(word, rest[1:])
+            by_sudo, unread = by_sudo or word == "sudo", unread or fault
         else:
             break
     return Front(rest, variables, by_sudo, unread or why_another_place(variables))
