@@ -252,7 +252,7 @@ class NotFound:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept and what documents have no other word for."""
+    """A class with fields that are kept and renamed."""
 
     places: tuple[Place, ...]
     counts: Mapping[frozenset[str], int]

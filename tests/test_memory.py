@@ -1,4 +1,4 @@
-"""Threads that share heaps: what was freed by one is used by another."""
+"""Threads that share heaps: memory freed by one is used by another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supervised children: all real, and what is left of them is asked of /proc."""
+"""Supervised children: all real, with leftovers checked in /proc."""
 
 from __future__ import annotations
 
@@ -369,7 +369,7 @@ def test_an_interpreter_leaves_without_a_warning() -> None:
     assert (answer.stdout, answer.stderr) == (b"b'hello\\n'\n", b"")
 
 
-# How a process is started in Python, whatever the module is called here.
+# Starts of a process in Python, under any module name.
 STARTS = re.compile(
     r"(os\.(fork\w*|exec\w+|spawn\w+|posix_spawn\w*|system|popen)|pty\.(?:fork|spawn)|subprocess|multiprocessing)"
 )
@@ -397,7 +397,7 @@ def test_children_are_started_in_one_place() -> None:
 
 
 def names(tree: ast.AST) -> Iterator[str]:
-    """The modules that are imported, and what is taken from modules."""
+    """Imported modules, and names imported from modules."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=imported):

@@ -1,4 +1,4 @@
-"""The readiness table: what its oracle reads from the tools, what follows, and how an answer is compared."""
+"""The readiness table: its oracle's reading of tools, the conclusions, and the comparison of an answer."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def gpu_wheels(tmp_path: Path) -> tuple[str, str]:
     return str(a.write(tmp_path)), str(b.write(tmp_path))
 
 
-# What the command is for.
+# The purpose of the command.
 
 
 def test_sm_110_against_sm_75_and_a_library_without_gpu_code(wheelproof: Wheelproof, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Several indexes as a user meets them: what is taken, what the others offer, and where an index may not lead."""
+"""Several indexes as a user meets them: chosen files, other offers, and refused links."""
 
 from __future__ import annotations
 

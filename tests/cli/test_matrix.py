@@ -1,4 +1,4 @@
-"""``wheelproof matrix``: the list, what GitHub gets, and what is refused."""
+"""``wheelproof matrix``: the list, the output for GitHub, and refusals."""
 
 from __future__ import annotations
 

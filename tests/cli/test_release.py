@@ -291,7 +291,7 @@ def test_a_folder_with_nothing_of_the_project(wheelproof: Wheelproof, tmp_path: 
 
 
 def test_the_members_of_many_wheels_are_not_kept(wheelproof: Wheelproof, tmp_path: Path) -> None:
-    """Twenty wheels of two thousand members: what is kept of each is far less than its members."""
+    """Twenty wheels of two thousand members: the kept data of each is far smaller than its members."""
     pythons = [f"3.{minor}" for minor in range(10, 20)]
     expect = EXPECT.replace('["3.12", "3.13"]', json.dumps(pythons))
     folder = tmp_path / "many"

@@ -33,7 +33,7 @@ variant = "cu126"
 
 
 def release(wheelproof: Wheelproof, folder: Path, target: str, machines: str, *arguments: str) -> Run:
-    """The release held against the six columns and these machines; METADATA differs among variants."""
+    """The release judged by the six columns and these machines; METADATA differs among variants."""
     path = folder / "demo.toml"
     path.write_text(expectation_text(COLUMNS, machines, same_metadata="none", resolve=False))
     return wheelproof("release", target, "--expect", str(path), "--select", "REL", *arguments)
@@ -122,7 +122,7 @@ def test_a_broken_document_in_a_folder_is_no_promise_kept(tmp_path: Path, wheelp
 
 
 def test_what_is_expected_cannot_be_judged_without_metadata(tmp_path: Path, wheelproof: Wheelproof) -> None:
-    """The one that must get cu126 fails; that the other cannot be judged does not hide it."""
+    """The machine that must get cu126 fails, although the other one cannot be judged."""
     folder = make_release(tmp_path)
     (folder / "demo-1.0-variants.json").write_text("{")
 

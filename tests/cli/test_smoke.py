@@ -246,7 +246,7 @@ PASSED_ON = "output.write_text(json.dumps({**%r, 'message': ' '.join(options)}))
 def test_only_the_user_says_which_files_of_kernels_are_run(
     smoke: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is named is executed: the configuration of a tree cannot name it, and that of the user not relatively."""
+    """Named files are executed: the configuration of a tree cannot name them, and the user's not relatively."""
     tree, own = tmp_path / "project/wheelproof.toml", tmp_path / "own.toml"
     tree.write_text('[smoke]\nkernels = ["/tree.py"]\nplugins = true\n')
     refused = smoke(PASSED_ON)

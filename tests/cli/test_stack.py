@@ -133,7 +133,7 @@ def test_each_depth_reads_what_its_name_says(wheelproof: Wheelproof, depth: str,
         run = stack(server, wheelproof, *arguments)
     subjects = report_of(run)["subjects"]
     (torch,) = (subject for subject in subjects if subject["id"].startswith("torch-2.11.0"))
-    # At depth links, what was asked for is read, and of the rest what links to it: see docs/stack.md.
+    # At depth links, requested wheels are read, and others that link to them: see docs/stack.md.
     name = "vllm-" if depth == "links" else "torch-2.11.0"
     (read,) = (subject for subject in subjects if subject["id"].startswith(name))
     skipped = {result["rule"] for result in read["results"] if result["outcome"] == "skip"}

@@ -1,4 +1,4 @@
-"""``wheelproof verify --depth links`` as a user runs it: a torch-like wheel, NVIDIA's wheels, and one that is gone."""
+"""``wheelproof verify --depth links`` as a user runs it: a torch-like wheel, NVIDIA's wheels, and a missing one."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def verify(server: RangeServer, wheelproof: Wheelproof, *arguments: str) -> Run:
 
 
 def machines_of(run: Run) -> dict[str, dict[str, Any]]:
-    """The subjects that are machines, by what was described."""
+    """The subjects that are machines, by description."""
     found = [subject for subject in json.loads(run.out)["subjects"] if subject["kind"] == "machine"]
     return {subject["id"].removeprefix("demo==1.0 on "): subject for subject in found}
 
@@ -141,7 +141,7 @@ def test_metadata_is_judged_though_nobody_gets_a_variant_by_it(tmp_path: Path, w
 
 
 def test_variants_at_two_places_are_chosen_from_together(tmp_path: Path, wheelproof: Wheelproof) -> None:
-    """pip takes from all places: what only the second one lists counts, unless the two contradict each other."""
+    """pip uses all places: files on the second one only count, unless the two contradict each other."""
     places = []
     for number, variants in enumerate([(CPU,), (CPU, CU130)]):
         (tmp_path / str(number)).mkdir()
@@ -210,7 +210,7 @@ def test_a_machine_that_nobody_knows_is_wrong_usage(
     assert message in run.err
 
 
-# What installers of today take, asked themselves
+# The choices of today's installers
 
 
 def download(server: RangeServer, folder: Path, *installer: str) -> subprocess.CompletedProcess[str]:

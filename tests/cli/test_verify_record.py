@@ -29,7 +29,7 @@ def verify(wheelproof: Wheelproof, server: RangeServer, *arguments: str) -> Run:
 
 
 def failed(run: Run) -> dict[str, tuple[str, str]]:
-    """Rule to outcome and severity, of what the record is about and did not pass."""
+    """Rule to outcome and severity, for results about the record that did not pass."""
     return {
         result["rule"]: (result["outcome"], result["severity"])
         for subject in json.loads(run.out)["subjects"]

@@ -1,4 +1,4 @@
-"""What the commands write next to reports: no line of it is a workflow command of GitHub."""
+"""Output of the commands next to reports: no line of it is a workflow command of GitHub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of the documentation: they are run, and give what the page shows."""
+"""The commands of the documentation: they are run, and give the shown output."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_commands_of_a_page_give_what_it_shows(page: Path, lane: str, tmp_pa
 
 
 def prepare(folder: Path, blocks: list[Block], lane: str) -> None:
-    """Make the reader's folder: the files that the documentation offers, and those that the page shows."""
+    """Make the reader's folder: the files that the documentation offers, and the shown ones."""
     shutil.copytree(DOCS / "files", folder)
     for block in blocks:
         if block.title:
@@ -130,7 +130,7 @@ def test_every_command_line_of_the_documentation_is_understood() -> None:
 
 
 def fault_of(call: str) -> str:
-    """What the parser of the command says against a call; arguments may be omitted."""
+    """The parser's error for a call; arguments may be omitted."""
     name, *words = shlex.split(re.split(r" [|>] ", call)[0], comments=True)[1:]
     if name not in COMMANDS:
         return "no such command"

@@ -1,4 +1,4 @@
-"""What the reference is made from is all there, and nothing in it becomes markup by accident."""
+"""The sources of the reference are complete, and no text becomes markup by accident."""
 
 from __future__ import annotations
 

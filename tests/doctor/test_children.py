@@ -1,4 +1,4 @@
-"""Children that end, crash, hang, write without end, and leave others behind: all real."""
+"""Children that end, crash, hang, write without end, and leave children: all real."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_a_crash_has_a_place(driver: Path) -> None:
     answer = cuda(driver, STUB_CRASH="cuInit")
 
     assert (answer.end.signal, answer.failed_at, answer.outcome) == ("SIGSEGV", "cuInit", (CRASHED, 0))
-    assert answer.driver_cuda == 13000  # what was asked before
+    assert answer.driver_cuda == 13000  # from an earlier query
     assert symptoms(HostFacts(cuda=answer)) == ("cuda:signal",)
 
 

@@ -228,7 +228,7 @@ def test_every_format_names_the_cause(wheelproof: Wheelproof, tmp_path: Path, fo
 def test_rules_that_are_not_shown_still_count_in_the_diagnosis(wheelproof: Wheelproof, tmp_path: Path) -> None:
     run = wheelproof("doctor", "--facts", saved(tmp_path, hidden()), "--ignore", "DOC6", "--format", "json")
 
-    assert run.status == 3  # what decides is not shown
+    assert run.status == 3  # the deciding rule is not shown
     assert diagnosis(run)["root"] == "DOC601"
     assert "DOC601" not in {result["rule"] for result in json.loads(run.out)["subjects"][0]["results"]}
 
@@ -373,7 +373,7 @@ def marked(mark: str) -> list[str]:
 def test_a_driver_that_crashes_crashes_nothing_else(patient: Patient, driver: Path) -> None:
     status, told = examined(patient, variables(driver, STUB_CRASH="cuInit"))
 
-    assert status in {0, 1, 3}  # by what the rest of this host says: no GPU where none can be is not a fault
+    assert status in {0, 1, 3}  # depending on this host: no GPU is no fault if there cannot be one
     assert "cuda:signal" in told["symptoms"]
 
 

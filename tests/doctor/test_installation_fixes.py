@@ -1,7 +1,7 @@
-"""Installations that real installers made and broke: the one cause, and a fix that fixes it when it is run.
+"""Installations that real installers made and broke: the cause, and a fix that works when it is run.
 
-The fixes are run as they are printed. What they install comes from the indexes that pip and uv are configured to use;
-here these are folders of wheels.
+The fixes are run as they are printed. They install from the configured indexes of pip and uv; here these are folders of
+wheels.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ def test_torchvision_of_another_torch(machine: Machine) -> None:
 
 
 def test_an_extension_for_another_cuda(machine: Machine) -> None:
-    """B05: what to do depends on what its authors offer; the wheel that is offered here is the fix."""
+    """B05: the fix depends on the authors' offers; the wheel offered here is the fix."""
     module = f"flash_attn_2_cuda.cpython-{sys.version_info.major}{sys.version_info.minor}-{MACHINE}-linux-gnu.so"
     for version, soname in (("2.8.3", "libcudart.so.12"), ("2.8.4", "libnccl.so.2")):
         code = library("", [soname], MACHINE, rpath="$ORIGIN/nvidia/nccl/lib")

@@ -1,4 +1,4 @@
-"""What the loader does: traces of the real one, and libraries that are opened by name, compiled by gcc and opened."""
+"""The loader: traces of the real one, and libraries opened by name, compiled by gcc and opened."""
 
 from __future__ import annotations
 

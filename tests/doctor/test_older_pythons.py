@@ -116,7 +116,7 @@ def test_a_copied_environment_of_python_3_8(wheelproof: Wheelproof, tmp_path: Pa
 
 @pytest.mark.skipif((3, 6) not in PYTHONS, reason="there is no Python 3.6 on this host")
 def test_a_python_that_is_too_old_for_torch(wheelproof: Wheelproof) -> None:
-    """As that of RHEL 8."""
+    """As on RHEL 8."""
     run = wheelproof("doctor", "--python", PYTHONS[3, 6])
 
     assert run.status == 1

@@ -1,4 +1,4 @@
-"""torch, imported in a child. Most tests import a module of that name that does what a variable says."""
+"""torch, imported in a child. Most tests import a module of that name that acts as a variable says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wheelproof.doctor.probes.dangerous import Answers
 
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now: tests run without it in their environment
 
-# A variable says what a step does: "hang", "crash", "exit", or the message of an exception.
+# A variable controls a step: "hang", "crash", "exit", or the message of an exception.
 ACT = """
 import ctypes, os, time
 

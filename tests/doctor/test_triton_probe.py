@@ -1,4 +1,4 @@
-"""What is known of Triton: on fake roots, with real programs, and of the Tritons that are on this host."""
+"""Facts of Triton: on fake roots, with real programs, and of the Tritons on this host."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def merged(run: Run) -> dict[str, Any]:
     return report
 
 
-# --- What differs
+# --- Differences
 
 
 def test_the_one_of_six_that_differs_is_named_first(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_of_two_reports_the_newer_counts(wheelproof: Wheelproof, tmp_path: Path)
 
 
 def smoke_report(started: str = "2026-11-20T10:00:00Z") -> dict[str, Any]:
-    """Of `wheelproof smoke`: what it ran on, and a kernel that is wrong."""
+    """A report of `wheelproof smoke`: its installation, and a wrong kernel."""
     report = doctor_report("", healthy(), started=started)
     wrong = {"rule": "KRN101", "title": "t", "outcome": "fail", "severity": "error", "message": "off by 0.1"}
     installation = {"id": "python", "kind": "installation", "facts": {"torch": "2.11.0", "device": "cuda"}}
@@ -289,7 +289,7 @@ def test_a_subject_whose_name_has_a_colon_is_compared(wheelproof: Wheelproof, tm
     assert row.split()[-2:] == ["!", "fail"]
 
 
-# --- What cannot be told
+# --- Undecided cases
 
 
 def test_an_expected_host_without_a_report_leaves_the_merge_undecided(wheelproof: Wheelproof, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def slurm() -> Iterator[Slurm]:
 
 
 def command_on_nodes(folder: Path, *, dead: str = "") -> str:
-    """A wheelproof that reads what it knows of a node from FOLDER/NODE.json; the node ``dead`` takes it down."""
+    """A wheelproof that reads the facts of a node from FOLDER/NODE.json; the node ``dead`` takes it down."""
     wheelproof = f"{shlex.quote(sys.executable)} -m wheelproof"
     script = folder / "wheelproof-of-the-node"
     script.write_text(
@@ -45,7 +45,7 @@ def command_on_nodes(folder: Path, *, dead: str = "") -> str:
 
 
 def submit(slurm: Slurm, folder: Path, **variables: str) -> tuple[int, str]:
-    """Run the job on all nodes, in ``folder``; its exit code, and what it wrote."""
+    """Run the job on all nodes, in ``folder``; its exit code and output."""
     log = folder / "job.log"
     submitted = slurm.run(
         *("sbatch", "--parsable", "--nodes=4", f"--output={log}", SBATCH),

@@ -1,4 +1,4 @@
-"""Commands in containers of a real engine: status, output, limits, isolation, and nothing left behind."""
+"""Commands in containers of a real engine: status, output, limits, isolation, and no leftovers."""
 
 from __future__ import annotations
 

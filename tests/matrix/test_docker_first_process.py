@@ -1,4 +1,4 @@
-"""The first process of a container, here as any process: whatever happens, it ends, with the right status."""
+"""The first process of a container, here as any process: it always ends, with the right status."""
 
 from __future__ import annotations
 

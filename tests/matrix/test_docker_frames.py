@@ -1,4 +1,4 @@
-"""What an attached container writes, and how much of it is kept."""
+"""The output of an attached container, and its kept part."""
 
 from __future__ import annotations
 

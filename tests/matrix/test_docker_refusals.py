@@ -1,4 +1,4 @@
-"""No engine, one that forbids, one that is another program, one without what a cell needs: each gets a sentence."""
+"""No engine, a refusing one, another program, one without a cell's requirements: each gets a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells that ran apart, put together: the report of `matrix merge` is that of one machine but for times."""
+"""Cells that ran apart, put together: the report of `matrix merge` equals one machine's, except times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A matrix file: which cells it spans, what is said of a wrong one, and that the JSON Schema says the same."""
+"""A matrix file: its cells, the errors of a wrong one, and agreement of the JSON Schema."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_globs_choose_cells() -> None:
         matrix.only(["arm64-*"])
 
 
-# What is wrong with a file, what is said, and whether the schema sees it, too.
+# A fault of a file, its message, and whether the schema finds it, too.
 WRONG = [
     (
         AXES.replace("aarch64", "arm64"),

@@ -86,7 +86,7 @@ def test_a_cpu_build_where_cuda_is_wanted_fails(index: RangeServer, world: Matri
 
 
 def test_a_cpu_build_where_cuda_is_wanted_is_one_finding(index: RangeServer, world: MatrixWorld) -> None:
-    """It has no code for the GPU, and brings no triton that could compile kernels: both follow from what it is."""
+    """It has no code for the GPU, and brings no triton that could compile kernels: both follow from its build."""
     index.files.update(simple_index(torch_wheel("cpu")))
     world.write("gpu = ['GB200']\nsmoke = ['compile']\ncommand = 'false'")
     report = world.run("--select", "MTX,WHL6", status=1)

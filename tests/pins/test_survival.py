@@ -19,7 +19,7 @@ from wheelproof.pins.survival import parse_installed, parse_spec, survives
 KEPT, REPLACED, REFUSED = "kept", "replaced", "refused"  # refused: the index has no such version, and nothing happens
 CUDA, NIGHTLY, NGC = "2.7.0+cu128", "2.12.0.dev20260101+cu130", "2.7.0a0+ecf3bae40a.nv25.3"
 
-# What happens to each installed version; ``torch`` is on the index as 2.7.0, 2.8.0 and 2.12.0.
+# The fate of each installed version; ``torch`` is on the index as 2.7.0, 2.8.0 and 2.12.0.
 TABLE: Mapping[str, tuple[str, str, str]] = {
     # requirement     CUDA      NIGHTLY   NGC
     "torch": (KEPT, KEPT, KEPT),

@@ -141,7 +141,7 @@ NAMED = "the plug-in acme (rules of acme-rules 1.0) "
 
 
 class TestFaultsOfRules:
-    """Each is an error with the name of the plug-in; what ours found stays."""
+    """Each is an error with the name of the plug-in; our own results stay."""
 
     @pytest.mark.parametrize(
         ("source", "sentence"),

@@ -18,7 +18,7 @@ def result(
 
 
 def report(*subjects: Subject, whole: tuple[CheckResult, ...] = (), **cell: Any) -> Report:
-    """A release of two cells; ``cell`` changes the one of aarch64."""
+    """A release of two cells; ``cell`` changes the aarch64 cell."""
     cells = [
         {"platform": "x86_64", "python": "3.12", "verdict": "pass", "accelerator": "CUDA 13.0", "files": [GOOD]},
         {"platform": "aarch64", "python": "3.12", "verdict": "fail", "accelerator": "CPU only", "files": [BAD]} | cell,

@@ -1,4 +1,4 @@
-"""The process of the suite: its report, its last words, its deadline, and that nothing of it is left behind."""
+"""The process of the suite: its report, its last words, its deadline, and no leftovers."""
 
 from __future__ import annotations
 

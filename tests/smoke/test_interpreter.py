@@ -73,7 +73,7 @@ def test_a_path_is_taken_as_it_is(tmp_path: Path) -> None:
     link = tmp_path / "python"
     link.symlink_to(python)
 
-    assert find_interpreter(str(link), {}).path == str(link)  # not what it leads to: that is not a venv
+    assert find_interpreter(str(link), {}).path == str(link)  # not its target, which is no venv
 
 
 def test_a_folder_is_an_environment(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``stack --against``: what changes between two states of a file, for a review."""
+"""``stack --against``: the changes between two states of a file, for a review."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the arguments of ``wheelproof stack`` ask for."""
+"""The request in the arguments of ``wheelproof stack``."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ OTHER = {path.replace("/simple/", "/other/"): file for path, file in simple_inde
 
 
 def report(server: RangeServer, wheelproof: Wheelproof, *arguments: str) -> dict[str, Any]:
-    """What ``stack app`` reports, without what differs from run to run."""
+    """The report of ``stack app``, without values that differ between runs."""
     run = wheelproof(
         "stack", "app", "--index-url", server.url("/simple"), "--python", "3.12", "--format", "json", *arguments
     )

@@ -1,5 +1,4 @@
-"""Source archives in a resolution, with the real uv: which are taken, what stands for their metadata, and that nothing
-of them is executed."""
+"""Source archives in a resolution, with the real uv: choices, substitutes for their metadata, and no execution."""
 
 from __future__ import annotations
 

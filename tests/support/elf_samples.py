@@ -81,7 +81,7 @@ def real_files() -> tuple[Path, ...]:
 
 
 class Ranges:
-    """Serves ranges of ``data`` and counts what that costs."""
+    """Serves ranges of ``data`` and counts the cost."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

@@ -15,7 +15,7 @@ _SUFFIX_FLAGS = {"": 0, "a": 0x100000, "f": 0x200000}
 
 @dataclass(frozen=True)
 class Image:
-    """One entry: what it is for ("sm_100a", "compute_90"; "kind16_100" for kind 16), and the size of its payload.
+    """One entry: its target ("sm_100a", "compute_90"; "kind16_100" for kind 16), and the size of its payload.
 
     ``ptx_isa`` is the version of the instruction set, of PTX alone.
     """

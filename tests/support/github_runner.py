@@ -1,4 +1,4 @@
-"""What a runner of GitHub Actions does with a composite action: its steps, their environment, their files, the log."""
+"""Simulate a runner of GitHub Actions for a composite action: its steps, their environment, their files, the log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ActionRun:
 class Runner:
     """A job in ``workspace``; ``temporary`` is RUNNER_TEMP, which the steps of a job share.
 
-    ``cache`` is what actions/cache keeps from job to job: a folder of archives by key; None where a job has none.
+    ``cache`` is the storage of actions/cache: a folder of archives by key; None without one.
     """
 
     workspace: Path
@@ -68,7 +68,7 @@ class Runner:
         return ActionRun(status, log, obeyed(log), summary, shown)
 
     def _action(self, name: str, given: Mapping[str, str]) -> dict[str, str]:
-        """Do what actions/cache/restore and actions/cache/save do, and return the outputs."""
+        """Simulate actions/cache/restore and actions/cache/save, and return the outputs."""
         if self.cache is None:
             return {}
         place, archive = Path(given["path"]), self.cache / given["key"]

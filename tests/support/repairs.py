@@ -1,4 +1,4 @@
-"""Fifteen and more broken environments of stand-in wheels, each made by real installers and broken as users break them.
+"""Broken environments of stand-in wheels, made by real installers and broken as users break them.
 
 world = World(tmp_path)                       # an index of small wheels, a driver of stubs
 broken = BROKEN["vllm, and a CPU build of another release"]
@@ -6,7 +6,7 @@ environment = broken.make(world)              # a RealEnvironment
 world.doctor(environment, "--fix", "--yes")   # the whole command, in a child
 
 Their torch imports typing_extensions, opens NCCL as the real one needs it, and asks libcuda.so.1, so that an import
-fails for the reasons for which that of the real one fails.
+fails for the same reasons as the real one.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def companion(name: str, version: str, of: str, cuda: str = "13.0") -> WheelBuil
 
 
 def packages() -> list[WheelBuilder]:
-    """What every index here has besides torch."""
+    """The packages of every index here, except torch."""
     return [
         plain("vllm", "0.20.0", "torch==2.11.0", "torchvision==0.26.0", "numpy<2.4", "transformers>=4.56"),
         plain("transformers", "4.57.1", "numpy>=1.17", 'torch>=2.2; extra == "torch"'),
@@ -373,7 +373,7 @@ def conflicts(environment: RealEnvironment) -> set[str]:
 
 
 def versions(environment: RealEnvironment) -> dict[str, str]:
-    """What is installed, by name."""
+    """The installed versions, by name."""
     rows = json.loads(environment.run(f"uv pip list --format json --python {environment.python}"))
     return {row["name"]: row["version"] for row in rows}
 

@@ -1,4 +1,4 @@
-"""Real interactive shells on their own terminal: what a person would see on the line after the Tab key."""
+"""Real interactive shells on their own terminal: the line that a person sees after the Tab key."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _START = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", 
 
 
 def all_there() -> bool:
-    """True when every shell, and what checks and shows manual pages, is installed."""
+    """True when every shell, and the tools for manual pages, are installed."""
     return all(map(shutil.which, NEEDED))
 
 
 def line_after_tab(shell: str, script: Path, typed: str, folder: Path) -> str:
     """The line of bash or zsh in ``folder`` after ``typed``, the Tab key and a space, without spaces at its end.
 
-    With the space zsh takes back what it added for the next word of a list (``GB300,``).
+    With the space zsh removes its suffix for the next word of a list (``GB300,``).
     """
     terminal, side = pty.openpty()
     environment = {

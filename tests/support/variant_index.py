@@ -37,7 +37,7 @@ requires = ["provider-variant-aarch64"]
 
 @dataclass(frozen=True)
 class Made:
-    """One variant: its label, what it claims, its platform, and the GPU code and libraries of its one ELF file."""
+    """One variant: its label, its claims, its platform, and the GPU code and libraries of its one ELF file."""
 
     label: str
     properties: tuple[str, ...] = ()

@@ -56,7 +56,7 @@ class ZipEntry:
         return compressor.compress(self.data) + compressor.flush()
 
     def fields(self, header_offset: int) -> dict[str, Any]:
-        """What both headers say when nothing is overridden."""
+        """The default fields of both headers."""
         return {
             "name": self.raw_name,
             "method": self.method,

@@ -1,4 +1,4 @@
-"""What the configuration file of a tree decides, and what it says in vain."""
+"""Applied and ignored settings in the configuration file of a tree."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def own(tree: Path, text: str) -> Path:
     return file
 
 
-# What is ignored.
+# Ignored settings.
 
 
 def test_a_refused_key_has_no_effect_and_is_named_with_its_remedy(
@@ -271,7 +271,7 @@ def test_what_is_no_regular_file_is_no_configuration(tree: Path) -> None:
     assert parse(tree).fail_on == "warning"
 
 
-# What is shown.
+# Shown settings.
 
 
 def test_show_config_says_where_each_key_came_from_and_what_is_not_obeyed(

@@ -1,4 +1,4 @@
-"""Which environments --fix leaves to their owners, what it says instead, and what brings a fault back."""
+"""Which environments --fix leaves to their owners, its message, and causes that bring a fault back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is planned, and what stops a plan: small real environments, indexes in folders, a healthy H200 server."""
+"""Plans, and reasons against one: small real environments, indexes in folders, a healthy H200 server."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from benchmarks.tolerances import keep, kept, lines
 from kernels_smoke.suite import registry
 from tests.support.torch_worker import PYTHON, ROOT, found
 
-# Python 3.12 and newer warn of a fork in a process with threads, such as that of a test runner; the child only reports.
+# Python 3.12 and newer warn of a fork in a process with threads, such as a test runner; the child only reports.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
@@ -221,7 +221,7 @@ def measured(*records: dict[str, Any]) -> Measurements:
 def record(
     implementation: str, microseconds: float | None, shape: str = "16384 x 4096", fault: str = "", **more: Any
 ) -> dict[str, Any]:
-    """What a child sends of one implementation."""
+    """The record of one implementation."""
     facts = {"table": "suite", "kernel": "fused_add_rms_norm", "shape": shape, "fault": fault, "note": "", "called": {}}
     work = {"floor_microseconds": 100.0, "bytes": 400_000_000, "flops": 0, "unit": "bf16", "bar": 1.1, "versus": ""}
     return {**facts, "implementation": implementation, "microseconds": microseconds, **work, **more}
@@ -491,7 +491,7 @@ answer(log)
 
 
 def run(*arguments: str) -> str:
-    """What a benchmark prints, run as its usage says."""
+    """The output of a benchmark, run as its usage says."""
     done = subprocess.run(
         [PYTHON, *arguments], cwd=ROOT, capture_output=True, text=True,
         check=False, timeout=240,

@@ -1,4 +1,4 @@
-"""Compilation for GPUs that are not here: each fault, provoked with the real compilers, and what is sound."""
+"""Compilation for GPUs that are not here: each fault, provoked with the real compilers, and sound code."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def compile_faulty(*runs: Run, cache: Path, folder: Path = ROOT) -> Runs:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Every subject, and what needs a process or its own variables."""
+    """Every subject, and those that need a process or their own variables."""
     cache = tmp_path_factory.mktemp("cache")
     return compile_faulty(
         (SUBJECTS, {}),
@@ -244,7 +244,7 @@ def test_a_compiler_that_ends_the_process_is_blamed_on_the_right_case_and_one_th
     code, found = runs[DIES]
     if code:  # LLVM exits
         assert found[-1] == {"kind": "begin", "kernel": "unknown_register", "case": "timed", "target": "sm_90"}
-    else:  # since Triton 3.9, LLVM writes an error, and Triton takes what comes out for machine code
+    else:  # since Triton 3.9, LLVM writes an error, and Triton uses the output as code
         record = next(r for r in found if r["kind"] == "compiled" and r["kernel"] == "unknown_register")
         assert the_fault(record)["fault"] == "refused"
         assert "allocate output register" in record["message"]
@@ -390,7 +390,7 @@ for name in sys.argv[1:]:
 
 
 def test_the_key_of_a_kernel_in_the_cache_does_not_depend_on_what_was_compiled_before_it() -> None:
-    """Or what one process compiles ahead is compiled again by another (Triton before 3.9 hashes helpers in order)."""
+    """Otherwise ahead-of-time compilations are repeated by another process (Triton before 3.9 hashes helpers in order)."""
     names = [entry.name for entry in registry.ENTRIES]
 
     def keys(order: list[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""What the driver answers, and each way in which it may not: with a libcuda.so.1 that is built for the purpose."""
+"""The driver's answers, and every failure, with a libcuda.so.1 built for the purpose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every GPU of a node is tried and named, and what is wrong with one hides nothing of the others. No GPU is needed."""
+"""Every GPU of a node is tried and named, and a fault of one does not hide the others. No GPU is needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIED = End(-11, hang=False, words="Segmentation fault")
 RATES = {"kind": "calibration", "bandwidth": 4.25e12, "bf16": 750e12, "fp8": 1500e12}
 
 Record = dict[str, Any]
-Script = Callable[[Job], Iterable[Record]]  # the records of a job; raises what interrupts, or DeathErrorError
+Script = Callable[[Job], Iterable[Record]]  # the records of a job; raises interrupts, or DeathErrorError
 
 
 class DeathError(Exception):

@@ -1,4 +1,4 @@
-"""What is read from machine code, given what the tools and compilers write. The real tools run in test_compile.py."""
+"""Facts of machine code, from the output of tools and compilers. The real tools run in test_compile.py."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ RIGHT |= {"list_of_tensors"}
 HEAD = "from kernels_smoke.suite.model import Function, case, here\n"
 MINE = HEAD + "import torch\nKERNELS = [Function(torch.sin, lambda draw: {}, torch.sin, [here('one')], name='NAME')]\n"
 
-# What a file holds, and what its probe says of it.
+# A file's content, and the message of its probe.
 BROKEN = {
     "syntax": ("def f(:\n", "syntax.py cannot be imported: SyntaxError: "),
     "raising": (f"{HEAD}\n1 / 0\n", "raising.py cannot be imported: ZeroDivisionError: division by zero (line 3)"),
@@ -179,7 +179,7 @@ def test_mutants_are_made_of_what_is_launched_and_scored() -> None:
     assert right == {
         "_scale_kernel: columns < width lets one more in, line 4": "caught",
         "_scale_kernel: columns < width leaves one out, line 4": "caught",
-        "_scale_kernel: no mask of load(x + row * x_stride + columns), line 5": "missed",  # what is read is not stored
+        "_scale_kernel: no mask of load(x + row * x_stride + columns), line 5": "missed",  # is not stored
         "_scale_kernel: no mask of store(out + row * out_stride + columns), line 6": "caught",
         "_scale_kernel: out_stride for x_stride, line 5": "caught",
         "_scale_kernel: x_stride for out_stride, line 6": "caught",

@@ -1,6 +1,6 @@
-"""What a measurement makes of a GPU, shown with one that is made up: its clock advances when a kernel runs.
+"""Measurements of an invented GPU, whose clock advances when a kernel runs.
 
-The tests marked ``kernels`` run in the Python that has torch, as scripts that answer what they found.
+The tests marked ``kernels`` run in the Python that has torch, as scripts that return their results.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ answer(records)
     assert (record["kind"], record["kernel"], record["outcome"]) == ("speed", "b", "pass")
 
 
-# What is timed is judged
+# Timed kernels are judged
 
 JUDGED = """
 import types, torch
@@ -419,7 +419,7 @@ run()
 
 
 class Library:
-    """NVML as its functions answer; one that is missing here is missing there."""
+    """NVML as its functions answer; a missing one is missing there."""
 
     def nvmlDeviceGetClockInfo(self, _device: object, kind: int, answer: Any) -> int:  # noqa: N802  # NVML's name
         answer._obj.value = {1: 1410, 2: 3201}[kind]

@@ -1,4 +1,4 @@
-"""An installed guard: what it writes, what stays right when pip is upgraded, and that nothing of it is left."""
+"""An installed guard: its files, an upgrade of pip, and removal without leftovers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def world(tmp_path: Path, index: Index) -> GuardedWorld:
 
 
 def wrong_rows(world: GuardedWorld, distribution: str) -> list[str]:
-    """The files whose size or digest is not that of RECORD."""
+    """The files whose size or digest differs from RECORD."""
     (record,) = world.site.glob(f"{distribution}-*.dist-info/RECORD")
     wrong = []
     for name, digest, size in csv.reader(record.read_text().splitlines()):

@@ -1,4 +1,4 @@
-"""``pins predict`` for JAX and TensorFlow: what stays, is replaced or overwritten, and what no longer fits."""
+"""``pins predict`` for JAX and TensorFlow: packages that stay, are replaced or overwritten, or no longer fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where imports find torch, before and after: what is in front of it, and what an installer does not see."""
+"""The torch that imports find, before and after: copies in front of it, and copies that an installer does not see."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def site_packages(python: Path) -> Path:
 
 
 def predict(wheelproof: Wheelproof, index: Path, python: Path, installer: str, asked: str) -> tuple[int, str]:
-    """The exit code, and what becomes of torch."""
+    """The exit code, and the fate of torch."""
     options = ("--python", str(python), "--installer", installer, "--no-index", "--find-links", str(index))
     run = wheelproof("pins", "predict", *options, "--format", "json", asked)
     report: dict[str, Any] = json.loads(run.out)
@@ -72,7 +72,7 @@ def predict(wheelproof: Wheelproof, index: Path, python: Path, installer: str, a
     [
         ("pip", "needs-any", (0, "kept")),  # pip sees the base installation
         ("uv", "needs-any", (1, "shadowed")),  # uv does not
-        ("pip", "needs-2-8", (1, "shadowed")),  # and may not uninstall what is there
+        ("pip", "needs-2-8", (1, "shadowed")),  # and may not uninstall the present one
         ("uv", "needs-2-8", (1, "shadowed")),
     ],
 )

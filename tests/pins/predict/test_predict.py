@@ -1,5 +1,4 @@
-"""``pins predict``: what the install would do to torch, which package requires it, and which build would take its
-place."""
+"""``pins predict``: the effect of an install on torch, the requiring package, and the new build."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ def predict(world: World, wheelproof: Wheelproof, monkeypatch: pytest.MonkeyPatc
 
 
 def fate(report: dict[str, Any], name: str = "torch") -> dict[str, Any]:
-    """The facts of the one package with that name."""
+    """The facts of the package with that name."""
     (facts,) = (s["facts"] for s in report["subjects"] if s["facts"].get("name") == name)
     return {key: facts[key] for key in ("fate", "from", "to", "demanded_by")}
 

@@ -1,4 +1,4 @@
-"""What an install does to the installed torch before and after a rewriting, with stand-in wheels of a local index."""
+"""The effect of an install on torch before and after a rewrite, with stand-in wheels of a local index."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def test_a_named_journal_does_not_choose_its_tree(top: Path, monkeypatch: pytest
 
 
 def a_journal(tree: Path, path: str, original: bytes, present: bytes) -> bytes:
-    """A journal that is right in itself, and of someone who knows what a file holds."""
+    """A consistent journal by someone who knows the content of a file."""
     record = {
         "path": path,
         "original": base64.b64encode(zlib.compress(original)).decode(),

@@ -29,7 +29,7 @@ def mutants() -> Iterator[Mutant]:
 
 
 def _sound() -> Iterator[Mutant]:
-    """What all readers take, so that a judge that refuses everything shows."""
+    """Valid wheels, which expose a judge that refuses everything."""
     kind = "sound"
     yield archive(kind, "plain", entries())
     yield archive(kind, "stored", [replace(e, method=STORED) for e in entries()])
