@@ -390,7 +390,7 @@ for name in sys.argv[1:]:
 
 
 def test_the_key_of_a_kernel_in_the_cache_does_not_depend_on_what_was_compiled_before_it() -> None:
-    """Otherwise ahead-of-time compilations are repeated by another process (Triton before 3.9 hashes helpers in order)."""
+    """Otherwise another process compiles again (Triton before 3.9 hashes helpers in order)."""
     names = [entry.name for entry in registry.ENTRIES]
 
     def keys(order: list[str]) -> set[str]:
