@@ -213,15 +213,15 @@ def test_a_grandchild_that_writes_without_end_holds_nothing_up(tmp_path: Path) -
     ],
 )
 def test_whatever_ends_the_parent_ends_its_children(tmp_path: Path, where: str, number: int, status: int) -> None:
-    told = tmp_path / "pids"
-    told.touch()
-    command = [sys.executable, "-c", PROGRAM, where, str(told), *stubborn(1)]
+    written = tmp_path / "pids"
+    written.touch()
+    command = [sys.executable, "-c", PROGRAM, where, str(written), *stubborn(1)]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as parent:
-        wait_until(lambda: told.read_bytes().count(b"\n") == 2)
+        wait_until(lambda: written.read_bytes().count(b"\n") == 2)
         parent.send_signal(number)
         assert parent.wait(PATIENCE) == status
 
-    wait_until(lambda: all(map(has_ended, pids(told.read_bytes()))))
+    wait_until(lambda: all(map(has_ended, pids(written.read_bytes()))))
 
 
 @pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])

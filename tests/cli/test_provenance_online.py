@@ -95,8 +95,8 @@ def changed(data: bytes, offset: int) -> bytes:
 
 def of_index(library: Path, home: Path, index: Index, *more: str) -> subprocess.CompletedProcess[str]:
     with RangeServer(index) as server:
-        asked = (f"{PROJECT}==0.0.1.dev137", "--python", "3.12", "--index-url", server.url("/simple"))
-        return run(library, home, "verify", *asked, "--provenance", *more)
+        arguments = (f"{PROJECT}==0.0.1.dev137", "--python", "3.12", "--index-url", server.url("/simple"))
+        return run(library, home, "verify", *arguments, "--provenance", *more)
 
 
 @pytest.mark.parametrize("index", [html_index, json_index])
@@ -168,10 +168,10 @@ def test_a_source_archive_names_its_workflow(library: Path, assets: dict[str, by
     )
     command = ("release", SDIST, "--expect", "release.toml", "--require-attestations", "--format", "json")
     found = run(library, tmp_path, *command)
-    (told,) = json.loads(found.stdout)["subjects"][1]["facts"]["provenance"]
-    assert (told["publisher"], told["source"], told["workflow"]) == (
+    (shown,) = json.loads(found.stdout)["subjects"][1]["facts"]["provenance"]
+    assert (shown["publisher"], shown["source"], shown["workflow"]) == (
         "GitHub",
         "trailofbits/pypi-attestations",
         "release.yml",
     )
-    assert told["holds"] is True
+    assert shown["holds"] is True

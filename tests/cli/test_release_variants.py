@@ -82,12 +82,12 @@ def test_on_an_index_the_metadata_of_the_index_decides(tmp_path: Path, wheelproo
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "shown"),
     [(b"<html>404</html>", "is not valid JSON"), (None, "does not list demo-1.0-variants.json")],
     ids=["broken", "missing"],
 )
 def test_metadata_of_the_index_that_cannot_be_read_is_no_promise_kept(
-    tmp_path: Path, wheelproof: Wheelproof, document: bytes | None, told: str
+    tmp_path: Path, wheelproof: Wheelproof, document: bytes | None, shown: str
 ) -> None:
     """The wheels describe themselves well; no installer reads them before it has chosen."""
     folder = make_release(tmp_path)
@@ -103,7 +103,7 @@ def test_metadata_of_the_index_that_cannot_be_read_is_no_promise_kept(
 
     assert promised.status == 3
     (undecided, *_) = [r for r in json.loads(promised.out)["subjects"][0]["results"] if r["outcome"] == "error"]
-    assert (undecided["rule"], told in undecided["message"]) == ("REL112", True)
+    assert (undecided["rule"], shown in undecided["message"]) == ("REL112", True)
     assert judged.status == 1
     (document_of,) = [each for each in json.loads(judged.out)["subjects"] if each["kind"] == "variants-file"]
     assert [result["rule"] for result in document_of["results"]] == ["WHL811"]

@@ -421,7 +421,7 @@ def test_what_the_level_leaves_out_is_in_the_report(smoke: Any) -> None:
         "omitted at level quick, run by --level deep: 1 case of 1 kernel",
     ]
     for format in set(formats_for_people()) - {"github"}:  # noqa: A001  # its annotations are findings alone
-        assert [said for said in sentences if said not in smoke(script, "--format", format).out] == []
+        assert [sentence for sentence in sentences if sentence not in smoke(script, "--format", format).out] == []
     installation = json.loads(smoke(script, "--format", "json").out)["subjects"][0]
     assert installation["facts"]["left_out"][1] == {"kernel": "scaled_mm", "level": "full", "cases": ["one", "two"]}
 

@@ -41,8 +41,8 @@ def test_each_machine_gets_its_variant_and_pip_takes_the_plain_wheel(
 ) -> None:
     run = verify(server, wheelproof, "--gpu", "GH200,GB200,H100,T4", "--driver", "535,580", "--format", "json")
 
-    told = {name: subject["facts"]["variant"] for name, subject in machines_of(run).items()}
-    assert told == {
+    shown = {name: subject["facts"]["variant"] for name, subject in machines_of(run).items()}
+    assert shown == {
         "GH200 (driver 535, aarch64)": "null",
         "GH200 (driver 580, aarch64)": "cu130_arm",
         "GB200 (driver 535, aarch64)": "null",
@@ -90,7 +90,7 @@ DESCRIBED = [("--gpu", "H100"), ("--gpu", "H100", "--driver", "none"), ("--cpu",
 
 @pytest.mark.parametrize("described", DESCRIBED, ids=" ".join)
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "shown"),
     [
         (None, f"does not list {DOCUMENT}"),
         (b"<html>404</html>", f"{DOCUMENT} is not valid JSON"),
@@ -99,7 +99,7 @@ DESCRIBED = [("--gpu", "H100"), ("--gpu", "H100", "--driver", "none"), ("--cpu",
     ids=["missing", "html", "list"],
 )
 def test_variants_without_readable_metadata_are_no_pass(
-    tmp_path: Path, wheelproof: Wheelproof, document: bytes | None, told: str, described: tuple[str, ...]
+    tmp_path: Path, wheelproof: Wheelproof, document: bytes | None, shown: str, described: tuple[str, ...]
 ) -> None:
     """The plain wheel is taken, which is not a variant: nothing but the choice itself meets the document."""
     folder = make_release(tmp_path)
@@ -113,7 +113,7 @@ def test_variants_without_readable_metadata_are_no_pass(
     (told_of,) = [subject for subject in json.loads(run.out)["subjects"] if subject["kind"] == "variants-file"]
     results = {result["rule"]: result for result in told_of["results"]}
     assert (results["WHL811"]["outcome"], results["WHL812"]["outcome"]) == ("fail", "skip")
-    assert told in results["WHL811"]["message"]
+    assert shown in results["WHL811"]["message"]
 
 
 def test_what_a_gpu_gets_is_undecided_without_readable_metadata(tmp_path: Path, wheelproof: Wheelproof) -> None:

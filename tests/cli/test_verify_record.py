@@ -127,11 +127,11 @@ def test_a_url_without_hash_and_validator_is_undecided_until_it_is_read_whole(wh
     name = demo().file_name
     served = Resource(demo().build(), etag="")
     with RangeServer({f"/{name}": served}) as server:
-        asked = ("verify", server.url(f"/{name}"), "--no-cache")
-        wheelproof(*asked, "--record", "record.json")
-        quick = wheelproof(*asked, "--same-as", "record.json", "--format", "json")
-        wheelproof(*asked, "--record", "record.json", "--depth", "full")
-        full = wheelproof(*asked, "--same-as", "record.json", "--depth", "full", "--format", "json")
+        arguments = ("verify", server.url(f"/{name}"), "--no-cache")
+        wheelproof(*arguments, "--record", "record.json")
+        quick = wheelproof(*arguments, "--same-as", "record.json", "--format", "json")
+        wheelproof(*arguments, "--record", "record.json", "--depth", "full")
+        full = wheelproof(*arguments, "--same-as", "record.json", "--depth", "full", "--format", "json")
     assert (quick.status, failed(quick)) == (3, {"WHL411": ("error", "error")})
     assert (full.status, failed(full)) == (0, {})
 
@@ -139,9 +139,9 @@ def test_a_url_without_hash_and_validator_is_undecided_until_it_is_read_whole(wh
 def test_a_strong_validator_decides_for_a_url(wheelproof: Wheelproof) -> None:
     name = demo().file_name
     with RangeServer({f"/{name}": Resource(demo().build(), etag='"1"')}) as server:
-        asked = ("verify", server.url(f"/{name}"), "--no-cache")
-        wheelproof(*asked, "--record", "record.json")
-        run = wheelproof(*asked, "--same-as", "record.json", "--format", "json")
+        arguments = ("verify", server.url(f"/{name}"), "--no-cache")
+        wheelproof(*arguments, "--record", "record.json")
+        run = wheelproof(*arguments, "--same-as", "record.json", "--format", "json")
     assert (run.status, failed(run)) == (0, {})
 
 

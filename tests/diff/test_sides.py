@@ -31,7 +31,7 @@ def test_one_value_is_for_both_sides_and_two_are_one_for_each(
 
 
 @pytest.mark.parametrize(
-    ("texts", "platforms", "pythons", "said"),
+    ("texts", "platforms", "pythons", "message"),
     [
         ([TORCH], [], [], "both sides are identical"),
         ([TORCH, TORCH], ["aarch64"], ["3.12"], "both sides are identical"),
@@ -43,8 +43,8 @@ def test_one_value_is_for_both_sides_and_two_are_one_for_each(
         ([TORCH], ["all"], ["2.7"], "'2.7' is unknown"),
     ],
 )
-def test_anything_else_is_wrong_usage(texts: list[str], platforms: list[str], pythons: list[str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_anything_else_is_wrong_usage(texts: list[str], platforms: list[str], pythons: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         split_sides(texts, platforms, pythons)
 
 

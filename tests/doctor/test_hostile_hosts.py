@@ -224,10 +224,10 @@ def test_facts_that_came_by_a_file_are_judged_alike() -> None:
 @pytest.mark.parametrize("word", ["x", "ImportError: ", "version `GLIBCXX_3' ", "/a.so: cannot allocate ", " \n"])
 def test_what_a_child_said_costs_its_length_and_not_the_square_of_it(word: str) -> None:
     """A megabyte, with which the patterns that were square in it took hours."""
-    said = word * ((1 << 20) // len(word))
+    text = word * ((1 << 20) // len(word))
 
-    for facts in (torch_import_fails(healthy(), said), kernel_fails(healthy(), said)):
-        results = examine(replaced(facts, "loader", error=said)).results
+    for facts in (torch_import_fails(healthy(), text), kernel_fails(healthy(), text)):
+        results = examine(replaced(facts, "loader", error=text)).results
         assert not [result for result in results if "crashed" in result.message]
 
 

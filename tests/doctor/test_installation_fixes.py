@@ -76,8 +76,8 @@ class Machine(RealEnvironment):
         """What ``import torch`` says, "" when it works."""
         before = " ".join(f"{name}={value}" for name, value in variables.items())
         script = "import torch\\ntry: torch.version\\nexcept Exception: raise"
-        said = self.run(f"cd / && {before} {self.python} -c $'{script}' 2>&1 || true")
-        return said.strip().rpartition("\n")[2]
+        output = self.run(f"cd / && {before} {self.python} -c $'{script}' 2>&1 || true")
+        return output.strip().rpartition("\n")[2]
 
     def mend(self, rule: str, **variables: str) -> None:
         """Run the fix that the rule prints."""
@@ -125,10 +125,10 @@ def test_a_library_of_another_release(machine: Machine) -> None:
     """B03: it is a fault as soon as the import fails."""
     machine.offer(machine.nccl(version="2.27.5"))
     machine.install("nvidia-nccl-cu13==2.27.5")
-    said = machine.imports()
-    assert "undefined symbol: nccl2289" in said
+    output = machine.imports()
+    assert "undefined symbol: nccl2289" in output
 
-    facts = torch_import_fails(machine.look(), said)
+    facts = torch_import_fails(machine.look(), output)
     assert list(found(facts)) == ["DOC203"]
     for command in fix_of(facts, "DOC203"):
         machine.run(command)
@@ -249,10 +249,10 @@ def test_lib64_that_is_a_folder_of_its_own(machine: Machine) -> None:
     for path in [*machine.site_packages.glob("nvidia*")]:
         path.rename(split / path.name)
     (machine.site_packages / "lib64.pth").write_text(str(split))
-    said = machine.imports()
-    assert "libnccl.so.2: cannot open shared object file" in said
+    output = machine.imports()
+    assert "libnccl.so.2: cannot open shared object file" in output
 
-    facts = torch_import_fails(machine.look(), said)
+    facts = torch_import_fails(machine.look(), output)
     assert loader(facts).resolved["libnccl.so.2"] == ""
     assert list(found(facts)) == ["DOC211"]
     assert fix_of(facts, "DOC211")[0].startswith("uv venv --python ")
@@ -265,10 +265,10 @@ def test_a_folder_for_each_distribution(machine: Machine, tmp_path: Path) -> Non
     for path in [*machine.site_packages.glob("nvidia*")]:
         path.rename(other / path.name)
     (machine.site_packages / "bazel.pth").write_text(str(other))
-    said = machine.imports()
-    assert "libnccl.so.2: cannot open shared object file" in said
+    output = machine.imports()
+    assert "libnccl.so.2: cannot open shared object file" in output
 
-    facts = torch_import_fails(machine.look(), said)
+    facts = torch_import_fails(machine.look(), output)
     assert list(found(facts)) == ["DOC212"]
     for command in fix_of(facts, "DOC212"):
         machine.run(command)

@@ -397,8 +397,8 @@ def test_the_real_torch_of_the_kernels_lane() -> None:
     facts = look(KERNELS_PYTHON)
     torch = installed(facts).torch
     script = "import torch, json; print(json.dumps([torch.__version__, torch.version.cuda or '', torch.__file__]))"
-    asked = subprocess.run([KERNELS_PYTHON, "-c", script], capture_output=True, text=True, check=True, cwd="/")
-    version, cuda, file = json.loads(asked.stdout)
+    done = subprocess.run([KERNELS_PYTHON, "-c", script], capture_output=True, text=True, check=True, cwd="/")
+    version, cuda, file = json.loads(done.stdout)
 
     assert torch is not None
     assert (torch.version, torch.cuda, f"{torch.folder}/__init__.py") == (version, cuda, file)

@@ -139,8 +139,8 @@ def test_a_node_of_another_user_gives_its_error_and_its_owner(tmp_path: Path) ->
         "import os, sys; from wheelproof.doctor.probes.nodes import read_nodes; os.setgroups([]); os.setgid(65534);"
         "os.setuid(65534); node = read_nodes(sys.argv[1])[0]; print(node.error, node.mode, node.owner, node.group)"
     )
-    said = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
-    assert said.stdout.split() == ["EACCES", "0660", "root", "root"], said.stderr
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["EACCES", "0660", "root", "root"], done.stderr
 
 
 def test_services_are_seen_by_process_and_package(tmp_path: Path) -> None:

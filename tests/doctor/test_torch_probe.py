@@ -224,8 +224,8 @@ def test_time_that_is_over_at_the_third_of_eight_gpus_is_no_hang(modules: Path) 
     assert answers.kernel == Unavailable("torch did not reach that step")
     assert seen(answers) == ()
     facts = HostFacts(torch=answers.torch)
-    said = answer_host(facts, diagnose(facts, ()), (), None)
-    assert (said.verdict, said.reasons) == (Verdict.UNDECIDED, ("computed on 2 of 8",))
+    verdict = answer_host(facts, diagnose(facts, ()), (), None)
+    assert (verdict.verdict, verdict.reasons) == (Verdict.UNDECIDED, ("computed on 2 of 8",))
 
 
 def test_time_that_is_over_before_the_gpu_is_no_hang(modules: Path) -> None:
@@ -234,10 +234,10 @@ def test_time_that_is_over_before_the_gpu_is_no_hang(modules: Path) -> None:
 
     answers = in_time(slow, lambda answers: torch(answers).imported, 1.0)
     facts = HostFacts(torch=answers.torch)
-    said = answer_host(facts, diagnose(facts, ()), (), None)
+    verdict = answer_host(facts, diagnose(facts, ()), (), None)
 
     assert (torch(answers).hurried, seen(answers)) == (True, ())
-    assert "timed out during torch.cuda.is_available() (--timeout)" in said.reasons
+    assert "timed out during torch.cuda.is_available() (--timeout)" in verdict.reasons
 
 
 def test_a_gpu_that_hangs_is_told(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,8 +214,8 @@ def test_the_fix_for_a_lost_executable_bit_works(tmp_path: Path) -> None:
     def findings() -> list[Finding]:
         entry = f"{tmp_path}{SITE}"
         triton = read_triton(search_path=(entry,), environ={"PATH": os.environ["PATH"]}, budget=Budget(20))
-        said = "PermissionError: [Errno 13] Permission denied: ptxas"
-        return list(ptxas_not_executable(kernel_fails(healthy(triton=triton), said), Expectations()))
+        message = "PermissionError: [Errno 13] Permission denied: ptxas"
+        return list(ptxas_not_executable(kernel_fails(healthy(triton=triton), message), Expectations()))
 
     (finding,) = findings()
     assert finding.fix is not None

@@ -127,5 +127,5 @@ def test_real_doctors_agree_about_one_machine(slurm: Slurm, tmp_path: Path) -> N
 
 
 def test_the_names_of_all_nodes_as_the_manual_asks_for_them(slurm: Slurm) -> None:
-    asked = slurm.run("bash", "-c", "sinfo --noheader --Node --format=%N | sort -u | paste -sd,")
-    assert asked.stdout == "node1,node2,node3,node4\n"
+    listed = slurm.run("bash", "-c", "sinfo --noheader --Node --format=%N | sort -u | paste -sd,")
+    assert listed.stdout == "node1,node2,node3,node4\n"

@@ -261,16 +261,16 @@ def test_one_tensor_for_two_arguments_is_another_call() -> None:
 def test_another_layout_of_the_launch_is_used_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = drawn()
     fused_add_rms_norm(**arguments)
-    asked: list[int] = []
+    requested: list[int] = []
     before = norm.configure
 
     def configure(width: int) -> Any:
-        asked.append(width)
+        requested.append(width)
         return before(width)
 
     monkeypatch.setattr(norm, "configure", configure)
     fused_add_rms_norm(**arguments)
-    assert asked == [WIDTH]
+    assert requested == [WIDTH]
 
 
 @pytest.mark.usefixtures("kept")

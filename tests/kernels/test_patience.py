@@ -84,8 +84,10 @@ def test_a_crash_is_reported_though_cuda_answers_nothing_afterwards(
     assert list(tried(1)) == ["crash"]
 
 
-@pytest.mark.parametrize("said", ["CUDA out of memory. Tried to allocate 4.00 GiB", "CUBLAS_STATUS_ALLOC_FAILED when"])
-def test_what_says_that_there_is_too_little_memory(said: str) -> None:
-    failure = tasks._failure(RuntimeError(said))  # the deciding code
+@pytest.mark.parametrize(
+    "message", ["CUDA out of memory. Tried to allocate 4.00 GiB", "CUBLAS_STATUS_ALLOC_FAILED when"]
+)
+def test_what_says_that_there_is_too_little_memory(message: str) -> None:
+    failure = tasks._failure(RuntimeError(message))  # the deciding code
     assert failure["outcome"] == "error"
     assert failure["message"].startswith(NO_MEMORY)

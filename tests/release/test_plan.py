@@ -79,7 +79,7 @@ def test_links_and_file_urls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "message"),
     [
         ("other==1.0", "'other==1.0' is not a file of demo, the project of the expectation"),
         ("demo[extra]", "'demo[extra]' names more than a project and versions"),
@@ -87,11 +87,11 @@ def test_links_and_file_urls(tmp_path: Path) -> None:
         ("https://example.org/simple/", "'https://example.org/simple/' is not a link to a wheel or source archive"),
     ],
 )
-def test_a_target_that_means_nothing(target: str, said: str) -> None:
+def test_a_target_that_means_nothing(target: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         find(target)
 
-    assert caught.value.what.startswith(said)
+    assert caught.value.what.startswith(message)
 
 
 @pytest.mark.parametrize("target", ["demo==4.0", "dist/demo-1.0-py3-none-any.whl", "absent/"])

@@ -136,8 +136,8 @@ def test_a_suite_that_does_not_listen_is_killed(tmp_path: Path, pids: Path, monk
 
 
 def test_on_a_terminal_progress_is_shown_and_still_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "sys.stderr.write(f'terminal: {sys.stderr.isatty()}, {os.get_terminal_size(2).columns}\\n')"
-    python = fake_interpreter(tmp_path, told)
+    program = "sys.stderr.write(f'terminal: {sys.stderr.isatty()}, {os.get_terminal_size(2).columns}\\n')"
+    python = fake_interpreter(tmp_path, program)
     monkeypatch.setenv("COLUMNS", "123")
     screen, own = pty.openpty()
     with os.fdopen(own, "w") as stderr:

@@ -55,10 +55,10 @@ def test_no_index_is_asked_again(wheelproof: Wheelproof, files: Mapping[str, byt
         more = ["--platform", "aarch64"]
         more += ["--extra-index-url", server.url("/other")] if len(files) > len(FILES) else []
         first = report(server, wheelproof, *more)
-        asked = len(server.requests)
+        count = len(server.requests)
         assert pages(server)
         assert report(server, wheelproof, *more) == first
-        assert [request.path for request in server.requests[asked:]] == []
+        assert [request.path for request in server.requests[count:]] == []
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,7 @@ def test_why_a_newer_release_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attributes", "asked", "told"),
+    ("attributes", "requested", "expected"),
     [
         (
             'data-yanked="a placeholder"',
@@ -254,11 +254,11 @@ def test_why_a_newer_release_is_refused() -> None:
         ('data-requires-python="&gt;=3.13"', "demo", []),  # both pass over it, and take a pre-release
     ],
 )
-def test_a_pre_release_that_uv_alone_takes(attributes: str, asked: str, told: list[str]) -> None:
+def test_a_pre_release_that_uv_alone_takes(attributes: str, requested: str, expected: list[str]) -> None:
     final, newer = WheelBuilder("demo", "0.1"), WheelBuilder("demo", "2.0b1")
-    settled = settle(simple_index(final, newer, attributes={final.file_name: attributes}), asked)
+    settled = settle(simple_index(final, newer, attributes={final.file_name: attributes}), requested)
     assert versions(settled) == {"demo": "2.0b1"}
-    assert list(map(str, settled.pre_releases)) == told
+    assert list(map(str, settled.pre_releases)) == expected
 
 
 def test_a_source_archive_of_a_pre_release_where_final_ones_are_yanked() -> None:

@@ -57,8 +57,8 @@ class Runner:
             files = {name: self.temporary / f"{name}-{number}" for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
             for file in files.values():
                 file.write_text("")
-            status, said = self._step(action, step, inputs, files)
-            log += said
+            status, output = self._step(action, step, inputs, files)
+            log += output
             summary += files["GITHUB_STEP_SUMMARY"].read_text(encoding="utf-8")
             lines = files["GITHUB_OUTPUT"].read_text(encoding="utf-8").splitlines()
             outputs[step.get("id", "")] = dict(line.split("=", 1) for line in lines)

@@ -69,8 +69,8 @@ def torch(version: str = "2.11.0", cuda: str = "13.0", *requires: str) -> WheelB
     libraries = [f"nvidia-nccl-{suffix}=={of_nccl}", f"nvidia-cudnn-{suffix}==9.19.0.56", "triton==3.6.0"]
     wheel = WheelBuilder("torch", version, PLATFORM)
     wheel.metadata(requires=["typing-extensions>=4.10.0", "sympy>=1.13.3", *(libraries if cuda else []), *requires])
-    said = f"__version__ = '{version.partition('+')[0]}+{build_of}'\ncuda = {cuda or None!r}\nhip = None\nxpu = None\n"
-    wheel.add("torch/version.py", f"{said}nccl = {of_nccl!r}\n")
+    text = f"__version__ = '{version.partition('+')[0]}+{build_of}'\ncuda = {cuda or None!r}\nhip = None\nxpu = None\n"
+    wheel.add("torch/version.py", f"{text}nccl = {of_nccl!r}\n")
     wheel.add("torch/functional.py", "def einsum(*_):\n    pass\n")
     wheel.add("torch/__init__.py", f"{IMPORTS}{TORCH}").add("torch/cuda/__init__.py", CUDA)
     wheel.add("torch/lib/libtorch_cpu.so", library("libtorch_cpu.so", machine=MACHINE))
@@ -86,8 +86,8 @@ def companion(name: str, version: str, of: str, cuda: str = "13.0") -> WheelBuil
     """torchvision or torchaudio for a torch release."""
     build_of = f"cu{cuda.replace('.', '')}" if cuda else "cpu"
     wheel = WheelBuilder(name, version, PLATFORM).metadata(requires=[f"torch=={of}"])
-    said = f"__version__ = '{version.partition('+')[0]}+{build_of}'\ncuda = {cuda or None!r}\n"
-    return wheel.add(f"{name}/__init__.py", f"from {name}.version import __version__\n").add(f"{name}/version.py", said)
+    text = f"__version__ = '{version.partition('+')[0]}+{build_of}'\ncuda = {cuda or None!r}\n"
+    return wheel.add(f"{name}/__init__.py", f"from {name}.version import __version__\n").add(f"{name}/version.py", text)
 
 
 def packages() -> list[WheelBuilder]:
@@ -368,8 +368,8 @@ def tree(folder: Path) -> dict[str, str]:
 
 def conflicts(environment: RealEnvironment) -> set[str]:
     """What ``uv pip check`` complains of."""
-    said = environment.run(f"uv pip check --python {environment.python} 2>&1 || true")
-    return {line for line in said.splitlines() if line.startswith("The package")}
+    text = environment.run(f"uv pip check --python {environment.python} 2>&1 || true")
+    return {line for line in text.splitlines() if line.startswith("The package")}
 
 
 def versions(environment: RealEnvironment) -> dict[str, str]:

@@ -62,9 +62,9 @@ def line_after_tab(shell: str, script: Path, typed: str, folder: Path) -> str:
 
 def fish_offers(script: Path, typed: str, folder: Path) -> set[str]:
     """What fish offers for the last word of ``typed``, without descriptions."""
-    asked = f"source {script}; complete -C {typed!r}"
+    command = f"source {script}; complete -C {typed!r}"
     child = subprocess.run(
-        ["fish", "--no-config", "-c", asked],
+        ["fish", "--no-config", "-c", command],
         cwd=folder,
         env={"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8"},
         capture_output=True,
@@ -78,10 +78,10 @@ def fish_offers(script: Path, typed: str, folder: Path) -> set[str]:
 
 def _read_until(terminal: int, pattern: str) -> str:
     """What matched (its first group, if any) in the output of the shell. Fails when the deadline passes."""
-    said, until = "", time.monotonic() + PATIENCE
+    output, until = "", time.monotonic() + PATIENCE
     while time.monotonic() < until:
         if select.select([terminal], [], [], 1.0)[0]:
-            said += os.read(terminal, 65536).decode(errors="replace")
-            if found := re.search(pattern, said):
+            output += os.read(terminal, 65536).decode(errors="replace")
+            if found := re.search(pattern, output):
                 return found[found.re.groups]
-    raise AssertionError(f"the shell did not answer {pattern}: {said!r}")
+    raise AssertionError(f"the shell did not answer {pattern}: {output!r}")

@@ -279,8 +279,8 @@ def test_what_is_wanted_against_a_pin_is_refused_with_the_pin(world: World) -> N
     environment = world.make()
     world.install(environment, "lightning torch==2.11.0")
 
-    said = " ".join(stopped(world, environment, world.base, Goal(wanted=("nvidia-nccl-cu13==2.27.5",))))
-    assert "depends on nvidia-nccl-cu13==2.28.9 and the plan requires torch==2.11.0" in said
+    message = " ".join(stopped(world, environment, world.base, Goal(wanted=("nvidia-nccl-cu13==2.27.5",))))
+    assert "depends on nvidia-nccl-cu13==2.28.9 and the plan requires torch==2.11.0" in message
 
 
 def test_extras_count_where_all_that_they_require_is_there(world: World) -> None:

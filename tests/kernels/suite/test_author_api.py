@@ -78,5 +78,5 @@ def classes(path: str) -> dict[str, ast.ClassDef]:
 
 
 def fields(node: ast.ClassDef) -> list[str]:
-    said = (each for each in node.body if isinstance(each, ast.AnnAssign))
-    return [f"{ast.unparse(each.target)}={ast.literal_eval(each.value) if each.value else ''}" for each in said]
+    fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
+    return [f"{ast.unparse(each.target)}={ast.literal_eval(each.value) if each.value else ''}" for each in fields]

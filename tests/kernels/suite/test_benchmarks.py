@@ -45,7 +45,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 # Children
 
 
-def said(function: Callable[..., object], *arguments: Any, timeout: float = 20.0) -> list[Any]:
+def sent(function: Callable[..., object], *arguments: Any, timeout: float = 20.0) -> list[Any]:
     """The messages of one child."""
     return [message for _, message in messages([Job("one", function, arguments)], at_once=1, timeout=timeout)]
 
@@ -79,13 +79,13 @@ def echo(connection: Connection) -> None:
 
 
 def test_what_a_child_says_arrives_and_its_end_comes_last() -> None:
-    assert said(count, 3) == [0, 1, 2, Ended("")]
+    assert sent(count, 3) == [0, 1, 2, Ended("")]
 
 
 def test_an_exception_a_signal_and_an_exit_are_told_apart() -> None:
-    assert said(fail) == ["so far", Ended("ValueError: first ... the reason")]
-    assert said(die) == ["so far", Ended("killed by SIGKILL")]
-    assert said(leave) == [Ended("ended with exit code 3")]
+    assert sent(fail) == ["so far", Ended("ValueError: first ... the reason")]
+    assert sent(die) == ["so far", Ended("killed by SIGKILL")]
+    assert sent(leave) == [Ended("ended with exit code 3")]
 
 
 def test_a_silent_child_is_killed_and_the_others_go_on() -> None:
@@ -679,11 +679,11 @@ answer([len(kernel.mutants), sum("interpret" in mutant.where for mutant in kerne
 
 
 def test_experiments_are_told_with_their_ratios_and_what_is_not_there() -> None:
-    told = Repeated("attention", "twice as fast", "dense", "137 GF")
+    repeated = Repeated("attention", "twice as fast", "dense", "137 GF")
     for variant, microseconds, fault in (("ours", 50.0, ""), ("dense", 100.0, ""), ("FLA", None, "No module 'fla'")):
-        hear(told, {"variant": variant, "microseconds": microseconds, "note": "", "fault": fault})
+        hear(repeated, {"variant": variant, "microseconds": microseconds, "note": "", "fault": fault})
     around = {"device": "NVIDIA H200", "date": "2026-11-22", "versions": {"torch": "2.11.0"}}
-    report = experiments_markdown([told], around, 60.0)
+    report = experiments_markdown([repeated], around, 60.0)
     for row in (
         "| ours | 50.0 | 2.00x |",
         "| dense | 100.0 | baseline |",
@@ -698,9 +698,9 @@ def test_inductors_kernels_and_the_products_that_it_calls_are_named() -> None:
 
 
 def test_an_experiment_whose_process_dies_is_a_row() -> None:
-    told = Repeated("attention", "", "dense", "")
-    hear(told, Ended("killed by SIGKILL"))
-    assert told.faults == {"the experiment": "killed by SIGKILL"}
+    repeated = Repeated("attention", "", "dense", "")
+    hear(repeated, Ended("killed by SIGKILL"))
+    assert repeated.faults == {"the experiment": "killed by SIGKILL"}
 
 
 def test_every_experiment_has_its_baseline_among_its_variants() -> None:

@@ -56,7 +56,7 @@ def compile_faulty(*runs: Run, cache: Path, folder: Path = ROOT) -> Runs:
 
     The program is taken from the copy of ours in ``folder``. Each run has its own cache below ``cache``.
     """
-    asked = [
+    requested = [
         (subjects, {"TRITON_CACHE_DIR": str(cache / str(number)), **environment})
         for number, (subjects, environment) in enumerate(runs)
     ]
@@ -64,7 +64,7 @@ def compile_faulty(*runs: Run, cache: Path, folder: Path = ROOT) -> Runs:
         tempfile.TemporaryFile() as words
     ):  # where the compilers write must be a file that can be read, as in the suite
         done = subprocess.run(
-            [PYTHON, str(folder / "tests/kernels/suite" / PROGRAM), json.dumps(asked)],
+            [PYTHON, str(folder / "tests/kernels/suite" / PROGRAM), json.dumps(requested)],
             env=os.environ | {"PYTHONPATH": str(folder)},
             stdout=subprocess.PIPE,
             stderr=words,

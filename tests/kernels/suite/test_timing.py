@@ -215,8 +215,8 @@ def test_a_slow_time_is_measured_again_and_the_better_one_counts() -> None:
         "allowed for the measurement; the GPU's clocks were held down: software power cap, SM clock 900 of 1980 MHz"
     )
     assert (record["held_down_by"], record["evidence"]) == (["software power cap"], {"GPU": "SM clock 900 of 1980 MHz"})
-    told = document(verdict="fail", speeds=[{"kernel": "k", "case": "big", **record}])
-    (read,) = parse_smoke_document(json.dumps(told).encode()).speeds  # as wheelproof reads it
+    shown = document(verdict="fail", speeds=[{"kernel": "k", "case": "big", **record}])
+    (read,) = parse_smoke_document(json.dumps(shown).encode()).speeds  # as wheelproof reads it
     assert read.held_down_by == ("software power cap",)
     assert [note.value for note in read.notes] == ["SM clock 900 of 1980 MHz"]
 
@@ -264,15 +264,15 @@ run()
 
 @pytest.mark.kernels
 @pytest.mark.parametrize(
-    ("said", "outcome"),
+    ("message", "outcome"),
     [
         ("RuntimeError('CUDA error: an illegal memory access was encountered')", "crash"),
         ("RuntimeError('out of resource: shared memory, Required: 300000')", "refused"),
         ("RuntimeError('type fp8e4nv not supported in this architecture')", "skip"),
     ],
 )
-def test_what_our_kernel_raises_is_a_crash_a_refusal_or_a_skip(said: str, outcome: str) -> None:
-    record = found(SPEED + f"def measure(calls, **rest): raise {said}\nspeed.measure = measure\nrun()")
+def test_what_our_kernel_raises_is_a_crash_a_refusal_or_a_skip(message: str, outcome: str) -> None:
+    record = found(SPEED + f"def measure(calls, **rest): raise {message}\nspeed.measure = measure\nrun()")
     assert record["outcome"] == outcome
 
 

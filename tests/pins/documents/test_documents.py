@@ -278,10 +278,10 @@ def test_a_broken_document_is_refused(kind: str, text: str, message: str) -> Non
 )
 def test_install_commands_are_reported_and_stay(text: str, names: list[str] | None) -> None:
     file = planned("commands", text)
-    told = [notice.message.split("install ", 1)[1].split("`")[0] for notice in file.notices]
+    shown = [notice.message.split("install ", 1)[1].split("`")[0] for notice in file.notices]
 
     assert not file.changed
-    assert told == (["torchvision>=0.2", "torchaudio"] if names is None else names)
+    assert shown == (["torchvision>=0.2", "torchaudio"] if names is None else names)
 
 
 @pytest.mark.parametrize("name", ["uv.lock", "poetry.lock", "pylock.gpu.toml", "pixi.lock"])

@@ -58,17 +58,17 @@ def site_packages(python: Path) -> Path:
     return next(python.parent.parent.glob("lib/python3*/site-packages"))
 
 
-def predict(wheelproof: Wheelproof, index: Path, python: Path, installer: str, asked: str) -> tuple[int, str]:
+def predict(wheelproof: Wheelproof, index: Path, python: Path, installer: str, requested: str) -> tuple[int, str]:
     """The exit code, and the fate of torch."""
     options = ("--python", str(python), "--installer", installer, "--no-index", "--find-links", str(index))
-    run = wheelproof("pins", "predict", *options, "--format", "json", asked)
+    run = wheelproof("pins", "predict", *options, "--format", "json", requested)
     report: dict[str, Any] = json.loads(run.out)
     fates = [subject["facts"]["fate"] for subject in report["subjects"] if subject["facts"].get("name") == "torch"]
     return run.status, *fates
 
 
 @pytest.mark.parametrize(
-    ("installer", "asked", "expected"),
+    ("installer", "requested", "expected"),
     [
         ("pip", "needs-any", (0, "kept")),  # pip sees the base installation
         ("uv", "needs-any", (1, "shadowed")),  # uv does not
@@ -78,7 +78,13 @@ def predict(wheelproof: Wheelproof, index: Path, python: Path, installer: str, a
 )
 @pytest.mark.parametrize("how", ["system site-packages", ".pth"])
 def test_a_torch_outside_of_the_environment(
-    wheelproof: Wheelproof, index: Path, tmp_path: Path, how: str, installer: str, asked: str, expected: tuple[int, str]
+    wheelproof: Wheelproof,
+    index: Path,
+    tmp_path: Path,
+    how: str,
+    installer: str,
+    requested: str,
+    expected: tuple[int, str],
 ) -> None:
     base = copy_python(tmp_path / "base")
     if how == ".pth":
@@ -89,7 +95,7 @@ def test_a_torch_outside_of_the_environment(
         put(INSTALLED, site_packages(base), tmp_path)
         python = venv(base, tmp_path / "venv", "--system-site-packages")
 
-    assert predict(wheelproof, index, python, installer, asked) == expected
+    assert predict(wheelproof, index, python, installer, requested) == expected
 
 
 def test_a_torch_on_pythonpath_stays_in_front(

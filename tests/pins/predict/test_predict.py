@@ -208,7 +208,7 @@ def test_a_companion_for_another_torch_than_the_one_that_comes(wheelproof: Wheel
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["vllm", "--installer", "pip", "--offline"], "pip cannot plan an install from its cache"),
         (["vllm", "--platform", "aarch64"], "the installed packages there are unknown"),
@@ -223,11 +223,11 @@ def test_a_companion_for_another_torch_than_the_one_that_comes(wheelproof: Wheel
         (["-r", "gone.txt", "--installed", "2.7.0"], "cannot be read"),
     ],
 )
-def test_what_cannot_be_asked(wheelproof: Wheelproof, arguments: list[str], said: str) -> None:
+def test_what_cannot_be_asked(wheelproof: Wheelproof, arguments: list[str], message: str) -> None:
     run = wheelproof("pins", "predict", *arguments)
 
     assert run.status == 2
-    assert said in run.err
+    assert message in run.err
 
 
 @pytest.mark.online

@@ -45,9 +45,9 @@ def test_the_pin_that_goes_was_the_danger(rewrite: Callable[..., Any]) -> None:
 
 
 def test_another_package_still_demands_one(rewrite: Callable[..., Any]) -> None:
-    ((before, after, told),) = rewrite("torch>=2\nneeds-2-8\n")
+    ((before, after, shown),) = rewrite("torch>=2\nneeds-2-8\n")
     assert (before, after) == ("replaced", "replaced")
-    assert "needs-2-8" in told
+    assert "needs-2-8" in shown
 
 
 def test_a_constraint_that_goes_kept_torch(rewrite: Callable[..., Any]) -> None:
