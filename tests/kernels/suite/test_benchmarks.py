@@ -158,7 +158,7 @@ def timing(connection):
         print("timing", flush=True)
         time.sleep(60)
 
-list(in_turn([Job("stopped", stopped), Job("timing", timing)], at_once=2, patience=60.0))
+list(in_turn([Job("stopped", stopped), Job("timing", timing)], at_once=2, timeout=60.0))
 """
     noted = tmp_path / "pid"
     parent = subprocess.Popen([sys.executable, "-c", code, noted], cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -426,7 +426,7 @@ def compute(*_):
 
 import_torch()
 compute()
-answer([child.job.name + message.fault for child, message in messages([Job("ok", compute)], at_once=1, patience=20.0)])
+answer([child.job.name + message.fault for child, message in messages([Job("ok", compute)], at_once=1, timeout=20.0)])
 """
     assert found(script) == ["ok"]
 
