@@ -6,8 +6,7 @@ Reads the central directories of the latest wheels of the packages that the proj
 x86_64 and aarch64, with all that they require, from the configured index. A folder counts with an ``__init__`` of its
 own, since namespace packages belong to many; so does one into which several projects write without owning it. A name
 that is customary for tests and examples is omitted. Projects that write into the package of another are named: whether
-they are meant to is a row of startup_code.toml.
-``--check`` compares the table with the index, and writes nothing.
+they are meant to is a row of startup_code.toml. ``--check`` compares the table with the index, and writes nothing.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def expected(inputs: Inputs) -> Tensors:
 
 
 def small(name: str, level: Any = "full", **shape: Any) -> Case:
-    """A case for the interpreter, too: a few narrow heads, float32 unless said otherwise."""
+    """A case for the interpreter, too: a few narrow heads, float32 by default."""
     return here(name, level, **{"dtype": FP32, "heads": (2, 1), "head_dim": 16, **shape})
 
 

@@ -88,7 +88,7 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
 
 
 def small(name: str, level: Any = "full", **shape: Any) -> Case:
-    """A case for the interpreter, too: a few narrow heads, float32 unless said otherwise."""
+    """A case for the interpreter, too: a few narrow heads, float32 by default."""
     return here(name, level, **{"dtype": FP32, "heads": (4, 2), "head_dim": 16, **shape})
 
 

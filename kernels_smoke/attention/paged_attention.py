@@ -55,7 +55,7 @@ def paged_attention(
     - ``cumulative_query_lengths``: [sequences + 1], int32: the first query token of each sequence, and the end.
       Tokens before the first sequence, and after the last one, are not changed in ``out``.
     - ``sequence_lengths``: [sequences], int32, each at least the sequence's number of query tokens.
-    - ``scale``: of the scores, positive; 1 / sqrt(head_dim) unless said otherwise.
+    - ``scale``: of the scores, positive; 1 / sqrt(head_dim) by default.
     - ``variant``: one of ``STAGES``, or "auto", which looks into ``decision.py``. All compute the same.
     - ``longest_query``, ``longest_sequence``: upper bounds of the lengths, which help to choose, and which
       must be correct; by default the capacities. Decoding is much faster with ``longest_query``.

@@ -180,14 +180,14 @@ def paged_attention_decode(
       same strides. Rows of them, of ``query`` and of the result may be strided.
     - ``page_table``: [sequences, most pages of a sequence], int32. Pages before the window are not read.
     - ``sequence_lengths``: [sequences], int32. The result of a sequence without positions is zero.
-    - ``scale``: of the scores, positive; 1 / sqrt(head_dim) unless said otherwise.
+    - ``scale``: of the scores, positive; 1 / sqrt(head_dim) by default.
     - ``longest_sequence``: an upper bound of the lengths, which must be kept; else all that there is room for.
     - ``out``: the result, like ``query``.
 
     The integer tensors are read on the GPU only: captured in a CUDA graph, a call serves every batch for which there is
     room. Page numbers are not checked.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     out = allocated(torch.empty_like(query)) if out is None else out
     tensors = {

@@ -93,8 +93,7 @@ def _clear_behind(
 ):  # fmt: skip  # positions, buffer, barrier, constants
     """Set the values after the last position to zero, in its page, which is in the tile ``last``.
 
-    They may be NaN, and zero times NaN is not zero. Each warpgroup does half of the
-    width, and waits for the other one.
+    They may be NaN, and zero times NaN is not zero. Each warpgroup does half of the width, and waits for the other one.
     """
     layout: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])
     count: gl.constexpr = TILE // ROWS

@@ -60,11 +60,11 @@ def block_diagonal_attention(
       of one dtype; head_dim is 64 or 128. Tokens and heads may be at any distance, as in a packed projection.
     - ``blocks``: [blocks, 2], int32, what ``list_blocks`` made of the sequences' lengths; that they are within
       ``tokens`` is not checked.
-    - ``scale``: positive; 1 / sqrt(head_dim) unless said otherwise.
+    - ``scale``: positive; 1 / sqrt(head_dim) by default.
     - ``out``: the result, like ``q``; no gradient is recorded for it (see ``attend``). Tokens of no block are left as
       they are: undefined, where ``out`` is not given.
 
-    Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
+    Raises ValueError when a shape, dtype, device, stride or the scale is invalid.
     """
     out = allocated(torch.empty_like(q)) if out is None else out
     scale = check_heads(q, blocks, scale, q=q, k=k, v=v, out=out)

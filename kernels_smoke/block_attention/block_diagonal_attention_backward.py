@@ -118,10 +118,10 @@ def block_diagonal_attention_backward(
     - ``cos_sin``: [tokens, head_dim], of that dtype or float32: of each token head_dim / 2 cosines, then as many sines;
       rows may be strided.
     - ``interleaved``: pairs are two neighbours (GPT-J) instead of elements head_dim / 2 apart (GPT-NeoX).
-    - ``scale``: positive; 1 / sqrt(head_dim) unless said otherwise.
+    - ``scale``: positive; 1 / sqrt(head_dim) by default.
     - ``out``: the results, each like ``q``. Tokens of no block are left as they are: undefined, if it is not given.
 
-    Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
+    Raises ValueError when a shape, dtype, device, stride or the scale is invalid.
     """
     dq, dk, dv = out or (allocated(torch.empty_like(q)), allocated(torch.empty_like(q)), allocated(torch.empty_like(q)))
     results = {"out[0]": dq, "out[1]": dk, "out[2]": dv}

@@ -23,7 +23,7 @@ def list_blocks(cumulative_lengths: torch.Tensor) -> torch.Tensor:
     it once, on the CPU where the lengths are known there, and use it in every layer and in both passes. Of lengths on
     a GPU, this function waits for that GPU.
 
-    Raises ValueError when ``cumulative_lengths`` is not as said, does not begin with 0, or falls anywhere.
+    Raises ValueError when ``cumulative_lengths`` is invalid, does not begin with 0, or falls anywhere.
     """
     require(
         cumulative_lengths.ndim == 1 and len(cumulative_lengths) > 0,

@@ -133,11 +133,11 @@ def block_scaled_mm(
       elements that share a scale.
     - ``scale_a``: [M, blocks], ``scale_b``: [N, blocks], row by row as here, not in the order of a tensor core.
     - ``scale``: of the whole result, float32, of one element.
-    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (unless said otherwise), float16 or float32.
+    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (the default), float16 or float32.
 
     Rows may be further apart than they are wide.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or the dtypes are no format.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or the dtypes are no format.
     """
     require(a.ndim == 2 and b.ndim == 2, f"a and b must be matrices, not {a.ndim}- and {b.ndim}-dimensional")
     form = format_of(a.dtype, scale_a.dtype)

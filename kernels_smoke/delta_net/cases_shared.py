@@ -55,11 +55,10 @@ def draw_heads(
     them. ``row_stride``: elements from one head to the next. ``scale``: of the values; and of queries and keys when
     they are normalized, otherwise their norms are near 1, because longer keys let the state grow without end.
     ``common``: how much of one common vector each query and key has, next to its own; 1 makes them half alike.
-    ``forgetting``: the greatest decay, as a negative logarithm. ``most_beta``: the greatest beta.
-    ``gate_stride``: elements from one token's gates to those of the next. ``query_scale``: the argument ``scale``.
-    ``key_scale``: of queries and keys.
-    ``extremes``: some tokens forget all, with decays of -1e9 and minus infinity, and one has neither key nor query.
-    ``strides``: of tensors by name.
+    ``forgetting``: the greatest decay, as a negative logarithm. ``most_beta``: the greatest beta. ``gate_stride``:
+    elements from one token's gates to those of the next. ``query_scale``: the argument ``scale``. ``key_scale``: of
+    queries and keys. ``extremes``: some tokens forget all, with decays of -1e9 and minus infinity, and one has neither
+    key nor query. ``strides``: of tensors by name.
     """
     key_heads, value_heads = heads
 

@@ -194,7 +194,7 @@ def causal_conv1d(
       sequences, nor be written for one and read by another. The numbers are not checked.
     - ``silu``: False leaves the sum as it is. ``out``: the result, like ``x``; not in the memory of ``x``.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     tokens, channels, taps = check_convolution(x, weight, bias)
     sequences = 1

@@ -97,7 +97,7 @@ def causal_conv1d_update(
       number is not a row: such a request begins with zeros, or a state is not kept. No row may be written for two
       tokens, nor be written by one request and read by another. The numbers are not checked.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     tokens, channels, taps = check_convolution(x, weight, bias)
     require(state_indices_out.ndim == 2, "state_indices_out must be [requests, steps]")

@@ -72,7 +72,7 @@ def delta_rule_gates(
     - ``A_log``, ``dt_bias``: [value heads], of that dtype or float32.
     - ``out``: the two results, [tokens, value heads], float32.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or there are more than 1,024 heads.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or there are more than 1,024 heads.
     """
     tokens, heads = check_matrix("a", a, WIDEST)
     check_rows("b", b, (tokens, heads), (a.dtype,), a)

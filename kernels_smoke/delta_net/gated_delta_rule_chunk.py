@@ -106,7 +106,7 @@ def gated_delta_rule_chunk(
     - ``out``: the result, like ``v``. ``final_state``: receives the states after the last tokens, like
       ``initial_state``, and may be the same tensor.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     tokens, key_heads, value_heads, depth, width = check_heads(q, k, v, log_decay, beta, DTYPES_16)
     sequences = 1

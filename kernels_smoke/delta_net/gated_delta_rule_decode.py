@@ -121,7 +121,7 @@ def gated_delta_rule_decode(
     - ``normalize``: divide each q[t] and k[t] by sqrt(its squared norm + 1e-6).
     - ``out``: the result, like ``v``.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     tokens, key_heads, value_heads, depth, width = check_heads(q, k, v, log_decay, beta, DTYPES)
     require(state_indices_out.ndim == 2, "state_indices_out must be [requests, steps]")

@@ -84,7 +84,7 @@ def simplex_projection(
     - ``values``: [elements], float32, finite, contiguous. ``segments`` cover it; none is longer than 16,384.
     - ``out``: the result, [elements], float32; it may be ``values``. Its error is some 1e-7 of the radius.
 
-    Raises ValueError when a shape, dtype, device or length is not as said, or the radius is not positive.
+    Raises ValueError when a shape, dtype, device or length is invalid, or the radius is not positive.
     """
     check_rows("values", values, (segments.elements,), (torch.float32,), values)
     check_segments("segments", segments, values)

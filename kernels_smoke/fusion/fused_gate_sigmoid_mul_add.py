@@ -47,7 +47,7 @@ def fused_gate_sigmoid_mul_add(
     - ``x``, ``shared``: [rows, width], of that dtype; rows may be strided.
     - ``weight``: [width], of that dtype or float32.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 16,384 elements.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or rows are wider than 16,384 elements.
     """
     rows, width = check_matrix("final", final, WIDEST)
     check_rows("x", x, (rows, width), (final.dtype,), final)

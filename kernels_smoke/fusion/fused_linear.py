@@ -128,7 +128,7 @@ def fused_linear(
     - ``activation``: "none", "relu", "gelu" (its approximation by tanh) or "silu".
     - ``out``: the result [M, N], of that dtype; rows may be strided.
 
-    Raises ValueError when a shape, dtype, device, stride or name is not as said.
+    Raises ValueError when a shape, dtype, device, stride or name is invalid.
     """
     m, k = check_matrix("x", x, LARGEST)
     require(x.dtype in DTYPES_16, f"x must be {' or '.join(map(str, DTYPES_16))}, not {x.dtype}")

@@ -139,7 +139,7 @@ def cross_entropy(
     - ``gradient``: like ``logits``, which it may be: then the logits are replaced.
     - ``out``: the losses, [rows], float32, contiguous.
 
-    Raises ValueError when a shape, dtype, device, stride or number is not as said.
+    Raises ValueError when a shape, dtype, device, stride or number is invalid.
     """
     rows, width = check_matrix("logits", logits, WIDEST)
     check_rows("targets", targets, (rows,), (torch.int32, torch.int64), logits)

@@ -107,12 +107,12 @@ def scaled_mm(
     - ``b``: [K, N] of the same dtype, column-major: the transpose of a matrix [N, K] whose rows are contiguous.
     - ``scale_a``: [M, 1] or one element; ``scale_b``: [1, N] or one element; float32. ``bias``: [N], any of the
       results' dtypes.
-    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (unless said otherwise), float16 or float32.
+    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (the default), float16 or float32.
 
     Rows of ``a``, of ``b`` transposed and of ``out`` may be further apart than they are wide. No size has to be a
     multiple of anything, but it is faster when rows begin at multiples of 16 bytes.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or K is 0.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or K is 0.
     """
     out = check_operands(a, b, out_dtype, out)
     m, n = out.shape

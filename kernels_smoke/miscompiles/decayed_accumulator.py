@@ -76,7 +76,7 @@ def decayed_accumulator(
     - ``warps``: of one program. Four and more is where compilers went wrong.
     - ``out``: the two results, float32: [heads, tokens, width] and [heads, depth, width].
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     require(q.ndim == 3 and v.ndim == 3, f"q and v must be 3-dimensional, not {q.ndim}- and {v.ndim}-dimensional")
     heads, tokens, depth = q.shape

@@ -98,7 +98,7 @@ def mla_decode(
     The integer tensors are read on the GPU only, and the launch does not depend on their values: captured in a CUDA
     graph, a call serves every batch for which there is room. Page numbers are not checked.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     require(query.ndim == 3, f"query must be [sequences, heads, width], not {query.ndim}-dimensional")
     require(

@@ -68,12 +68,12 @@ def grouped_mm(
       group may be empty. Rows before the first and after the last group are not changed in ``out``.
     - ``rows``: [M], int32 or int64: the row of ``a`` of each row of the result (a token has several experts). Without
       it, M is the number of tokens, and they are taken in order.
-    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (unless said otherwise), float16 or float32.
+    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (the default), float16 or float32.
 
     The values of ``offsets`` and ``rows`` are read on the GPU only, and the launch does not depend on them: captured
     in a CUDA graph, a call serves every division of M rows. Values beyond the tensors are not checked.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, K is 0, or there are more than 4096 groups.
+    Raises ValueError when a shape, dtype, device or stride is invalid, K is 0, or there are more than 4096 groups.
     """
     out = check_operands(a, b, offsets, rows, OPERANDS, out_dtype, out)
     if out.numel():

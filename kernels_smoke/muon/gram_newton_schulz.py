@@ -50,7 +50,7 @@ def gram_newton_schulz(
       given, and bfloat16 for float32.
 
     Besides, memory for two of ``x`` and for five squares of its shorter side is allocated, each padded to whole tiles.
-    Raises ValueError when a shape, dtype, device, stride or number is not as said.
+    Raises ValueError when a shape, dtype, device, stride or number is invalid.
     """
     require(steps >= 1 and restart >= 1, f"steps and restart must be 1 or more, not {steps} and {restart}")
     out = checked_result(x, coefficients, out)

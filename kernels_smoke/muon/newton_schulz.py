@@ -84,7 +84,7 @@ def newton_schulz(
 
     Besides, memory for two of ``x`` and for two squares of its shorter side is allocated, each padded to whole tiles:
     of 64 rows and columns at least.
-    Raises ValueError when a shape, dtype, device or stride is not as said, or ``steps`` is less than 1.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or ``steps`` is less than 1.
     """
     require(steps >= 1, f"steps must be 1 or more, not {steps}")
     out = checked_result(x, coefficients, out)

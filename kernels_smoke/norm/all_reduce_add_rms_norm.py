@@ -90,7 +90,7 @@ def all_reduce_add_rms_norm(
     - ``out``: the two results, [rows, width], of that dtype; ``residual`` may be the second, which then is updated in
       place.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, rows are wider than 16,384 elements, or
+    Raises ValueError when a shape, dtype, device or stride is invalid, rows are wider than 16,384 elements, or
     there are more than eight ranks.
     """
     rows, width = check_matrix("x", peers.x, WIDEST)

@@ -76,7 +76,7 @@ def fused_add_rms_norm(
     - ``out``: the two results, [rows, width], of that dtype; ``residual`` may be the second, which then is updated in
       place.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 16,384 elements.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or rows are wider than 16,384 elements.
     """
     rows, width = check_matrix("x", x, WIDEST)
     check_rows("residual", residual, (rows, width), (x.dtype,), x)

@@ -55,7 +55,7 @@ def dynamic_per_token_scaled_fp8_quant(
       larger values saturate.
     - ``out``: codes [rows, width], float8_e4m3fn, rows may be strided; scales [rows, 1], float32. New ones when None.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 32,768 elements.
+    Raises ValueError when a shape, dtype, device or stride is invalid, or rows are wider than 32,768 elements.
     """
     check_matrix(x)
     rows, width = x.shape

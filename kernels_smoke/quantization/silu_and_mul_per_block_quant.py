@@ -74,7 +74,7 @@ def silu_and_mul_per_block_quant(
     - ``out``: codes [rows, width], float8_e4m3fn, rows may be strided; scales [rows, width / group], float32, of any
       strides. New ones when None.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said.
+    Raises ValueError when a shape, dtype, device or stride is invalid.
     """
     check_matrix(x)
     rows, both = x.shape

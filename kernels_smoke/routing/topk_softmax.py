@@ -282,7 +282,7 @@ def topk_softmax(
     - ``k``: 1 to 128, and at most ``width``.
     - ``out``: the weights [rows, k] in float32, and the indices [rows, k] in int32.
 
-    Raises ValueError when a shape, dtype, device, stride or number is not as said, or rows are wider than 2^20.
+    Raises ValueError when a shape, dtype, device, stride or number is invalid, or rows are wider than 2^20.
     """
     rows, _ = check_arguments(logits, k, temperature)
     device = logits.device
