@@ -40,7 +40,7 @@ def examine(facts: HostFacts, expected: HostExpectation | None = None, plugins: 
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """How an examination is shown: its command, its rules, and whether with all facts.
+    """How an examination is shown: the name of its subject, the rules, and whether with all facts.
 
     ``host`` is the machine's name if the user gave one; a fleet goes by it.
     """

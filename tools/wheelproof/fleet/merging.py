@@ -55,7 +55,7 @@ def merge(
 def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> FleetFacts:
     """The hosts of all documents. Of several reports of one command about one host the latest counts.
 
-    Documents that an earlier merge missed stay missing, unless they are here.
+    Hosts that an earlier merge missed are still missing, unless they are here.
     """
     reader = ReportReader()
     requested, strange = dict.fromkeys(expected), set[str]()

@@ -299,7 +299,7 @@ def _found(results: Sequence[Any], subject: int, whose: str, start: int = 0) -> 
 
 
 def _gravity(result: CheckResult) -> float:
-    """The rank of a severity; an unfinished check is between an error and a warning."""
+    """The rank of a result; an unfinished check is between an error and a warning."""
     return Severity.ERROR.rank - 0.5 if result.outcome is Outcome.ERROR else result.severity.rank
 
 

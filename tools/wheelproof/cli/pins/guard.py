@@ -113,7 +113,7 @@ def _install(arguments: argparse.Namespace, output: OutputOptions) -> int:
     _ask(arguments, "Install it?")
     environment.install(plan)
     done = f"installed; check it with: wheelproof pins guard --check --python {shlex.quote(place.python)}\n"
-    _print(output, done, behind=described)
+    _print(output, done, heading=described)
     return 0
 
 
@@ -129,7 +129,7 @@ def _uninstall(arguments: argparse.Namespace, output: OutputOptions) -> int:
     if left:
         kept = f"the original is in {place.file(ORIGINALS)}" if Path(place.file(ORIGINALS)).is_dir() else ""
         raise SourceError(f"{', '.join(left)} was changed since, and is kept", hint=kept or "remove the lines by hand")
-    _print(output, "removed; every file is as it was\n", behind=described)
+    _print(output, "removed; every file is as it was\n", heading=described)
     return 0
 
 
@@ -145,14 +145,14 @@ def _ask(arguments: argparse.Namespace, question: str) -> None:
         raise UsageError("nothing was changed")
 
 
-def _print(output: OutputOptions, text: str, behind: str = "") -> None:
-    """Write a text to standard output, or with ``behind`` to a file."""
+def _print(output: OutputOptions, text: str, heading: str = "") -> None:
+    """Write ``text`` to standard output, or ``heading`` and ``text`` to a file."""
     from wheel_checks.report.folding import for_stream
     from wheel_checks.report.wording import write
 
     if not output.quiet:
         with open_output(output.output) as stream:
-            write(stream, for_stream(text, stream) if output.output == "-" else behind + text)
+            write(stream, for_stream(text, stream) if output.output == "-" else heading + text)
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:

@@ -136,7 +136,7 @@ def _lock_replaces(uv: str, guard: Guard, arguments: Sequence[str], variables: M
 
 
 def _keep_needed(guard: Guard, named: set[str]) -> str:
-    """A file of the packages to keep, except those in files of the call that are not pinned."""
+    """A file of the packages to keep, except unpinned ones that files of the call name."""
     held = needed_of(guard)
     lines = [
         f"{name}=={version}\n" for name, version in sorted(held.items()) if name in guard.packages or name not in named
