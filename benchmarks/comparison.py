@@ -39,7 +39,7 @@ EAGER_NAME, COMPILED = "eager", "torch.compile"
 LONGEST_CALLED = 500.0  # microseconds of ours on the GPU, beyond which no launch shows: then nothing is timed as called
 ALIKE = 0.05  # relative: fp8 codes of two roundings differ by 2.5 %, another function by far more
 
-# What vLLM compiles with (the seeds' first document, "Performance Evaluation - Kernel Level").
+# vLLM's options (the seeds' first document, "Performance Evaluation - Kernel Level").
 INDUCTOR_OPTIONS = {
     "enable_auto_functionalized_v2": False,
     "size_asserts": False,
@@ -349,7 +349,7 @@ def _called(row: Row, name: str, call: Call, inputs: InputSet, module: ModuleTyp
     if planned is not None:
         found["plan"] = microseconds(planned, device=plan.device)
     if plan.device == "cuda":
-        with contextlib.suppress(RuntimeError):  # what cannot be captured has a note already
+        with contextlib.suppress(RuntimeError):  # calls that cannot be captured have a note already
             found["graph"] = in_graph(call)
     return found
 

@@ -1,4 +1,4 @@
-"""What ``kernels.py`` and ``seeds.py`` measured next to torch.compile: markdown and JSON. Needs no torch."""
+"""Report ``kernels.py`` and ``seeds.py`` against torch.compile: markdown and JSON. Needs no torch."""
 
 from __future__ import annotations
 

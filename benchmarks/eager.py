@@ -1,4 +1,4 @@
-"""Every kernel as a plain torch function in the dtype of its inputs: a model's code, and what torch.compile is given.
+"""Every kernel as a plain torch function in the dtype of its inputs: as in a model's code, and for torch.compile.
 
 Not the references: those compute in float64. Each function takes the result of ``Kernel.inputs`` and returns new
 tensors by the names of ``Kernel.outputs`` and ``Kernel.modifies``. A tuple has the first columns of a result, side by

@@ -1,6 +1,6 @@
 """Attention within blocks and its gradients in eager torch: a batch of all blocks, the short ones padded to 64 tokens.
 
-Where all sequences are of whole blocks, a view is that batch: nothing is gathered, and nothing masked.
+If all sequences have whole blocks, a view is that batch: nothing is gathered, and nothing masked.
 """
 
 from __future__ import annotations

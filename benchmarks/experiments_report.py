@@ -1,4 +1,4 @@
-"""What ``benchmarks/seeds.py`` measured, as markdown. Needs no torch."""
+"""Report the measurements of ``benchmarks/seeds.py`` as markdown. Needs no torch."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from elftools.elf.elffile import ELFFile
 
 from wheel_checks.formats.gpu.fatbin import SECTIONS, FatbinScanner
 
-CHUNK = 1 << 20  # what ByteSource.stream gives
+CHUNK = 1 << 20  # size of the parts from ByteSource.stream
 FILES, TARGETS = 444, (80, 90, 100, 110, 120)  # as in libtorch_cuda.so of torch 2.11.0 for aarch64
 PAYLOAD = 115_000  # bytes of each image there, on average
 

@@ -35,7 +35,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Ended:
-    """A child's last message. ``fault`` says what went wrong; it is empty when the function returned."""
+    """A child's last message. ``fault`` describes the error; "" if the function returned."""
 
     fault: str
 
@@ -132,7 +132,7 @@ def in_turn(
     """Run ``jobs`` as :func:`messages` does, and let one after the other have its :func:`turn`.
 
     Compiling keeps CPUs busy, and timing needs the GPU and quiet CPUs: so while one child has its turn, the others are
-    stopped. Yields what :func:`messages` does, and :data:`OVER` after each turn.
+    stopped. Yields the same as :func:`messages`, and :data:`OVER` after each turn.
     """
     running: list[Child] = []
     timing: Child | None = None

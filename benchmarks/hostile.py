@@ -1,4 +1,4 @@
-"""What hostile wheels, pages and servers cost: peak memory and seconds of one `wheelproof verify` for each case.
+"""Measure the cost of hostile wheels, pages and servers: peak memory and seconds of `wheelproof verify`.
 
 usage: python benchmarks/hostile.py [--tree FOLDER] [CASE...]     (default: this checkout, all cases)
 

@@ -105,7 +105,7 @@ def compared(
 ) -> Measurements:
     """Time the kernels in the shapes of ``table``: "suite", or "helion" for Helion's means; and the control.
 
-    ``keep`` gets what there is each time that a shape was timed.
+    ``keep`` gets the results so far each time that a shape was timed.
     """
     if device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
@@ -185,7 +185,7 @@ def _calibrate(connection: Connection) -> None:
 
 
 def environment(calibration: dict[str, Any]) -> dict[str, Any]:
-    """What ran where: the versions of everything that was compared, the GPU's name, the day."""
+    """The environment: versions of everything compared, the GPU's name, the day."""
     versions = {}
     for package in PACKAGES:
         try:

@@ -123,7 +123,7 @@ def main() -> None:
 
 
 def source(device: str) -> str:
-    """What measured: the date, the device, the versions."""
+    """The source of the measurements: the date, the device, the versions."""
     import torch  # after TRITON_INTERPRET is set
 
     name = torch.cuda.get_device_name() if device == "cuda" else "no GPU: times without a meaning"
@@ -183,7 +183,7 @@ def _brief(lengths: Lengths) -> str:
 
 
 def read(document: Mapping[str, Any]) -> list[Measured]:
-    """What ``measure_all`` made, as it comes out of a file."""
+    """The results of ``measure_all``, read from a file."""
     return [
         Measured(Batch(**record["batch"]), {Choice(stage, fill): micro for stage, fill, micro in record["times"]})
         for record in document["batches"]

@@ -1,7 +1,7 @@
 """Other people's implementations of our kernels, if they are installed: liger-kernel, fla-core, fa3-fwd, helion.
 
-Each entry makes, from what ``Kernel.inputs`` drew, a call that returns its results by name, as ``eager.py`` does. What
-need not be done at every call (an import, a weight plus 1) is done when the call is made.
+Each entry makes, from what ``Kernel.inputs`` drew, a call that returns its results by name, as ``eager.py`` does. Work
+that is not part of every call (an import, a weight plus 1) is done when the call is made.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Check and time the kernels for several GPUs: the fused all-reduce with its norm, and a linear program whose columns
-are split.
+"""Check and time kernels on several GPUs: the fused all-reduce with its norm, and a linear program in shares.
 
 usage: python benchmarks/ranks.py [--ranks N] [--device cuda|cpu] [--minutes 2] [--output FILE.json]
 
@@ -218,7 +217,7 @@ def _microseconds(call: Callable[[], object]) -> float:
 
 
 def _arguments(users: int, items: int, most: int, device: str) -> tuple[Any, ...]:
-    """What ``linear_program`` takes, of a matching problem: one variable for each pair of a user and an item."""
+    """The arguments of ``linear_program`` for a matching problem: one variable for each pair of a user and an item."""
     import torch
 
     generator = torch.Generator(device).manual_seed(SEED)

@@ -1,5 +1,4 @@
-"""The probability that a run misses its tolerance, by the tail of the measurements. Pure; needs neither torch nor
-triton.
+"""The probability that a run misses its tolerance, by the tail of the measurements. Needs neither torch nor triton.
 
 ``shares`` are errors as parts of their tolerances, of which 1 is a miss. Of many runs only the largest shares are kept.
 
@@ -76,7 +75,7 @@ class Tail:
         return self.largest[:count] if self.runs >= 2 * LEAST and len(self.largest) >= count and self.greatest else []
 
     def as_json(self) -> dict[str, Any]:
-        """What :func:`from_json` reads."""
+        """The input of :func:`from_json`."""
         return asdict(self)
 
 

@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def kept(path: Path | None) -> State:
-    """What earlier runs found; nothing without a file."""
+    """The results of earlier runs; empty without a file."""
     if path is None or not path.exists():
         return {}
     found = json.loads(path.read_text(encoding="utf-8"))

@@ -44,7 +44,7 @@ PRESENT = "present"
 
 @dataclass
 class Trial:
-    """One candidate of one kernel at one shape, and what became of it. ``configuration`` None is the present one."""
+    """One candidate of one kernel at one shape, and its result. ``configuration`` None is the present one."""
 
     kernel: str
     case: str
@@ -250,9 +250,7 @@ def _results(kernel: Kernel, module: ModuleType, inputs: InputSet, device: str) 
 
 
 def table(group: Sequence[Trial]) -> str:
-    """The trials of one kernel and shape, fastest first, each with the ratio to the present one; then failures and
-    reasons.
-    """
+    """The trials of one kernel and shape, fastest first, each with its ratio to the present; then failures."""
     present = group[0].microseconds
     timed = sorted((trial for trial in group if trial.microseconds), key=lambda trial: trial.microseconds or 0.0)
     lines = [f"\n{group[0].kernel}, {group[0].case}"]

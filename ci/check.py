@@ -68,7 +68,7 @@ def git(*arguments: str) -> str:
 
 
 def default_base() -> str:
-    """Where this branch left main; on main itself HEAD when something is not committed, else HEAD~."""
+    """The merge base with main; on main itself HEAD with uncommitted changes, else HEAD~."""
     head = git("rev-parse", "HEAD")
     for main in ("origin/main", "main"):
         base = git("merge-base", "HEAD", main)
@@ -78,7 +78,7 @@ def default_base() -> str:
 
 
 def changed_files(base: str) -> list[str]:
-    """The paths that differ from ``base`` in the working tree, with what git does not track and does not ignore."""
+    """The paths that differ from ``base`` in the working tree, with untracked files that are not ignored."""
     if not git("rev-parse", "--verify", f"{base}^{{commit}}"):
         raise SystemExit(f"there is no commit {base!r}; --base names the one to compare with")
     names = git("diff", "--name-only", "--no-renames", "-z", base).split("\0")

@@ -27,7 +27,7 @@ SECONDS = 60  # for the dlopen of one file
 
 
 def main() -> None:
-    """Import, open, and print what happened."""
+    """Import, open, and print the result."""
     target, distribution, first, modules = sys.argv[1:5]
     tried: list[str] = []
     sys.addaudithook(lambda event, arguments: _note(event, arguments, tried))

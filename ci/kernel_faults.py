@@ -129,7 +129,7 @@ def rounds(faults: Sequence[Fault]) -> list[list[Fault]]:
 
 
 def try_round(options: argparse.Namespace, faults: Sequence[Fault], level: str) -> dict[str, str]:
-    """What became of each of these faults, by name: caught, refused or missed, and by what."""
+    """The result of each fault, by name: caught, refused or missed, and by what."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         seed_faults(options.root / "kernels_smoke", Path(folder), faults)

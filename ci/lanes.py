@@ -54,7 +54,7 @@ class NotRun:
     reason: str
 
 
-# Where tools of the environment write, None for where this process does.
+# The output of tools of the environment, None for this process's own.
 _output: ContextVar[IO[bytes] | None] = ContextVar("output", default=None)
 Lane = tuple[str, "Callable[[], bool | NotRun]"]  # quoted for the Python that main() refuses
 
@@ -76,7 +76,7 @@ def lint_lanes() -> list[Lane]:
 
 
 def check_schemas() -> bool:
-    """Hold what GitHub reads to its schemas, of which check-jsonschema has copies."""
+    """Check the files for GitHub against its schemas, which check-jsonschema has."""
     github, forms = ROOT / ".github", ROOT / ".github/ISSUE_TEMPLATE"
     files = {
         "github-workflows": sorted((github / "workflows").glob("*.yml")),
@@ -93,7 +93,7 @@ READY = {
     "github-workflows": ROOT / "docs/adopting/github.yml",
     "gitlab-ci": ROOT / "docs/adopting/gitlab.yml",
 }
-# What check-jsonschema's own hooks add
+# Options added by check-jsonschema's own hooks
 _OF_HOOKS = {"gitlab-ci": ("--data-transform", "gitlab-ci", "--regex-variant", "nonunicode")}
 
 

@@ -82,7 +82,7 @@ def mutate(clone: Path, module: str, most: int, chance: random.Random) -> list[t
 
 
 def main() -> int:
-    """Mutate, and say what survived."""
+    """Mutate, and print survivors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", help="default: a sample of rules and facts")
     parser.add_argument("--sample", type=int, default=8, metavar="N", help="modules (default: %(default)s)")

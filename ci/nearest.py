@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-NEXT_TO = 1.0  # the distance of a test that uses what changed, and not through something else
+NEXT_TO = 1.0  # the distance of a test that uses the change directly
 LANES = ("online", "browser", "kernels", "slurm", "docker", "emulation", "shells")
 CERTAIN = 0.4
 WAITING = 4  # seconds of wall time for one of the processor, on a busy machine

@@ -58,7 +58,7 @@ DIED_AT = mmap.mmap(-1, 16)  # shared with the children: at which call each was 
 
 @dataclass
 class Figures:
-    """What happened in all rounds."""
+    """The results of all rounds."""
 
     rounds: int = 0
     runs: int = 0
@@ -196,7 +196,7 @@ def run_in(folder: Path, arguments: tuple[str, ...]) -> Callable[[], int]:
 
 
 def one_round(folder: Path, known: dict[str, set[bytes]], chance: random.Random, figures: Figures) -> Iterator[str]:
-    """One round in a new tree; yields what went wrong."""
+    """One round in a new tree; yields faults."""
     make_tree(folder)
     count = chance.choice((1, 1, 2, 2, 3, 4))
     at_once = count > 1 and chance.random() < 0.7

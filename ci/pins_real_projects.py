@@ -115,7 +115,7 @@ def _version(file_name: str, project: str) -> Version | None:
 
 
 def report(root: Path, *, metadata: bool, diff: bool) -> list[str]:
-    """Rewrite one project, print what happened, give everything back; what went wrong."""
+    """Rewrite one project, print the result, restore everything; returns faults."""
     faults: list[str] = []
     journal = root.parent / f"{root.name}.journal"
     before = _contents(root)

@@ -23,7 +23,7 @@ Files = dict[Path, bytes]
 
 
 def ours(path: Path, names: NameSet) -> Files:
-    """What ``wheelproof pins rewrite --conda`` makes of a file, or of the files of a folder."""
+    """The result of ``wheelproof pins rewrite --conda`` for a file, or the files of a folder."""
     files = plan([path], Policy(names=names, conda=True)).files
     return _contents(path) | {file.target: file.rewritten for file in files}
 

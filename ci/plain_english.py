@@ -2,7 +2,7 @@
 
 usage: python ci/plain_english.py [--lines]
 
-Counts each habit of ``ci/plain_english.toml`` in 100,000 words of what people read: documentation, and the docstrings,
+Counts each habit of ``ci/plain_english.toml`` in 100,000 words of text for people: documentation, and the docstrings,
 comments and messages of the code and its tests. ``--lines`` names each place. Code in backticks and between the braces
 of an f-string does not count. A habit with ``explained = true`` is counted in docstrings and comments of code alone.
 The exit code is 1 when a habit is more than ``TIMES`` as frequent as in the packages of the table, else 0.

@@ -16,11 +16,11 @@ from typing import IO
 EVERY = 10.0  # seconds between two lines
 LAST_LINES = 20
 STEPS = ("Collecting ", "  Downloading ", "Downloading ", "Building ")  # not: warnings, installed packages
-WIDTH = 70  # of what pip said last
+WIDTH = 70  # of pip's last output
 
 
 class PipOutput:
-    """What pip has said so far: the number of packages that it has looked up, and its last lines."""
+    """The output of pip so far: the number of packages that it has looked up, and its last lines."""
 
     def __init__(self, stream: IO[str], packages: int = 0) -> None:
         self.last: deque[str] = deque(maxlen=LAST_LINES)

@@ -203,7 +203,7 @@ class Graph:
         users[user] = min(weight, users.get(user, weight))
 
     def closeness(self, changed: Iterable[str]) -> dict[Node, float]:
-        """How far the top-level names of the tests are from what changed: 0 for what changed itself."""
+        """The distance of the tests' top-level names from the change: 0 for the change itself."""
         changed = set(changed)
         distances: dict[Node, float] = {}
         waiting = [(0.0, (path, name)) for path in changed for name in {"", *self._definitions(path)}]
@@ -272,7 +272,7 @@ class Graph:
 
 
 def module_name(path: str) -> str:
-    """``wheelproof.cli.main`` of ``tools/wheelproof/cli/main.py``; "" of what nothing can import."""
+    """``wheelproof.cli.main`` of ``tools/wheelproof/cli/main.py``; "" if it cannot be imported."""
     if not path.endswith(".py") or path.startswith("tests/data/"):
         return ""
     for folder, package in (*PACKAGES.items(), *((folder, folder) for folder in FOLDERS)):

@@ -1,4 +1,4 @@
-"""Plans on the configured index what ``wheelproof doctor --fix`` would do: vllm next to a CPU torch build.
+"""Plan ``wheelproof doctor --fix`` on the configured index, for vllm with a CPU torch build.
 
     python ci/repair_real_plan.py                          # the latest vllm; installs nothing, downloads some megabytes
     python ci/repair_real_plan.py 'vllm==0.20.0' 2.13.0    # this requirement, and a CPU build of this torch release

@@ -1,4 +1,4 @@
-"""Write ``wheel_checks/data/installers.toml``: what pip, uv and the index make of each fault of an archive.
+"""Write ``wheel_checks/data/installers.toml``: the verdicts of pip, uv and the index on each fault of an archive.
 
 ``python ci/update_installers.py [--index-checks zipfiles.py]`` crafts one wheel per fault and asks the real pip and uv,
 from a file and from an index on loopback. The index is queried by its own check of archives, of which a copy is given

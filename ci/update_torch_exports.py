@@ -1,4 +1,4 @@
-"""Writes wheel_checks/data/torch_exports.bin: the hashes of what torch's own libraries export, release by release.
+"""Writes wheel_checks/data/torch_exports.bin: the hashes of the exports of torch's own libraries, by release.
 
 usage: python ci/update_torch_exports.py [--oldest 2.2] [--jobs 4] [--check COUNT]
 
@@ -133,7 +133,7 @@ def _exports(source: ByteSource, archive: Archive, name: str) -> frozenset[int]:
 
 
 def _full_version(source: ByteSource, archive: Archive) -> str:
-    """What torch/version.py says, with the local part that the file's name lacks."""
+    """The version in torch/version.py, with the local part that the file's name lacks."""
     content = read_members(source, archive, {VERSION_FILE: LARGEST_VERSION_FILE}).parse(VERSION_FILE, bytes.decode)
     match = None if isinstance(content, Unavailable) else re.search(r"__version__ = '([^']+)'", content)
     if match is None:

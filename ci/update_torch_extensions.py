@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def look(name: str, index: SimpleIndex, client: HttpClient) -> tuple[Version, str]:
-    """The version of the latest source archive, and what in it needs torch. Raises ValueError when nothing does."""
+    """The version of the latest source archive, and the part that needs torch. Raises ValueError without one."""
     archives: list[tuple[Version, IndexFile]] = [
         (parse_sdist_filename(file.file_name)[1], file)
         for file in index.files(name).files
@@ -87,7 +87,7 @@ def look(name: str, index: SimpleIndex, client: HttpClient) -> tuple[Version, st
 
 
 def needs_torch(name: str, text: str) -> str:
-    """What in a pyproject.toml or setup.py needs torch at build time; "" when nothing does."""
+    """The part of a pyproject.toml or setup.py that needs torch at build time; "" without one."""
     if name == "setup.py":
         return "setup.py imports torch" if IMPORT.search(text) else ""
     requires = tomllib.loads(text).get("build-system", {}).get("requires", [])

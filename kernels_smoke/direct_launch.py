@@ -1,4 +1,4 @@
-"""Launching what Triton has compiled, without what Triton does in Python before each launch.
+"""Launch compiled kernels without Triton's Python code before each launch.
 
 ``kernel[grid](...)`` classifies every argument, looks for the compiled kernel by a string that it makes of them, and
 encodes every tensor descriptor: 50 to 200 microseconds on the host of an H200. A :class:`Launch` keeps all of that, and
@@ -163,7 +163,7 @@ def _call(compiled: Any, grid: tuple[int, ...], values: list[Any]) -> Call:
 
 
 def _launcher_in_c(launcher: Any) -> Callable[..., object] | None:
-    """What ``launcher`` calls in the end; None if it does more than that, or is of another kind."""
+    """The C function that ``launcher`` calls; None if it does more than that, or is of another kind."""
     kind = type(launcher).__module__
     if kind != NVIDIA or not hasattr(sys.modules[kind], "wrap_handle_tensordesc"):
         return None

@@ -12,7 +12,7 @@ import triton
 FP8 = torch.float8_e4m3fn
 MOST_ROWS = 2**31 - 2048  # numbers of rows are 32-bit in most kernels, and the last tile may reach beyond
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
-DTYPES_16 = DTYPES[:2]  # of what tensor cores multiply without loss
+DTYPES_16 = DTYPES[:2]  # exact operands of tensor cores
 FP8_MAX = 448.0  # the greatest finite e4m3 value (OCP 8-bit floating point specification 1.0, table 1)
 
 

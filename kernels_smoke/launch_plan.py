@@ -1,4 +1,4 @@
-"""Calls that are checked and laid out once: a plan, and what plain calls keep from one to the next.
+"""Calls that are checked and laid out once: a plan, and the cache of plain calls.
 
 A public function that is ``plannable`` launches by :func:`launch`, and allocates by :func:`allocated`. So one run
 records all launches of a call, and the origin of their pointers. Two things follow:
@@ -50,7 +50,7 @@ class Plannable(Generic[P, R]):
         """Call the function, with the recording of an equal call if there is one."""
         if torch.compiler.is_compiling() or active.recorder is not None:
             return self.function(*args, **kwargs)
-        # Whoever replaces `configure`, as benchmarks/tune.py does, wants to have another layout.
+        # A replaced `configure`, as in benchmarks/tune.py, gives another layout.
         key: list[Any] = [self._names.get("configure"), *kwargs]
         sources: list[torch.Tensor] = []
         pointers: list[int] = []

@@ -107,7 +107,7 @@ class Recorder:
         return value
 
     def _place(self, name: str, tensor: torch.Tensor) -> Place:
-        """Where ``tensor`` is: the source that begins there, or else the only one of which it is a part."""
+        """The place of ``tensor``: the source that begins there, or else the only one of which it is a part."""
         pointer = tensor.data_ptr()
         begins = [source.data_ptr() for source in self.sources]
         if pointer in begins:

@@ -37,7 +37,7 @@ def chart(title: str, about: Sequence[str], body: Sequence[str], bottom: float, 
 
 
 def top(about: Sequence[str]) -> float:
-    """Where there is room below the heading and these lines."""
+    """The y position below the heading and these lines."""
     return 60 + 22 * len(about)
 
 
@@ -102,7 +102,7 @@ def bar(label: str, share: float, value: str, y: float, *, track: float = 1.0, s
 
 
 class Measured(NamedTuple):
-    """A page of benchmarks, and the date, the GPU and the first version of software that it says of its figures."""
+    """A page of benchmarks, and the date, the GPU and the first version of software of its figures."""
 
     page: str
     date: str

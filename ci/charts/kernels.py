@@ -1,4 +1,4 @@
-"""Our kernels next to their roof: how near each comes to what memory and tensor cores of its GPU allow.
+"""Our kernels next to their roof: their share of the rates of memory and tensor cores.
 
 Drawn from the table of measured times in the pages of benchmarks, above which its device and date are.
 """

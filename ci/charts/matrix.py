@@ -1,4 +1,4 @@
-"""A matrix of platforms and Pythons by torch: what `wheelproof verify --expect cuda` says of each cell's wheel.
+"""A matrix of platforms and Pythons by torch: the result of `wheelproof verify --expect cuda` for each cell's wheel.
 
 ``record()`` asks the package index, and writes the answers to matrix.json, from which the chart is drawn.
 """

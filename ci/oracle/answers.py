@@ -1,4 +1,4 @@
-"""What wheelproof says about a package on a machine: the command is run, and its JSON report is read."""
+"""Run wheelproof on a package for a machine, and read its JSON report."""
 
 from __future__ import annotations
 

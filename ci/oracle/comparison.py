@@ -19,7 +19,7 @@ _ORDER: tuple[Outcome, ...] = ("wrong", "undecided", "right")  # the worst first
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of one row; ``why`` has a sentence for each thing that is wrong or undecided."""
+    """The result of one row; ``why`` has a sentence for each thing that is wrong or undecided."""
 
     outcome: Outcome
     why: tuple[str, ...] = ()
@@ -60,12 +60,12 @@ def totals(judgements: Iterable[Judgement]) -> Counter[str]:
 
 @cache
 def _by_hand() -> dict[tuple[str, str, str], str]:
-    """What people decided where own libraries of one package differ, with the reason in the file."""
+    """Decisions by people for packages whose own libraries differ, with the reason in the file."""
     return {(row["package"], row["machine"], row["capability"]): row["how"] for row in _decided()["row"]}
 
 
 def _accelerator_by_hand(package: str) -> str:
-    """What people decided of a package where no section and no needed library shows it; "" for all others."""
+    """A decision by people for a package without a section or needed library that shows it; "" for all others."""
     rows = _decided()["accelerator"]
     return next((row["is"] for row in rows if row["package"] == package), "")
 
@@ -76,7 +76,7 @@ def _decided() -> dict[str, list[dict[str, str]]]:
 
 
 def _without_wheel(answer: dict[str, Any]) -> Judgement:
-    """Where pip takes no wheel of the newest release, PASS is wrong."""
+    """PASS is wrong if pip chooses no wheel of the newest release."""
     if answer["exit"] == 0:
         return Judgement("wrong", (f"pip takes no wheel, and wheelproof passes {answer['file']}",))
     return Judgement("right")
@@ -139,7 +139,7 @@ def _exit(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
 
 
 def _silent(answer: dict[str, Any], facts: Truth, other: dict[str, Any] | None) -> list[tuple[Outcome, str]]:
-    """A wheel without an accelerator, of a package that has one on the other machine, does not pass without a word."""
+    """A wheel without an accelerator, of a package that has one on the other machine, must not pass silently."""
     if facts.accelerator != "none" or facts.loaded or not other or not other["wheel"]:
         return []
     there = of_row(other, ()).accelerator

@@ -1,4 +1,4 @@
-"""What readelf and cuobjdump say about one member of a wheel. No code is shared with wheelproof's readers.
+"""Run readelf and cuobjdump on one member of a wheel. No code is shared with wheelproof's readers.
 
 The only bytes that are looked at here are magic numbers, to find fat binaries and cubins outside of the sections that
 cuobjdump knows: those are cut out and given to cuobjdump and readelf, too.
@@ -111,7 +111,7 @@ def gpu_sections(text: str) -> list[tuple[str, int, int]]:
 
 
 def listed(text: str) -> tuple[dict[str, int], dict[str, int]]:
-    """How much machine code and PTX there is for which architecture, in what ``cuobjdump --list-elf`` printed."""
+    """The amount of machine code and PTX by architecture, from the output of ``cuobjdump --list-elf``."""
     found = _LISTED.findall(text)
     sass, ptx = (Counter(arch for kind, arch in found if kind == wanted) for wanted in ("ELF", "PTX"))
     return dict(sass), dict(ptx)
@@ -136,7 +136,7 @@ def _read_elf(path: Path, member: Member) -> None:
 
 
 def _list(path: Path, cuobjdump: str) -> tuple[dict[str, int], dict[str, int], str]:
-    """What cuobjdump lists: the first that does not fail of several, which ``:`` joins.
+    """The listing of cuobjdump: by the first working one of several, joined by ``:``.
 
     A new one refuses a file with code for a GPU that it has forgotten, and an old one knows no new GPU: when all fail,
     each is asked for one architecture after the other.
@@ -164,9 +164,7 @@ def _cuobjdump(program: str, path: Path, *options: str) -> subprocess.CompletedP
 
 
 def _search(path: Path, member: Member, cuobjdump: str) -> None:
-    """Find content outside of sections: fat binaries and cubins in data, names of libraries that are loaded at run
-    time.
-    """
+    """Find content outside of sections: fat binaries and cubins in data, names of libraries loaded at run time."""
     text = _run(["readelf", "-S", "-W", str(path)]) if member.gpu_sections else ""
     known = [(start, end) for _name, start, end in gpu_sections(text)]
     outside: Counter[str] = Counter()

@@ -41,7 +41,7 @@ class Subject:
 
     @property
     def heading(self) -> str:
-        """The heading in the index; its prefix is what `wheelproof rules` and `--select` take."""
+        """The heading in the index; its prefix is for `wheelproof rules` and `--select`."""
         return f"{self.prefix}: {self.title}"
 
 
@@ -86,7 +86,7 @@ def _index(by_subject: dict[Subject, list[Rule]]) -> str:
 
 
 def _context(rule: Rule, subject_rules: Sequence[Rule], subject: Subject, rules: Sequence[Rule]) -> str:
-    """Where to go from the page of a rule: its subject, related rules, commands."""
+    """Links of the page of a rule: its subject, related rules, commands."""
     named = set(re.findall(r"\b[A-Z]{3}\d{3}\b", f"{rule.why} {rule.fix}")) - {rule.id}
     # Neighbours are defined in the same module: they judge the same part of the same facts.
     near = sorted(

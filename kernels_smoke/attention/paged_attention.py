@@ -115,7 +115,7 @@ def paged_attention(
 def _launch(
     tensors: dict[str, torch.Tensor], out: torch.Tensor, scale: float, batch: Batch, configuration: Configuration
 ) -> None:
-    """Launch what ``configuration`` says: blocks, short sequences, the merging of their segments; each if any."""
+    """Launch the parts of ``configuration``: blocks, short sequences, the merging of their segments; each if any."""
     query, cache, page_table = (tensors[name] for name in ("query", "key_cache", "page_table"))
     group, heads = batch.heads // batch.kv_heads, configuration.heads
     head_blocks = batch.kv_heads * triton.cdiv(group, heads)

@@ -110,7 +110,7 @@ def _attend_item(
     SHORT: tl.constexpr, GROUP: tl.constexpr, HEADS: tl.constexpr, QUERIES: tl.constexpr, BLOCK_M: tl.constexpr,
     TILE: tl.constexpr, PAGE_SIZE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
-    """Attend with the rows of one item, and store the result, or what there is of it in one segment of several."""
+    """Attend with the rows of one item, and store the result, or its part in one segment of several."""
     query, key_cache, value_cache, out = tensors
     page_table, cumulative_query_lengths, sequence_lengths = metadata
     sequences, heads, capacity, segments, above, scale = sizes

@@ -68,7 +68,7 @@ class Configuration:
         return min(tiles, self.programs * multiprocessors(like)) or tiles
 
     def options(self) -> dict[str, int]:
-        """What Triton is given."""
+        """The launch options for Triton."""
         limit = {"maxnreg": self.registers} if self.registers else {}
         return {"num_warps": self.warps, "num_stages": self.stages, **limit}
 

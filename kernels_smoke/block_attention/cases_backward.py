@@ -82,7 +82,7 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
     return Work(bytes=moved, flops=5 * 2 * 64 * inputs["q"].numel())
 
 
-# Where one probability is nearly 1, the gradient of the scores is a small difference of large numbers.
+# If one probability is nearly 1, the gradient of the scores is a small difference of large numbers.
 NEAR = Near(bfloat16=4e-3, float32=4e-6, floor=0.1)
 LARGE = {"heads": 4, "head_dim": 128}
 

@@ -70,7 +70,7 @@ def outputs(inputs: Inputs) -> Mapping[str, Output]:
 def work(inputs: Inputs, outputs: Tensors) -> Work:
     """Everything touched once, and a multiplication and an addition for each element of K, at the rate of bfloat16.
 
-    That is what Hopper multiplies once the elements are scaled; it has no matrix units that scale blocks.
+    The unit of Hopper's products of scaled elements; it has no matrix units that scale blocks.
     """
     read = sum(inputs[name].nbytes for name in NAMES)
     k = inputs["scale_a"].shape[1] * (16 if inputs["scale_a"].dtype == FP8 else 32)

@@ -65,7 +65,7 @@ def delta_rule_gates(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return ``(log_decay, beta)``: ``-exp(A_log) softplus(a + dt_bias)`` and ``sigmoid(b)``, in float32.
 
-    Both are what ``gated_delta_rule_chunk`` takes; ``gated_delta_rule_decode`` can compute them itself. Source: Yang,
+    Both are arguments of ``gated_delta_rule_chunk``; ``gated_delta_rule_decode`` can compute them itself. Source: Yang,
     Kautz and Hatamizadeh, "Gated Delta Networks" (2024), with the decay of Mamba 2; the layers of Qwen 3.5.
 
     - ``a``, ``b``: [tokens, value heads], bfloat16, float16 or float32, both of one dtype, finite; rows may be strided.

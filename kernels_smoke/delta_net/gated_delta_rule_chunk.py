@@ -89,7 +89,7 @@ def gated_delta_rule_chunk(
         out[t] = scale S^T q[t]
 
     Formula: Yang, Kautz and Hatamizadeh, "Gated Delta Networks" (2024), section 3.1; it is computed by chunks, as
-    README.md derives it. What tensor cores multiply, the state among it, is rounded to the dtype of ``q``.
+    README.md derives it. Operands of tensor cores, including the state, are rounded to the dtype of ``q``.
 
     - ``q``, ``k``: [tokens, key heads, depth], ``v``: [tokens, value heads, width], bfloat16 or float16, all of one
       dtype; a multiple of value heads shares each key head, in order. Depth and width are 16, 32, 64 or 128. The

@@ -72,7 +72,7 @@ def prefill_by_chunks(
     normalize: bool,
     chunk: int = 64,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """What ``prefill`` returns, a hundred times as fast: within a chunk, all deltas are one triangular system.
+    """The result of ``prefill``, a hundred times as fast: within a chunk, all deltas are one triangular system.
 
     With the sum g of decays since a chunk began, and the state S there, the deltas D of its tokens are those of ``(I +
     tril(beta exp(g_i - g_j) k_i k_j, -1)) D = beta (V - exp(g) K S)`` (Yang et al. 2024, section 3.2). It is for decays

@@ -111,8 +111,8 @@ class Configuration:
 def layout(length: int, *, most: int, steps: int, together: int, eviction: str = "") -> Configuration:
     """The layout for a class of ``length``: ``steps`` elements a lane, tiles of ``most`` elements of a segment at most.
 
-    ``together``: segments for each group of lanes, if they are short. No more than 512 lanes: 16 warps are what
-    AMD's GPUs have at most.
+    ``together``: segments for each group of lanes, if they are short. No more than 512 lanes: AMD's GPUs have at most
+    16 warps.
     """
     length = min(length, most)
     if interpreted():

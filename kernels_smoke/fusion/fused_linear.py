@@ -117,9 +117,9 @@ def fused_linear(
 
     With ``norm_weight``, ``norm(x) = x / sqrt(mean(x^2) + epsilon) * norm_weight`` (RMS norm, Zhang and Sennrich 2019,
     equation 4; ``zero_centred``: the weight is stored less 1), without it ``x``. Up to 64 rows are normed within the
-    product: what tensor cores multiply is ``x * norm_weight``, rounded to the dtype of ``x``, and each program computes
-    the norms of its rows meanwhile. More rows are normed before it, in memory that is allocated for them. These are
-    the epilogue and the prologue fusion of PyTorch's compiler team ("Kernel Fusion", 2026).
+    product: the operand of tensor cores is ``x * norm_weight``, rounded to the dtype of ``x``, and each program
+    computes the norms of its rows meanwhile. More rows are normed before it, in memory that is allocated for them.
+    These are the epilogue and the prologue fusion of PyTorch's compiler team ("Kernel Fusion", 2026).
 
     - ``x``: [M, K], bfloat16 or float16; ``weight``: [N, K] of that dtype. Rows may be strided; it is faster when they
       begin at multiples of 16 bytes.

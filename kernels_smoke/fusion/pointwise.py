@@ -1,4 +1,4 @@
-"""What pointwise kernels share: any tensors of one shape as rows, and the place of a program in them."""
+"""Shared by pointwise kernels: any tensors of one shape as rows, and the place of a program in them."""
 
 from __future__ import annotations
 

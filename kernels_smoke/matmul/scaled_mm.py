@@ -134,7 +134,7 @@ def multiply_scaled(
     bias: torch.Tensor | None,
     out: torch.Tensor,
 ) -> None:
-    """Write into ``out`` what ``scaled_mm`` returns. The arguments have been checked; ``rows`` is b transposed."""
+    """Write the result of ``scaled_mm`` into ``out``. The arguments have been checked; ``rows`` is b transposed."""
     describe = described(a) and described(rows)
     launch_tiles(
         _scaled_mm_kernel,

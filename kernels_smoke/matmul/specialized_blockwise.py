@@ -1,8 +1,8 @@
 """The product with scales by blocks for Hopper, in Gluon: one warp loads, two warpgroups multiply and scale.
 
-It computes what ``_scaled_mm_blockwise_kernel`` computes, to the bit, and so for the rows of each group what
-``grouped_mm_blockwise`` does. There, all warps wait for the product of a block before they scale it, and the tensor
-cores are idle meanwhile. Here the two warpgroups run independently: one scales while the other one multiplies. So do
+It computes the same bits as ``_scaled_mm_blockwise_kernel``, and for the rows of each group as
+``grouped_mm_blockwise``. There, all warps wait for the product of a block before they scale it, and the tensor cores
+are idle meanwhile. Here the two warpgroups run independently: one scales while the other one multiplies. So do
 CUTLASS's and DeepGEMM's kernels of this product.
 """
 

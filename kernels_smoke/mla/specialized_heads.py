@@ -1,6 +1,6 @@
 """Decoding of latent attention with many heads for Hopper, in Gluon: a warp loads by TMA, two warpgroups attend.
 
-It computes what ``_attend_kernel`` of ``latent_attention.py`` computes for blocks of 64 heads. There, all warps load,
+It computes the same as ``_attend_kernel`` of ``latent_attention.py`` for blocks of 64 heads. There, all warps load,
 multiply and take exponentials by turns. Here one warpgroup computes scores and weights, and both multiply these with
 values, each with half of their columns. Loads run ahead: each part of a tile is loaded as soon as its place is free.
 """

@@ -1,6 +1,6 @@
 """The grouped product in 16 bits for Hopper, in Gluon: one warp loads, two warpgroups multiply.
 
-It computes what ``_grouped_kernel`` computes. There, a program has one tile, and nothing is multiplied while a tile is
+It computes the same as ``_grouped_kernel``. There, a program has one tile, and nothing is multiplied while a tile is
 stored. Here programs work through all tiles: while one warpgroup stores its half of a tile, the other one multiplies,
 and the next tile comes.
 """

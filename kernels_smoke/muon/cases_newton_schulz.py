@@ -27,7 +27,7 @@ class NearIterate(Near):
     vector: float = 3e-2
 
     def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
-        """Return what Near says."""
+        """Return the result of Near."""
         near = Near(self.vector if 1 in output.shape[-2:] else self.bfloat16, self.float16, self.float32, self.floor)
         return near(output, reference)
 

@@ -36,7 +36,7 @@ def gram_newton_schulz(
     restart: int = 2,
     out: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Return what ``newton_schulz`` does, by fewer operations where a matrix is at least twice as wide as high.
+    """Return the result of ``newton_schulz`` with fewer operations if a matrix is at least twice as wide as high.
 
     A step is ``X <- F X`` with ``F = a I + b A + c A A`` and ``A = X X^T``; then ``A <- F A F``. All of these are
     polynomials of the first A, so that they commute and are symmetric: the steps need A alone, m x m, and the product

@@ -80,10 +80,10 @@ def all_reduce_add_rms_norm(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return ``(norm(S), S)`` for ``S = sum over the ranks of x + residual``, the same bits on every rank.
 
-    What ``fused_add_rms_norm`` does, of inputs that are summed over all ranks first, in float32; S is rounded once,
-    where a separate all-reduce would round before. Each rank reads the inputs of all others through NVLink or PCIe,
-    without multicast, which is the least for two ranks. Every rank of the group calls it, with rows and widths
-    that are equal. Source: the fused all-reduce of TensorRT-LLM, and its form for Gemma's weights in TokenSpeed.
+    The same as ``fused_add_rms_norm``, of inputs that are summed over all ranks first, in float32; S is rounded once,
+    unlike after a separate all-reduce. Each rank reads the inputs of all others through NVLink or PCIe, without
+    multicast, which is the least for two ranks. Every rank of the group calls it, with rows and widths that are equal.
+    Source: the fused all-reduce of TensorRT-LLM, and its form for Gemma's weights in TokenSpeed.
 
     - ``peers``: the inputs, each [rows, width], bfloat16, float16 or float32; see :func:`kernels_smoke.norm.peers`.
     - ``residual``: [rows, width], of that dtype; rows may be strided. ``weight``: [width], of that dtype or float32.

@@ -1,4 +1,4 @@
-"""Where the ranks of a group keep their parts of a sum: addresses that a kernel of each rank can read."""
+"""The ranks' parts of a sum: addresses that a kernel of each rank can read."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def symmetric(rows: int, width: int, dtype: torch.dtype, group: Any) -> Peers:
 
 
 def _addresses(handle: Any, own: torch.Tensor) -> torch.Tensor:
-    """Where ``own`` is on each rank: it may begin later than the memory that was exchanged."""
+    """The address of ``own`` on each rank: it may begin later than the memory that was exchanged."""
     offset = own.data_ptr() - handle.buffer_ptrs[handle.rank]
     return torch.tensor([base + offset for base in handle.buffer_ptrs], dtype=torch.int64, device=own.device)

@@ -68,7 +68,7 @@ def draw_groups(draw: Draw, *, group: int = 128, ue8m0: bool = False, **shape: A
 
 
 def _specialise(x: torch.Tensor, special: str, group: int = 0) -> None:
-    """Overwrite elements of ``x`` with what ``special`` names, in each row, or in each ``group`` of each row."""
+    """Overwrite elements of ``x`` with the value ``special``, in each row, or in each ``group`` of each row."""
     firsts = x[:, :: group or x.shape[1]]
     if special == "outlier":
         firsts.fill_(OUTLIER)

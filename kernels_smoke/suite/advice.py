@@ -28,7 +28,7 @@ def pip(*arguments: str, note: str = "") -> Advice:
 def doctor(note: str = "") -> Advice:
     """The command that finds a torch, and its Triton, for the driver, the GPU and the installed packages.
 
-    A newer torch or Triton by itself would replace what other packages pin.
+    A newer torch or Triton by itself would replace a version that other packages pin.
     """
     return command("wheelproof", "doctor", "--python", sys.executable, note=note)
 

@@ -122,7 +122,7 @@ def keeper(arguments: argparse.Namespace) -> Callable[[dict[str, Any]], None]:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[list[int]]:
-    """Have the first SIGINT or SIGTERM raise Stopped, and no other one disturb the clean-up; lists what came."""
+    """Have the first SIGINT or SIGTERM raise Stopped, and no other one disturb the clean-up; lists the signals."""
     came: list[int] = []
 
     def stop(number: int, _frame: object) -> None:

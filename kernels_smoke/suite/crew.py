@@ -40,7 +40,7 @@ class End:
         return self.status == 0 and not self.hang
 
     def describe(self) -> str:
-        """What became of a child that did not end well, in a few words."""
+        """The failure of a child, in a few words."""
         if self.hang:
             return "nothing came from it any more, and it was killed"
         if self.status < 0:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 Emit = Callable[[dict[str, Any]], None]  # hands one record of a task to the parent
-Inputs = Mapping[str, Any]  # what Kernel.inputs drew: tensors and plain values, by name
+Inputs = Mapping[str, Any]  # drawn by Kernel.inputs: tensors and plain values, by name
 Tensors = Mapping[str, "torch.Tensor"]
 Strides = Union[int, "tuple[int, ...]"]  # from row to row of the last dimension, or of all dimensions
 Output = Union["tuple[tuple[int, ...], torch.dtype]", "tuple[tuple[int, ...], torch.dtype, Strides]"]

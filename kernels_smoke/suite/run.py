@@ -119,7 +119,7 @@ def run(
     heard: Callable[[dict[str, Any]], None] = lambda _record: None,
     keep: Callable[[dict[str, Any]], None] = lambda _document: None,
 ) -> dict[str, Any]:
-    """Run what ``options`` ask for and return the document (see ``suite/README.md``). Passes each record to ``heard``.
+    """Run the ``options`` and return the document (see ``suite/README.md``). Passes each record to ``heard``.
 
     ``keep`` gets the report so far, periodically. An interrupted run (KeyboardInterrupt) returns it, too, marked by
     ``partial``. Raises LookupError when ``options.only`` names no kernel, unless a file of kernels is broken.
@@ -143,7 +143,7 @@ def run(
 
 
 def _entries(options: Options, found: Found, document: Document) -> tuple[Entry, ...]:
-    """The kernels of this run; what level quick omits is noted."""
+    """The kernels of this run; kernels omitted at level quick are noted."""
     entries = registry.select(options.only, found.entries, strict=found.complete)
     everything = options.level != "quick" or options.only or options.compile_only or options.mutants
     if options.device != "cuda" or everything:

@@ -55,7 +55,7 @@ class Gpu:
 class Accelerator:
     """The accelerator of torch: ``name`` is cuda, rocm, xpu or cpu, ``version`` its toolkit's.
 
-    ``device`` is what torch calls it ("cuda" for ROCm, too). ``absence`` says why there are no ``gpus``.
+    ``device`` is torch's name of it ("cuda" for ROCm, too). ``absence`` says why there are no ``gpus``.
     """
 
     name: str

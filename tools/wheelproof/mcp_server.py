@@ -99,7 +99,7 @@ def make_server(allowed: Sequence[str], *, offline: bool = False) -> MCPServer:
     @server.tool()
     @_in_sentences
     async def explain(log: str) -> dict[str, Any]:
-        """The cause of the failure that a log shows (a traceback, what pip, docker or dmesg wrote), and its fix."""
+        """The cause of the failure that a log shows (a traceback, output of pip, docker or dmesg), and its fix."""
         if len(log) > LARGEST_LOG:
             raise UsageError(f"the log has {len(log):,} characters; the limit is {LARGEST_LOG:,}", hint="send its end")
         return summary(await _in_thread(explain_log, log.encode(errors="replace"), "the log"))
@@ -147,7 +147,7 @@ class _Places:
         )
 
     def targets(self, text: str) -> list[str]:
-        """What ``verify`` is to judge: a requirement, or the real paths of wheels. Raises UsageError."""
+        """The targets of ``verify``: a requirement, or the real paths of wheels. Raises UsageError."""
         is_path = text.endswith(".whl") or "/" in text or text in {".", ".."}
         if not is_path and not any(_is_there(folder / text) for folder in self._folders):
             return [requirement(text)]

@@ -122,7 +122,7 @@ def _items(kernel: Kernel, level: Level, *, speeds: bool) -> list[Case | Speed]:
 
 
 def _compile(kernel: Kernel, item: Case | Speed, target: str, seen: set[str]) -> Iterator[Record]:
-    """A record for each function that ``item`` launches and that is not in ``seen``, and one for what failed."""
+    """A record for each function that ``item`` launches and that is not in ``seen``, and one for a failure."""
     start = time.monotonic()
     failure: Record | None = None
     with compiling(target_of(target)) as functions:

@@ -39,7 +39,7 @@ def refusal(error: RefusedError, target: str) -> Fault:
 
 
 def last_words(error: RefusedError) -> str:
-    """The end of what Triton raised, and before it those lines of the compilers that name an error, each once."""
+    """The end of Triton's exception, and before it those lines of the compilers that name an error, each once."""
     telling = (line for line in error.stderr.splitlines() if _TELLING.search(line))
     return "\n".join([*dict.fromkeys(telling), _raised(error).strip()[-TAIL:]])[-2 * TAIL :]
 
@@ -83,7 +83,7 @@ _ERROR = re.compile(r"^(?:ptxas.*\b(?:error|fatal)\s+: |\S*\s*error: |LLVM ERROR
 
 
 def _refused(raised: str, stderr: str) -> Fault:
-    """With the line that says most: the first error of ptxas or LLVM, else the last line of what Triton raised."""
+    """With the most useful line: the first error of ptxas or LLVM, else the last line of Triton's exception."""
     text = f"{raised}\n{stderr}"
     found = _ERROR.search(text)
     line = text[found.end() :].splitlines()[0] if found else raised.strip().splitlines()[-1]
@@ -110,7 +110,7 @@ def faults_of(
 
 
 def _ignored_error(function: Function) -> Iterator[Fault]:
-    """LLVM may report an error and continue, and Triton then takes what came out for good (seen with 3.9.0)."""
+    """LLVM may report an error and continue, and Triton then uses the output (seen with 3.9.0)."""
     for line in function.stderr.splitlines():
         if line.startswith("error:"):
             yield _fault("refused", f"LLVM reported an error, which Triton did not heed: {line}")

@@ -61,7 +61,7 @@ class MachineCode:
 
 
 def read(assembly: Mapping[str, Any], shared: int) -> MachineCode:
-    """Read ``assembly``, what Triton keeps of a kernel by its form ("ptx", "cubin" or "amdgcn", "hsaco").
+    """Read ``assembly``, Triton's forms of a kernel by name ("ptx", "cubin" or "amdgcn", "hsaco").
 
     ``shared`` are the bytes that Triton asks for at the launch; they are not in the machine code.
     """
@@ -215,7 +215,7 @@ def _tool(name: str, *arguments: str) -> str:
 
 
 def _tool_path(name: str) -> str:
-    """Where Triton looks for it: the variable TRITON_<NAME>_PATH, then its own folder."""
+    """Triton's path of it: the variable TRITON_<NAME>_PATH, then its own folder."""
     spec = importlib.util.find_spec("triton")
     folder = Path(spec.origin).parent if spec and spec.origin else Path()
     return os.environ.get(f"TRITON_{name.upper()}_PATH") or str(folder / "backends" / "nvidia" / "bin" / name)

@@ -192,7 +192,7 @@ class Codes:
             return fault
         if not output.numel():
             return {"error": 0.0, "tolerance": self.reach, "message": ""}
-        if bool((_bytes(output) & 0x7F == 0x7F).any()):  # first: NaN is what unwritten codes are
+        if bool((_bytes(output) & 0x7F == 0x7F).any()):  # first: unwritten codes are NaN
             return {"error": float("inf"), "tolerance": self.reach, "message": "there are NaN codes"}
         quotients = reference.clamp(-FP8_MAX, FP8_MAX).reshape(-1)
         wanted = quotients.float().to(FP8).float()

@@ -24,7 +24,7 @@ FILLED = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "
 
 
 class guarded(TorchDispatchMode):  # type: ignore[misc]  # noqa: N801  # torch is Any here; called as a function is
-    """While this is active, what torch allocates on the device of ``draw`` is between guards as wide as its own.
+    """While this is active, torch's allocations on the device of ``draw`` are between guards as wide as its own.
 
     ``trespasses()`` names the tensors around which something was written.
     """

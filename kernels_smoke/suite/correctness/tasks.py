@@ -137,7 +137,7 @@ def planned(
 
 
 def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: int) -> tuple[dict[str, Any], bool]:
-    """What became of a mutant, and whether the process cannot continue.
+    """The result of a mutant, and whether the process cannot continue.
 
     Only a wrong result or a crash counts. A mutant that does not compile shows nothing; without enough memory it is
     retried after the other mutants.

@@ -185,7 +185,7 @@ class _Wrapped:
 
 
 def _of_author(what: str, call: Callable[[], Returned]) -> Returned:
-    """What ``call`` returns; raises AuthorError for its exceptions, except out of memory."""
+    """The result of ``call``; raises AuthorError for its exceptions, except out of memory."""
     try:
         return call()
     except (AuthorError, torch.cuda.OutOfMemoryError):

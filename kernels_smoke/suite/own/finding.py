@@ -39,7 +39,7 @@ class _Source:
 
 
 def find(options: Options, crew: Crew, document: Document) -> Found:
-    """Import what ``options`` name and make its kernels known to all tasks; a probe says what became of each source."""
+    """Import the sources of ``options`` and make their kernels known to all tasks; a probe reports each source."""
     if not (options.own or options.plugins):
         return Found()
     if crew.wait_until_ready()["faults"]:  # torch or triton is missing, which another probe says

@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 
 from kernels_smoke.suite.own.mutations import without_decorators
 
-JITTED: tuple[Any, ...] = (JITFunction,)  # what ``triton.jit`` makes
+JITTED: tuple[Any, ...] = (JITFunction,)  # results of ``triton.jit``
 try:
     from triton.runtime.interpreter import InterpretedFunction
 except ModuleNotFoundError:  # it needs NumPy, which kernels that are compiled do without
@@ -80,7 +80,7 @@ def source_of(function: Any) -> str:
 
 @contextlib.contextmanager
 def replaced(function: Any, source: str) -> Iterator[None]:
-    """While this is active, ``function`` is what ``source`` says."""
+    """While this is active, ``function`` has the code ``source``."""
     before = source_of(function)
     _replace(function, source)
     try:

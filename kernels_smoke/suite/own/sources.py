@@ -1,4 +1,4 @@
-"""Where kernels from outside come from: a file, a module or an entry point of the interpreter that is judged.
+"""Sources of external kernels: a file, a module or an entry point of the interpreter that is judged.
 
 Imports neither torch nor triton: the user's files do. Runs in a child with a deadline.
 """

@@ -13,7 +13,7 @@ Outcome = Literal["pass", "fail", "skip", "error"]
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a probe, in one sentence.
+    """The result of a probe, in one sentence.
 
     ``fail``: it does not work. ``error``: it could not be checked. ``skip``: it does not apply; the message says why.
     ``fix`` has commands as data, or sentences without a command. ``evidence`` are observations; a ``severity`` of

@@ -20,7 +20,7 @@ TIMEOUT = 20.0  # seconds: cuInit takes a second or two on a server with eight G
 
 
 def ask(timeout: float = TIMEOUT, environment: dict[str, str] | None = None) -> dict[str, Any]:
-    """What ``driver_program.answers()`` says last, also when the driver hangs, or crashes the process that asks."""
+    """The last answer of ``driver_program.answers()``, also if the driver hangs, or crashes that process."""
     begun = time.monotonic()
     program = start.command("suite.probes.driver_program")
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:

@@ -110,7 +110,7 @@ _NO_FILE_NO_GPU = frozenset({3, 100, 304, 800, 999})  # return codes of a driver
 
 
 def explain(code: int) -> Fault:
-    """What ``code`` means on this machine, now: one code has several causes, which its surroundings distinguish."""
+    """The meaning of ``code`` on this machine: one code has several causes, distinguished by other facts."""
     fault = FAULTS.get(code, Fault(f"CUDA error {code}", "see the CUDA driver API reference, cudaError_enum", (_LIST,)))
     if code in _NO_FILE_NO_GPU and (closed := closed_device_files()):
         meaning = f"this process may not open the GPU's device files: {'; '.join(closed)}"

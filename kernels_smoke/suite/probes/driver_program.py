@@ -1,7 +1,7 @@
 """The NVIDIA driver as it answers: by ctypes alone, in its own process.
 
-A driver can hang, and can take the process with it. So ``driver.py`` starts this module as a program, with a
-deadline: it calls the driver and prints one JSON object, what :func:`answer` returns.
+A driver can hang, and can take the process with it. So ``driver.py`` starts this module as a program, with a deadline:
+it calls the driver and prints one JSON object, the result of :func:`answer`.
 
 Functions, attributes and codes are from the CUDA driver API reference (cuda.h of CUDA 13.0).
 """
@@ -53,8 +53,8 @@ class Driver:
 class Gpu:
     """One GPU, numbered as CUDA does, after CUDA_VISIBLE_DEVICES. Clocks are the greatest, not the present ones.
 
-    ``uuid`` begins with ``GPU-``, or with ``MIG-`` for an instance of one. ``state`` is what NVML says of the GPU and
-    of those who use it, before this suite does; empty where it says nothing.
+    ``uuid`` begins with ``GPU-``, or with ``MIG-`` for an instance of one. ``state`` is NVML's state of the GPU and its
+    users before this suite; empty without one.
     """
 
     index: int
@@ -82,7 +82,7 @@ class DriverError(Exception):
 def answers() -> Iterator[dict[str, Any]]:
     """``{"driver": ... or None, "gpus": [...], "probe": record, "listed": [...]}``, as in the document.
 
-    First as CUDA's driver answers, then with what NVML adds: the states of the GPUs, and which there are (``listed``).
+    First CUDA's answer, then with NVML's additions: the states of the GPUs, and which there are (``listed``).
     """
     begun = time.monotonic()
     driver, gpus, found = _inquire()

@@ -1,6 +1,6 @@
 """Probes of CUDA through torch: it starts, memory keeps its contents, streams wait, graphs replay.
 
-Each runs in a child process of the foreman, on the first GPU, and raises what torch raises; ``failure`` explains that.
+Each runs in a child process of the foreman, on the first GPU, and raises torch's errors; ``failure`` explains that.
 """
 
 from __future__ import annotations

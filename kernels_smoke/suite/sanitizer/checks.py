@@ -76,7 +76,7 @@ def _checked(sanitizer: str, tool: str, kernel: str, seed: int, seconds: float) 
 def reading(tool: str, output: str, status: int) -> dict[str, Any]:
     """The outcome, message and evidence of a run of ``tool`` that printed ``output`` and ended with ``status``.
 
-    Some races do not count (what racecheck calls a race: two threads, one address of shared memory, no barrier):
+    Some races do not count (a race for racecheck: two threads, one address of shared memory, no barrier):
 
     - in functions that are not ours, C++ all of them: torch's reductions exchange values within a warp;
     - two writes by one instruction: Triton stores a small tensor from every thread with a copy of it, and if

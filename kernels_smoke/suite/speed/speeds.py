@@ -37,7 +37,8 @@ def speeds(
     skip: Sequence[Sequence[str]] = (),
     only: Sequence[Sequence[str]] = (),
 ) -> None:
-    """Time what ``level`` has of ``kernels``, but the (kernel, case) in ``skip``; one record of kind "speed" for each.
+    """Time the shapes of ``kernels`` at ``level``, except the (kernel, case) in ``skip``; a record of kind "speed"
+    each.
 
     With ``only``, times just these (kernel, case). Without a ``calibration``, calibrates first, and ends if that fails.
     Stops after a crash, since later results are unreliable.

@@ -80,7 +80,7 @@ def _planner(index: SimpleIndex, *, all_files: bool, pre: bool) -> Planner:
     from wheelproof.wheels.planning import Wanted, plan
 
     def wheels(side: Side) -> Sequence[PlannedWheel]:
-        # What pip and uv would choose is not a variant: among all wheels the side's own is searched for.
+        # Only variants were asked for: search among all wheels, not just the installers' choice.
         wanted = Wanted(side.platforms, side.pythons, all_files or bool(side.variant), pre)
         planned = plan(side.text, wanted, lambda project: index.files(project).files)
         refused = [choice for choice in planned.choices if choice.chosen is None]

@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if sys.stdout is None:  # what Python makes of `wheelproof >&-`
+    if sys.stdout is None:  # after `wheelproof >&-`
         raise WheelproofError("standard output is closed", hint="use >/dev/null to drop the report")
     name, *rest = arguments or [""]
     if name in {"-h", "--help"} or (name == "help" and not rest):

@@ -1,4 +1,4 @@
-"""``wheelproof doctor --fix`` and ``--undo``: the plan, the question, and what became of it."""
+"""``wheelproof doctor --fix`` and ``--undo``: the plan, the question, and the result."""
 
 from __future__ import annotations
 

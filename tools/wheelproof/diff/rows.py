@@ -30,7 +30,7 @@ _DEPTH = 3  # parts of a path that make a folder there
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing that differs, what A has and what B has. ``note`` says why, if that is known."""
+    """A difference: its name, the value of A and the value of B. ``note`` is the reason, if known."""
 
     name: str
     a: str

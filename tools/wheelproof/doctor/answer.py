@@ -1,4 +1,4 @@
-"""The answer to the doctor's question: does torch compute on the GPU here, or on what --expect names? Pure.
+"""The answer to the doctor's question: does torch compute on the GPU here, or as expected? Pure.
 
 A PASS means: torch was imported in the interpreter in question, and its product was right.
 """

@@ -24,7 +24,7 @@ from wheel_checks.rules.host.cause import CAUSES, Cause
 HARMLESS = "harmless:"
 PROVEN, CERTAIN, LIKELY = "proven", "certain", "likely"
 
-# Where the chain of symptoms begins: torch needs CUDA, a kernel needs torch. NVML needs neither, and neither needs it.
+# The order of the chain of symptoms: torch needs CUDA, a kernel needs torch. NVML is independent.
 _CHAIN = ("cuda:", "torch:", "nvml:", "triton:", "kernel:")
 
 # Symptoms that follow from a symptom.

@@ -1,4 +1,4 @@
-"""Where the reports are: files, folders of them, standard input."""
+"""Find and read the reports: files, folders, standard input."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def read_inputs(inputs: Sequence[str], count: Callable[[int], None]) -> Iterator
     """Every document of every input. ``count`` is called with the size of each file after reading."""
     for name in inputs:
         if name == "-":
-            if sys.stdin is None:  # what Python makes of `<&-`
+            if sys.stdin is None:  # after `<&-`
                 yield Document(STANDARD_INPUT, "", FormatError("it is closed"))
             else:
                 yield from _documents(_Counted(sys.stdin.buffer, count), STANDARD_INPUT, "")

@@ -77,7 +77,7 @@ def _facts_phrase(differences: Sequence[Difference]) -> str:
 
 
 def _causes(fleet: FleetFacts, hosts: Sequence[Subject]) -> list[tuple[str, bool, list[tuple[str, CheckResult]]]]:
-    """The rules that hosts break, but for notes: whether it is a root cause somewhere, and where. Roots come first."""
+    """The failed rules, except notes: whether it is a root cause on any host, and the hosts. Roots come first."""
     roots = {host.root for host in fleet.hosts}
     found: dict[str, dict[str, CheckResult]] = defaultdict(dict)
     for host in hosts:

@@ -115,7 +115,7 @@ def _tested(lock: Lock) -> tuple[TestedWheel, ...]:
 
 
 def _wheel(report: Mapping[str, Any] | None) -> Build | Unavailable:
-    """What ``wheelproof verify`` says of the torch wheel."""
+    """The result of ``wheelproof verify`` for the torch wheel."""
     if report is None:
         return _missing(VERIFY)
     for subject in report["subjects"]:
@@ -127,7 +127,7 @@ def _wheel(report: Mapping[str, Any] | None) -> Build | Unavailable:
 
 
 def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
-    """What torch said of itself (``inside/import_torch.py``)."""
+    """Torch's facts (``inside/import_torch.py``)."""
     if proof is None:
         return _missing(IMPORT)
     if proof["error"]:
@@ -137,7 +137,7 @@ def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
 
 
 def _tried(result: Mapping[str, Any] | None) -> Tried | Unavailable:
-    """What ``inside/import_modules.py`` or ``inside/run_command.py`` says."""
+    """The answer of ``inside/import_modules.py`` or ``inside/run_command.py``."""
     if result is None:
         return Unavailable("the cell requests none, or did not reach it")
     return Tried(tuple(result.get("what", ())), result["error"])

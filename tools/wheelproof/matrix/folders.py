@@ -1,4 +1,4 @@
-"""Where a run keeps things: the work folder with the steps of each cell, and the cache of installed trees.
+"""The folders of a run: the work folder with the steps of each cell, and the cache of installed trees.
 
 <cache>/matrix/trees/<lock>/ the packages of a lock, shared by all runs and never changed
 <cache>/matrix/trees/<lock>.pycache/ the byte code of its modules <cache>/matrix/work/<matrix>/ the default work folder

@@ -1,4 +1,4 @@
-"""What people read of a run: the cells in a table, their steps in another."""
+"""The report of a run for people: a table of cells, and one of their steps."""
 
 from __future__ import annotations
 

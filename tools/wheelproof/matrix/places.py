@@ -72,7 +72,7 @@ def _constraints(cell: Cell, text: str, folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the packages of a cell are searched for. ``torch`` is the only index of torch, "" when it has no other."""
+    """The sources of a cell's packages. ``torch`` is the only index of torch, "" when it has no other."""
 
     indexes: IndexConfig
     torch: str = ""

@@ -29,7 +29,7 @@ SCHEMA = "wheelproof.matrix/1"
 MOST_COMBINATIONS = 10_000  # of the axes, before any is excluded
 _WORDS = {">=": "ge", "<=": "le", "==": "eq", "!=": "ne", "~=": "compatible", ">": "gt", "<": "lt", ",": "-", "*": "x"}
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")  # of a cell: also the name of its folder
-MOST_CELLS = 256  # what GitHub runs of one matrix (docs.github.com, "Usage limits")
+MOST_CELLS = 256  # limit of GitHub for one matrix (docs.github.com, "Usage limits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def read_matrix(path: Path) -> Matrix:
 
 
 def parse_matrix(data: bytes, source: str = "the matrix") -> Matrix:
-    """The matrix in a TOML document, or in what `matrix list --format json` writes.
+    """The matrix in a TOML document, or in the output of `matrix list --format json`.
 
     Raises UsageError that names the faults by key and, in TOML, by line.
     """
@@ -88,7 +88,7 @@ def parse_matrix(data: bytes, source: str = "the matrix") -> Matrix:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """What `matrix list --format json` writes: every cell with all that a machine needs to run it."""
+    """The output of `matrix list --format json`: every cell, complete enough to run it."""
 
     schema: Annotated[str, Check((SCHEMA).__eq__, SCHEMA)]
     cells: Annotated[tuple[Mapping[str, Any], ...], Check(bool, "at least one cell")]

@@ -85,7 +85,7 @@ class CellRecord:
         return told | {"matrix": _encoded(self.matrix), "cell": cell_document(self.cell)}
 
     def with_logs(self, move: Callable[[str], str]) -> CellRecord:
-        """With what ``move`` makes of the path of each log, and of each JUnit report that is kept next to one."""
+        """With ``move`` applied to the path of each log, and of each JUnit report next to one."""
 
         def moved(step: Record) -> Record:
             tests = [{**each, "path": each["path"] and move(each["path"])} for each in step.result.get("tests", ())]
@@ -136,7 +136,7 @@ def _slim(subject: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_place(cell: Cell) -> dict[str, Any]:
-    """The cell but for where it runs: another runner makes no other matrix."""
+    """The cell without its runner, which does not change the matrix."""
     return {key: value for key, value in cell_document(cell).items() if key != "runner"}
 
 

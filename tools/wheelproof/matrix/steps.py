@@ -28,7 +28,7 @@ _CODE = (".py", ".toml", ".json")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What became of a step. ``run`` is the run that made or kept it, ``inputs`` the digest of all that it depends on.
+    """The result of a step. ``run`` is the run that made or kept it, ``inputs`` the digest of all that it depends on.
 
     ``started`` is UTC, ISO 8601; ``attempts`` is their number; ``failure`` says why it was not carried out ("" if it
     was), ``hint`` the fix.

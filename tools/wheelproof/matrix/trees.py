@@ -35,7 +35,7 @@ from wheelproof.matrix.steps import digest
 UNUSED = 30 * 24 * 3600.0  # seconds after which a tree that no run has taken is removed
 ABANDONED = 24 * 3600.0  # seconds after which no one is still writing a tree
 _PARTIAL = ".partial-"
-_DRY, _WOULD_FETCH = ("--dry-run", "--offline"), "Would download"  # what uv says then (uv 0.13)
+_DRY, _WOULD_FETCH = ("--dry-run", "--offline"), "Would download"  # uv's message then (uv 0.13)
 _DRY_SECONDS = 60.0
 
 
@@ -81,7 +81,7 @@ class Lock:
 
     @classmethod
     def of(cls, packages: Sequence[LockedPackage]) -> Lock:
-        """The lock of what uv resolved. Raises SourceError for a package without a digest, which cannot be proven."""
+        """The lock of uv's resolution. Raises SourceError for a package without a digest, which cannot be proven."""
         found, direct, sizes = {}, {}, {}
         for package in packages:
             digests = tuple(sorted({f.hashes["sha256"] for f in package.files if "sha256" in f.hashes}))
@@ -112,7 +112,7 @@ class Trees:
     folder: Path
 
     def path(self, lock: Lock) -> Path:
-        """Where the tree of a lock is, or will be. Targets differ in the digests of their files."""
+        """The path of a lock's tree, which may not exist. Targets differ in the digests of their files."""
         return self.folder / lock.digest
 
     def bytecode(self, lock: Lock) -> Path:

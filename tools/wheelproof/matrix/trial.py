@@ -104,7 +104,7 @@ class _Trial:
     kernels: Path
 
     def import_torch(self) -> dict[str, Any]:
-        """What torch says of itself; "error" says why it cannot be imported. Raises WheelproofError."""
+        """Torch's facts; "error" says why it cannot be imported. Raises WheelproofError."""
         ended = self._run(IMPORT, _SCRIPT)
         if ended.status and not ended.timed_out:
             return {"error": f"the import exited with status {ended.status}: {self.steps.last_words(IMPORT)}"}

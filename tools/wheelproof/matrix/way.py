@@ -70,7 +70,7 @@ class Task:
 
     @property
     def folder(self) -> Path:
-        """Where the steps of the cell are kept."""
+        """The folder of the cell's steps."""
         return self.work / self.cell.id
 
 

@@ -1,4 +1,4 @@
-"""Does a requirement apply on any of the targets? By its marker, and by what poetry and pixi have in place of one."""
+"""Does a requirement apply on any of the targets? By its marker, and by the equivalents of poetry and pixi."""
 
 from __future__ import annotations
 

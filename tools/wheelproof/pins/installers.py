@@ -78,7 +78,7 @@ def run_pip(command: Sequence[str], variables: Mapping[str, str], timeout: float
 def uv_dry_run(
     arguments: Sequence[str], variables: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT, *, build: bool = False
 ) -> DryRun:
-    """What ``uv pip install ARGUMENTS`` would change, ``--config-file`` among them.
+    """The changes of ``uv pip install ARGUMENTS``, which may include ``--config-file``.
 
     Its text is read: the JSON is a preview, and younger.
 
@@ -116,7 +116,7 @@ def pip_dry_run(
     *,
     build: bool = False,
 ) -> DryRun:
-    """What ``pip install ARGUMENTS`` would change in the environment of ``python``, which has ``packages``.
+    """The changes of ``pip install ARGUMENTS`` in the environment of ``python``, which has ``packages``.
 
     The environment's own pip is queried if it has one, else the pip of this Python. ``build`` lets it build source
     archives, which runs their code; without it pip skips files without a wheel. Raises NoSolutionError for requirements
@@ -143,7 +143,7 @@ def pip_dry_run(
 def parse_pip_report(data: bytes, packages: Mapping[str, str]) -> DryRun:
     """Read pip's installation report (version 1), for an environment with ``packages`` (name to version).
 
-    Raises FormatError naming the field that is not what pip documents.
+    Raises FormatError naming the field that differs from pip's documentation.
     """
     try:
         report: Any = json.loads(data)
@@ -177,7 +177,7 @@ def _is_text(value: object) -> bool:
 
 
 def _pip_explanation(words: str, nothing: str) -> Explanation:
-    """What pip says, as uv explains it. ``nothing`` is the requirement for which it finds no file."""
+    """The explanation of pip in the form of uv's. ``nothing`` is the requirement for which it finds no file."""
     lines = [line.removeprefix("ERROR: ").strip() for line in words.splitlines()]
     sentences = [line for line in lines if line and not line.startswith(("WARNING", "To fix this", "[notice"))]
     demands = [

@@ -29,7 +29,7 @@ class Role(StrEnum):
     CONSTRAINT = "constraint"  # limits or overrides others, brings nothing itself
     GROUP = "group"  # a development or dependency group
     CONDA = "conda"  # conda's own packages
-    MATCHED = "match-runtime"  # what uv puts into a build environment in the version of the resolution
+    MATCHED = "match-runtime"  # installed by uv into a build environment in the resolved version
     LOCK = "lock"  # the version in a lock file; another fork may have another
     COMMAND = "command"  # named by an install command: read, and never rewritten
 
@@ -46,7 +46,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something is: the file, line and column (from 1), and the key or section for people."""
+    """A place: the file, line and column (from 1), and the key or section for people."""
 
     path: Path
     line: int
@@ -56,8 +56,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemList:
-    """A list with separators (TOML array, Python list): spans of its items, and the separator's offset after each, or
-    None.
+    """A list with separators (TOML array, Python list): spans of items, and the separator's offset after each.
 
     ``opening`` and ``closing`` are the brackets' offsets. ``trailing`` says whether the format allows a separator after
     the last item, ``comma_alone`` that a single item needs one (a tuple of Python).
@@ -141,7 +140,7 @@ class IndexOption:
 
     @property
     def only_torch(self) -> bool:
-        """Whether it is PyTorch's own index, which has torch and what torch needs."""
+        """Whether it is PyTorch's own index, with torch and its requirements."""
         return "pytorch" in self.url.lower()
 
     @property

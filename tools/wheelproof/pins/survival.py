@@ -115,7 +115,7 @@ def _why_not_public(specifier: Specifier, named: Version, installed: Version) ->
 
 
 def _upgrade(requirement: Requirement) -> tuple[tuple[str, str], ...]:
-    """What ``--upgrade`` does to a requirement that the installed version satisfies."""
+    """The effect of ``--upgrade`` on a requirement that the installed version satisfies."""
     pinned = any(s.operator in ("==", "===") and not s.version.endswith(".*") for s in requirement.specifier)
     if pinned or requirement.url:
         return (("pip", "changes nothing: one version is allowed"), ("uv", "changes nothing: one version is allowed"))

@@ -40,10 +40,10 @@ class PluginFaultError(WheelproofError):
 
 
 def call(plugin: Plugin, task: Task, *, deadline: float = DEADLINE) -> tuple[list[dict[str, Any]], str]:
-    """The answers of the plug-in in order, and what went wrong after the last of them; "" for nothing.
+    """The answers of the plug-in in order, and the fault after the last one; "" without one.
 
-    The sentence of a fault is without the name of the plug-in. Raises PluginFaultError when no child can be started,
-    and for what cannot be given to another process.
+    The fault does not name the plug-in. Raises PluginFaultError if no child can be started, or an object cannot be
+    pickled.
     """
     output, errors = bytearray(), bytearray()
 

@@ -1,6 +1,6 @@
 """The child in which one plug-in runs: it reads a :class:`Task` from standard input and answers in lines of JSON.
 
-Whatever the plug-in prints goes to standard error, so that it cannot disturb the answers.
+Output of the plug-in goes to standard error, so that it cannot disturb the answers.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Candidate:
 
     @property
     def place(self) -> Path | str:
-        """Where to read it."""
+        """The path or URL to read it from."""
         return self.paths[0] if self.paths else self.url
 
     @property

@@ -317,7 +317,7 @@ def left_out_sentences(document: SmokeDocument) -> Iterator[str]:
 
 
 def _families(document: SmokeDocument) -> Iterator[str]:
-    """Where the kernels from outside come from, one sentence for each source."""
+    """The sources of external kernels, one sentence for each."""
     for family in document.families:
         yield f"from {family.label or family.source}: {', '.join(kernel.name for kernel in family.kernels)}"
 

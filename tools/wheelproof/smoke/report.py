@@ -78,7 +78,7 @@ def read_outcome(ended: SuiteEnd, deadline: float) -> SmokeDocument | NoDocument
 
 
 def _why_partial(document: SmokeDocument, ended: SuiteEnd, deadline: float) -> str:
-    """What ended the suite; where it ended by itself, it says why."""
+    """The reason for the end of the suite, from the suite itself if it ended normally."""
     if ended.status in _OWN_ENDS and not ended.timed_out:
         return document.partial
     if ended.stopped_by:

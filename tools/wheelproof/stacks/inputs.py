@@ -17,7 +17,7 @@ def read_inputs(
 ) -> tuple[Requested, LockRequest | None]:
     """The request of the arguments and ``-r`` files, and their lock file, if any.
 
-    Raises what :func:`parse_inputs` and reading a lock raise.
+    Raises the errors of :func:`parse_inputs` and of reading a lock.
     """
     path = find_lock(texts, requirement_files)
     if path is None:

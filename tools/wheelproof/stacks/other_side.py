@@ -25,7 +25,7 @@ _INCLUDES = ("-r", "--requirement", "-c", "--constraint")
 def opened_other(request: StackRequest, against: str, chosen: ExtrasAndGroups) -> Iterator[StackRequest | None]:
     """The request for the other side, for the same targets; None if the commit has no such file.
 
-    Raises UsageError if not one file alone is judged, and what reading the other file raises.
+    Raises UsageError unless exactly one file is judged, and errors of reading the other file.
     """
     requested = request.requested
     if requested.requirements or len(requested.files) != 1:

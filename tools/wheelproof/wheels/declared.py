@@ -45,7 +45,7 @@ _IGNORED = {
 def read_declared(
     paths: Sequence[Path], chosen: ExtrasAndGroups = NO_EXTRAS, typed: Sequence[Typed] = (), folder: Path = Path()
 ) -> Declared:
-    """What ``paths`` (requirements files, pyproject.toml) and the files that they include ask for.
+    """The requirements of ``paths`` (requirements files, pyproject.toml) and of the files that they include.
 
     ``chosen`` are extras and groups of the projects among ``paths``. ``typed`` are other arguments of an installer that
     runs in ``folder``. Included files, local wheels and projects count only inside the tree of the file that the user

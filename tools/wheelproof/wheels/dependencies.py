@@ -23,7 +23,7 @@ from wheelproof.wheels.resolving import ArchiveSearch
 
 
 def keeping_of(client: HttpClient, *, offline: bool) -> Keeping | None:
-    """Where the resolutions of a run are kept: next to the index pages that they follow from."""
+    """The cache of a run's resolutions, next to their index pages."""
     return None if client.cache is None else Keeping(client.cache, client.refresh, offline)
 
 

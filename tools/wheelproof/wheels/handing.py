@@ -173,7 +173,7 @@ class _Handing:
             self.pinned[line.name] = pinned
 
     def _address(self, line: Line) -> Address | None:
-        """Where a package comes from when it is not from the indexes; None when it is."""
+        """The address of a package that is not from the indexes; None if it is."""
         url = line.requirement.url
         if url:
             kind = "file" if "://" in url.partition("+")[0] or is_file_url(url) else REPOSITORY

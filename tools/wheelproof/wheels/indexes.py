@@ -64,7 +64,7 @@ class KnownIndexes:
         return found
 
     def files(self, project: str) -> tuple[IndexFile, ...]:
-        """The candidate files of a project. Raises what :meth:`SimpleIndex.files` raises."""
+        """The candidate files of a project. Raises the errors of :meth:`SimpleIndex.files`."""
         name = canonicalize_name(project)
         listing = self._listings.get(name)
         if listing is None:
@@ -78,7 +78,7 @@ class KnownIndexes:
         return frozenset(links - {file.file_name for file in listing.files})
 
     def with_others(self, wheel: PlannedWheel) -> PlannedWheel:
-        """The wheel with what other indexes list under its name."""
+        """The wheel with other indexes' entries of its name."""
         project = canonicalize_name(wheel.file_name.partition("-")[0])
         listing = self._listings.get(project)
         if listing is None or wheel.listing is None:
@@ -178,7 +178,7 @@ def version_of(file: IndexFile) -> Version | None:
 
 
 def with_offers(judged: JudgedWheel, project: ProjectOffers | None) -> JudgedWheel:
-    """The wheel with what other indexes offer, among its facts and for people, if several have its project."""
+    """The wheel with the offers of other indexes as facts and text, if several have its project."""
     offers = summarised_offers(project) if project else []
     if project is None or not offers:
         return judged

@@ -1,4 +1,4 @@
-"""Reads wheels, up to eight at once, and judges each: what ``verify`` and ``stack`` have in common."""
+"""Reads wheels, up to eight at once, and judges each: shared by ``verify`` and ``stack``."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ def read_planned(
     )
     source = _open(planned, client)
     try:
-        # Of a local file depth quick reads less than what naming its bytes would take.
+        # Naming the bytes of a local file would cost more than depth quick reads.
         worthwhile = source.remote or depth.includes(Depth.LINKS)
         facts = read_wheel(source, request, kept_facts(source, client.cache) if worthwhile else NOTHING_KEPT)
         return replace(facts, other_listings=planned.other_listings, etag=_etag_of(source))

@@ -1,4 +1,4 @@
-"""What pip and uv would install, source archives included: uv resolves again while there are newer ones to take.
+"""Resolve as pip and uv do, source archives included: uv resolves again while there are newer ones to choose.
 
 uv with ``--no-build`` walks back to releases that have a wheel, however old. So after each resolution the archives of
 newer releases are read, and made usable (:mod:`wheelproof.wheels.source_archives`); nearly every stack needs none, and
@@ -47,7 +47,7 @@ _ONLY = re.compile(r"(?P<there>only \S+) is available and (?P<by>\S+) depends on
 Run = Callable[[tuple[str, ...], tuple[str, ...]], Resolution]
 """Resolves with more find-links places and more constraints.
 
-Raises what :func:`wheel_checks.sources.uv.resolver.resolve` raises.
+Raises the errors of :func:`wheel_checks.sources.uv.resolver.resolve`.
 """
 
 
@@ -69,7 +69,7 @@ class Settled:
 
 
 class UndecidedConflictError(NoSolutionError):
-    """There is no solution with what source archives list; those in ``computed`` compute that when they are built."""
+    """No solution with the requirements of source archives; those in ``computed`` compute theirs at build time."""
 
     def __init__(self, explanation: Explanation, computed: Sequence[SourceArchive]) -> None:
         super().__init__(explanation)
@@ -224,7 +224,7 @@ class ArchiveSearch:
         return [(name, [*self._of(name), *demands.get(name, ())], version) for name, version in found]
 
     def _of_newer_releases(self, packages: Sequence[tuple[LockedPackage, Version]]) -> list[_Wanted]:
-        """What newer releases require that is not taken: an archive among that may be why they are not taken."""
+        """Requirements of newer releases that are not chosen, perhaps because of an archive among them."""
         taken = {package.name: version for package, version in packages}
         older = [(name, version) for name, version in taken.items() if self._is_older(name, version, ())]
         demands = self._demands(packages, older) if older else {}
@@ -326,9 +326,7 @@ class ArchiveSearch:
         older: Sequence[tuple[str, Version]],
         few: int = FEW,
     ) -> dict[str, list[Requirement]]:
-        """The requirements among the packages of a resolution, by name: read from the requested ones on, until they
-        explain the versions in ``older``.
-        """
+        """The requirements among the packages of a resolution, by name, read until they explain ``older``."""
         by_name = {package.name: package for package, _ in packages}
         extras = {name: {extra for row in rows for extra in row.extras} for name, rows in self.requested.items()}
         demands: dict[str, list[Requirement]] = {}

@@ -39,7 +39,7 @@ _MACHINE_TAGS = 2  # of the three parts of a tag those without the machine: Pyth
 class ArchiveFolder:
     """The source archives that a resolver may use, each written to ``folder`` as an empty wheel.
 
-    ``failed`` says of a release why its archive cannot be used.
+    ``failed`` has the reason why a release's archive cannot be used.
     """
 
     folder: Path
@@ -89,7 +89,7 @@ class ArchiveFolder:
         return choice if choice.version is not None else None
 
     def taken_by_pip(self, requirements: Sequence[Requirement]) -> Choice:
-        """What pip takes for the requirements on one package together: yanked releases count as final ones.
+        """The choice of pip for all requirements on one package: yanked releases count as final ones.
 
         Raises SourceError when an index does not answer.
         """
@@ -208,7 +208,7 @@ def _static(name: str, version: str, origin: str, metadata: CoreMetadata) -> Sta
 
 
 def _write_stub(folder: Path, metadata: StaticMetadata) -> None:
-    """A wheel with this METADATA and no module; its name is what uv finds it by."""
+    """A wheel with this METADATA and no module; uv finds it by its name."""
     stem = f"{canonicalize_name(metadata.name).replace('-', '_')}-{metadata.version}"
     members = {
         "METADATA": metadata.text,

@@ -44,7 +44,7 @@ class TreeFile(ConfigFile):
 
 
 def own_place(environment: Mapping[str, str]) -> Path | None:
-    """Where the user's own configuration belongs; None without a home. A relative XDG_CONFIG_HOME counts as unset."""
+    """The path of the user's own configuration; None without a home. A relative XDG_CONFIG_HOME counts as unset."""
     for folder in (environment.get("XDG_CONFIG_HOME", ""), os.path.join(environment.get("HOME", ""), ".config")):  # noqa: PTH118  # HOME may be ""
         if Path(folder).is_absolute():
             return Path(folder) / "wheelproof" / NAME

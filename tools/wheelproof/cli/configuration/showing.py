@@ -22,7 +22,7 @@ def shown(
     own: Path | None,
     tree: TreeSettings,
 ) -> Iterator[str]:
-    """The lines: TOML but for values, with comments. No value shows the credentials of a URL."""
+    """The lines: TOML with comments. No value shows the credentials of a URL."""
     for whose, path in (("your own configuration", own), ("the configuration of the tree", tree.path)):
         yield f"# {whose}: {neutral(str(path)) if path else 'none'}\n"
     for key, action in sorted(options.items()):

@@ -125,7 +125,7 @@ class Nvml:
 
 
 def gpu(nvml: Nvml, index: int) -> dict[str, Any]:
-    """What NVML reports of one GPU."""
+    """The facts that NVML reports of one GPU."""
     handle = ctypes.c_void_p()
     code = nvml.code("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle))
     if code:
@@ -211,7 +211,7 @@ def links(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, int]:
 
 
 def number_in(value: FieldValue) -> float:
-    """The number in a field, which says itself of what kind it is."""
+    """The number in a field, by the field's own type."""
     kind: Any = KINDS[value.kind]
     found: float = kind.from_buffer(value.value).value
     return found

@@ -24,7 +24,7 @@ MOST_WARNINGS = 8
 LONGEST = 1200  # characters of a message
 TRACE_LINES = 16
 MOST_GPUS = 64  # whose names are reported
-# Of variables that decide what torch sees.
+# Prefixes of variables that affect torch.
 PREFIXES = ("CUDA_", "NVIDIA_", "HIP_", "ROCR_", "HSA_", "ZE_", "ONEAPI_", "LD_", "TRITON_", "TORCH_", "PYTORCH_")
 STACKS = 1  # standard output: stacks follow the name of the step
 MARGIN = 0.5  # seconds before the deadline at which the stack is still reported
@@ -48,7 +48,7 @@ class Steps:
         self.each = each
 
     def take(self, name: str, step: Callable[[], Any], failed: str, seconds: float | None = None) -> Any:
-        """What ``step`` returns; None after an exception, which is reported as ``failed``."""
+        """The result of ``step``; None after an exception, which is reported as ``failed``."""
         given = min(max(0.1, self.end - time.monotonic()), seconds or self.each)
         faulthandler.dump_traceback_later(given, exit=True, file=STACKS)
         say(at=name, hurried=given < self.each)  # a step that is ended early does not count as hanging

@@ -39,8 +39,8 @@ EXPERIMENT_SECONDS = 10.0
 TORCH_STEP_SECONDS = 25.0  # of each step after the import, which may use the rest
 RESERVE = 2.0  # seconds that are left for the diagnosis
 
-# Whose absence can change what cuInit gives. CUDA_DEVICE_ORDER and NVIDIA_* cannot: one only sorts, the others are read
-# by the container runtime.
+# Variables that can change the result of cuInit. CUDA_DEVICE_ORDER and NVIDIA_* cannot: one only sorts, the others are
+# read by the container runtime.
 SUSPECTS = (
     "CUDA_VISIBLE_DEVICES",
     "LD_LIBRARY_PATH",

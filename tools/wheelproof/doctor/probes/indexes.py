@@ -1,4 +1,4 @@
-"""Where pip, uv and conda are configured to take packages from, each setting with its file or variable."""
+"""Read the configured indexes of pip, uv and conda, each setting with its file or variable."""
 
 from __future__ import annotations
 

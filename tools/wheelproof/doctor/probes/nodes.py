@@ -32,7 +32,7 @@ def read_nodes(root: str = "/") -> tuple[DeviceNode, ...]:
 
 
 def read_node(path: Path, shown: str) -> DeviceNode:
-    """The node ``path``, which messages call ``shown``, and what opening it gives."""
+    """The node ``path``, shown as ``shown``, and the result of opening it."""
     try:
         about = path.stat()
     except OSError as error:

@@ -195,7 +195,7 @@ class Repair:
             raise RepairFailedError(reason)
 
     def _conflicts(self) -> set[str]:
-        """What ``uv pip check`` complains of."""
+        """The complaints of ``uv pip check``."""
         arguments = ["pip", "check", "--no-config", "--python", self.plan.contents.python]
         answer = run_uv_alone(arguments, self.solver.environ, SECONDS)
         return {line.strip() for line in (answer.output + answer.words).splitlines() if line.startswith("The package")}
@@ -232,7 +232,7 @@ class Repair:
 
 
 def put_back(prefix: Path) -> Undone:
-    """Put an environment back as it was before its last repair. Raises what :func:`undo` raises."""
+    """Put an environment back as it was before its last repair. Raises the errors of :func:`undo`."""
     with alone(prefix), _undisturbed():
         sweep(STAGE, prefix)  # of a process that was killed before it changed anything
         return undo(prefix)

@@ -1,4 +1,4 @@
-"""The graph of what installed distributions require of one another: pure.
+"""The graph of requirements between installed distributions: pure.
 
 Which extras a user requested is recorded nowhere. An extra counts as asked for where everything that it requires is
 installed as it requires it, or where another distribution asks for it.

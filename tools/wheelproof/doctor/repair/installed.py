@@ -44,12 +44,12 @@ class Distribution:
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """What RECORD says of the content of its files ("sha256=..."; "" if it says nothing), by the path in it."""
+        """The hashes of its files in RECORD ("sha256=..."; "" without one), by path."""
         return rows_of(self.record)
 
     @cached_property
     def files(self) -> tuple[str, ...]:
-        """The absolute paths of what RECORD lists."""
+        """The absolute paths of the files in RECORD."""
         return tuple(posixpath.normpath(posixpath.join(self.entry, path)) for path in self.digests)
 
     @property

@@ -93,7 +93,7 @@ class Session:
         return ""
 
     def reminders(self) -> Iterator[str]:
-        """Warnings about what would bring the fault back."""
+        """Warnings about causes that would bring the fault back."""
         goal = self._goals().goal
         if goal is not None and (goal.fitting_torch or goal.companions):
             yield from bring_it_back(self.facts, self.folder)

@@ -133,7 +133,7 @@ class Solver:
         return tuple(one for one in self.graph.unmet() if one.name not in requested and one.by.name not in near)
 
     def _freeing(self, question: Question, *, extras: bool, left: tuple[Unmet, ...] = ()) -> Solution:
-        """Free, one after the other, what uv names as demanded in another version, but nothing that requires torch."""
+        """Free, one after the other, packages that uv reports in another version, except those that require torch."""
         if left:
             question = replace(question, free=question.free - {one.name for one in left})
         users = {one.name for one in self.graph.users("torch")}

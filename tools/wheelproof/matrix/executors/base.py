@@ -23,7 +23,7 @@ class Mount:
 
 
 class Place(Protocol):
-    """Where the commands of one cell run."""
+    """The place of one cell's commands."""
 
     @property
     def python(self) -> str:
@@ -35,8 +35,7 @@ class Place(Protocol):
     def run(
         self, command: Sequence[str], *, environ: Mapping[str, str], output: Path, log: Path, deadline: float
     ) -> Ended:
-        """Run ``command`` for at most ``deadline`` seconds, then kill it with its children; returns 128 + N after
-        signal N.
+        """Run ``command`` for at most ``deadline`` seconds, then kill it and its children; 128 + N after signal N.
 
         Standard output goes to the file ``output``, standard error is appended to the file ``log``. The environment has
         ``environ`` and the place's own variables, and none of the caller's.

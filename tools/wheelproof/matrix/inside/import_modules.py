@@ -1,4 +1,4 @@
-"""Imports modules in place of a cell and says on standard output, as one JSON object, which, and what failed.
+"""Import modules in the place of a cell, and print the result as a JSON object.
 
 Its argument is a JSON object: "modules" are names; "projects" are distributions with all of their top-level modules.
 Runs under the interpreter of the cell, from CPython 3.8 on, with the standard library and installed packages. A module
@@ -22,9 +22,7 @@ NO_MODULES = ("bin", "etc", "include", "lib", "setup", "share", "test", "tests")
 
 
 def modules_of(project: str) -> list[str]:
-    """The top-level modules of a distribution, from its list of files: regular packages, and modules outside of these.
-    None if it is not installed.
-    """
+    """The top-level modules of a distribution, by its files: packages, and modules outside of them; None if missing."""
     try:
         files = [file.parts for file in importlib.metadata.files(project) or ()]
     except importlib.metadata.PackageNotFoundError:  # its marker does not match here

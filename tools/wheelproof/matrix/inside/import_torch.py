@@ -16,7 +16,7 @@ SCHEMA = "wheelproof.import/1"
 
 
 def describe() -> dict[str, Any]:
-    """Machine and Python, and what torch and triton say of themselves, or why they do not."""
+    """Machine and Python, and the facts of torch and triton, or their errors."""
     facts: dict[str, Any] = {
         "schema": SCHEMA,
         "machine": platform.machine(),

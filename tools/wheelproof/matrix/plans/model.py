@@ -34,7 +34,7 @@ class Plan:
     only: tuple[str, ...] = ()
 
     def labels(self, cell: Cell, *, needed: bool = True) -> tuple[str, ...]:
-        """Where a cell runs: as --runner says, as the matrix says (of GitHub), as the engine is known to have it.
+        """The labels of a cell's runner: from --runner, the matrix (for GitHub), or the engine's defaults.
 
         Raises UsageError if a label is ``needed`` and none is known.
         """

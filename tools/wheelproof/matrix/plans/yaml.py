@@ -11,7 +11,7 @@ from typing import Any
 _PLAIN = re.compile(r"[A-Za-z_./$](?:[ -\"$-9;-~]|:(?! |$))*(?<! )")
 _IN_LIST = re.compile(r"[^\[\]{},]*")
 _SHORT = 40  # characters of a value that is with others in one line
-# What YAML 1.1 or 1.2 takes for something else than text
+# Text that YAML 1.1 or 1.2 does not read as a string
 _MEANS_MORE = re.compile(r"(?i)(y|n|yes|no|on|off|true|false|null|~|[.]inf|[.]nan|[-+.0-9][0-9_.e:x-]*)")
 
 

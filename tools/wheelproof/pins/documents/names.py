@@ -25,7 +25,7 @@ def normalized(name: str) -> str:
 def project_of(text: str) -> str:
     """The normalised name of the project that a requirement is for; "" when it does not say.
 
-    ``text`` is what pip takes: PEP 508, a URL, a path, a VCS URL. A URL or path counts by its ``#egg=``, its file
+    ``text`` is an argument of pip: PEP 508, a URL, a path, a VCS URL. A URL or path counts by its ``#egg=``, its file
     name, or as a repository of github.com/pytorch.
     """
     if (match := _NAME.match(text)) and not match[1].lower().endswith(".whl"):

@@ -76,12 +76,12 @@ def _dynamic(data: dict[str, Any], keys: Sequence[str], name: str) -> Iterator[A
 
 
 def uv_notices(source: Source, uv: Any) -> Iterator[Notice]:
-    """What uv's settings say of torch, and is kept."""
+    """Notices about uv's settings for torch, which are kept."""
     yield from notices_about(source, _uv(uv), source.text)
 
 
 def _uv(uv: Any) -> Iterator[tuple[str, str, str, str]]:
-    """What uv's tables say of torch and is kept: code, message, name, and the text that is on its line."""
+    """The settings of uv for torch: code, message, name, and the text on its line."""
     if not isinstance(uv, dict):
         return
     extra = uv.get("extra-build-dependencies")

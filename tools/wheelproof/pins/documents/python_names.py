@@ -107,7 +107,7 @@ class Literals:
             self._key(function.value, call.args[0])
 
     def span(self, node: ast.expr) -> Span:
-        """Where an expression is in the text."""
+        """The span of an expression in the text."""
         return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno or 1, node.end_col_offset or 0)
 
     def offset(self, line: int, column: int) -> int:

@@ -99,7 +99,7 @@ class _Reader(Literals):
         return tuple(kept)
 
     def keywords(self, node: ast.expr) -> None:
-        """What ``setup(**NAME)`` receives."""
+        """The arguments of ``setup(**NAME)``."""
         value = self.value(node)
         if isinstance(node, ast.Name):
             self.within.update(ast.walk(node))
@@ -120,7 +120,7 @@ class _Reader(Literals):
                 self.value_of(child, _KEYWORDS[key], key)
 
     def is_read_elsewhere(self, name: str) -> bool:
-        """Whether a name is used for anything but what setup() receives."""
+        """Whether a name is used for anything but arguments of setup()."""
         return any(
             isinstance(node, ast.Name)
             and node.id == name

@@ -43,7 +43,7 @@ class Source:
         return line, offset - self._starts[line - 1] + 1
 
     def byte_offsets(self, offsets: Iterable[int]) -> dict[int, int]:
-        """Where offsets of the text are in the data."""
+        """The offsets in the data of offsets in the text."""
         if self.text.isascii() and self.encoding == "utf-8":
             return {offset: offset + len(self.mark) for offset in offsets}
         found: dict[int, int] = {}

@@ -41,7 +41,7 @@ class Where:
 
 @dataclass(slots=True)
 class _Entry:
-    """All that a document says of one key of a table: poetry's ``torch`` may be its own table, or several."""
+    """All entries for one key of a table: poetry's ``torch`` may be its own table, or several."""
 
     where: Where
     keys: KeyPath
@@ -50,7 +50,7 @@ class _Entry:
     items: tuple[ItemList, int] | None = None
     plain: list[Span] = field(default_factory=list)  # values that are texts
     whole: list[Span] = field(default_factory=list)  # values that are tables or lists of them
-    versions: list[Span] = field(default_factory=list)  # what "version" is within those
+    versions: list[Span] = field(default_factory=list)  # the values of "version" in them
     shown: list[str] = field(default_factory=list)
 
 

@@ -1,4 +1,4 @@
-"""Where the items of sequences are in a YAML document: PyYAML's events, which build no objects and expand nothing."""
+"""Locate the items of sequences in a YAML document, by PyYAML's events, which build no objects and expand nothing."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class _Scanner:
         return found
 
     def content(self, begin: int) -> int:
-        """Where a node begins after its anchor and tag."""
+        """The beginning of a node after its anchor and tag."""
         return _end(_PROPERTIES, self.text, begin)
 
     def item(

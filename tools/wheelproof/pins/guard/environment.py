@@ -106,7 +106,7 @@ def place_of(python: str, variables: Mapping[str, str]) -> tuple[Place, dict[str
 def make_plan(
     place: Place, found: Mapping[str, Any], settings: Mapping[str, Any], variables: Mapping[str, str], *, user: bool
 ) -> installing.Plan:
-    """What installing would write. Raises SourceError if that cannot work, NotFoundError for no torch."""
+    """The plan of an installation. Raises SourceError if it is impossible, NotFoundError without torch."""
     uv = uv_front.find_uv(load(place.prefix), variables)
     home = variables.get("XDG_CONFIG_HOME") or f"{variables.get('HOME', '')}/.config"
     user_file = str(Path(home) / "uv" / "uv.toml") if user else ""

@@ -1,4 +1,4 @@
-"""The files of a guard: what really keeps pip and uv from replacing the installed torch.
+"""The files of a guard that keep pip and uv from replacing the installed torch.
 
 Constraints with the local version keep torch or fail loudly, with ``-U`` as well. Excludes (if uv has them, else
 overrides whose marker never holds) drop every requirement on torch. Neither reaches build environments: there a build

@@ -104,7 +104,7 @@ def steps_of_script(
 
 @dataclass(slots=True)
 class _Script:
-    """Where a piece of shell runs: in ``folder``, or below it in ``inside`` when it changes the folder.
+    """The folder of a piece of shell: ``folder``, or below it in ``inside`` when it changes the folder.
 
     ``lost`` is why the folder is unknown any more, "" while it is. At most ``deepest`` scripts run one another.
     """

@@ -1,6 +1,6 @@
 """Reads the import order of an environment: from its interpreter, or from its files.
 
-An interpreter that starts runs what .pth files say, as it does whenever an installer or the user starts it, so its
+An interpreter runs .pth files when it starts, as it does whenever an installer or the user starts it, so its
 ``sys.path`` is the truth. Nothing of a package is imported: ``find_spec`` only says which file an import would load.
 """
 
@@ -105,7 +105,7 @@ def interior_of(environment: Environment) -> Interior:
 
 
 def position_of(folder: str, folders: Sequence[str]) -> int | None:
-    """Where imports search a folder; None when they do not."""
+    """The position of a folder in the import order; None if it is not there."""
     real = os.path.realpath(folder)
     return next((number for number, other in enumerate(folders) if os.path.realpath(other) == real), None)
 

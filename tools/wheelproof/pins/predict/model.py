@@ -23,7 +23,7 @@ NOTHING_REQUESTED = Requested((), (), (), Declared())
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where the install would go. ``python`` is the interpreter of an environment, whose ``interior`` was read.
+    """The destination of an install. ``python`` is the interpreter of an environment, whose ``interior`` was read.
 
     ``described`` is True when the packages were named, or are those after another install: no installer finds them.
     """
@@ -47,7 +47,7 @@ class Destination:
 
     @property
     def packages(self) -> dict[str, LinkedPackage]:
-        """What pip sees as installed: the copy of each package that imports find."""
+        """The installed packages as pip sees them: the copies that imports find."""
         return {name: _linked(copy) for name, copy in self.order.everything.items()}
 
     @property

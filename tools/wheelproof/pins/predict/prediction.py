@@ -221,7 +221,7 @@ def _planned(
 def _overlaid(
     installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex, subjects: list[Subject]
 ) -> Predicted:
-    """With what ``uv run --with`` puts in front of the environment for one command."""
+    """With the packages that ``uv run --with`` adds for one command."""
     step = request.step
     if step is None:
         return Predicted(subjects, request.place)

@@ -1,4 +1,4 @@
-"""Asks uv what ``uv sync``, ``uv add``, ``uv remove`` and ``uv run`` would do to the environment of a project.
+"""Predict ``uv sync``, ``uv add``, ``uv remove`` and ``uv run`` in the environment of a project.
 
 uv has a dry run of ``uv sync``, which writes nothing. With a lock that is up to date it runs offline, so nothing that
 the project names is contacted; if uv would lock again, it may only ask indexes that are trusted. ``uv add`` and
@@ -101,7 +101,7 @@ class _Sync:
         self._options = config_options(folder, toml_text(settings.table))[1:]  # its files of versions are the project's
 
     def plan(self) -> Planned:
-        """What uv would do: offline by an up-to-date lock, else as it would lock."""
+        """The plan of uv: offline by an up-to-date lock, else by locking."""
         words = list(self._step.arguments) if self._step.verb is not Verb.ADD else []
         words += [] if self._step.is_exact else ["--inexact"]
         computed = max(map(dynamic_of, self._local))

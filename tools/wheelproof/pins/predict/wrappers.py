@@ -17,7 +17,7 @@ _OF_VENV = frozenset(["venv", "virtualenv"])
 
 _PASSING = frozenset(["command", "exec", "time", "nohup", "!", "builtin", "then", "do"])  # the rest is the command
 _SUDO_FLAGS = frozenset(["-E", "-H", "-n", "-S", "-k", "-b", "--preserve-env", "--set-home", "--non-interactive"])
-_PYTHON_FLAGS = frozenset(["-u", "-B", "-O", "-OO", "-q", "-v", "-b", "-d"])  # without effect on what pip sees
+_PYTHON_FLAGS = frozenset(["-u", "-B", "-O", "-OO", "-q", "-v", "-b", "-d"])  # without effect on imports
 _PYTHON_WITH_VALUE = frozenset(["-W", "-X"])
 # Variables by which an installer works on another environment than the requested one.
 _PLACES = frozenset(

@@ -84,7 +84,7 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class JournalFile:
-    """Where a journal is: the open folder, and the name in it."""
+    """The place of a journal: the open folder, and the name in it."""
 
     folder: Folder
     name: str

@@ -1,4 +1,4 @@
-"""What uv matches with the resolution (``match-runtime``) when the resolution has no torch any more.
+"""Handle uv's ``match-runtime`` entries when the resolution has no torch any more.
 
 uv then refuses to sync: "declared as an extra build dependency with `match-runtime = true`, but was not found in the
 resolution". A build without isolation sees the installed torch instead, the purpose of the entry.
@@ -80,7 +80,7 @@ def _array(statements: Iterable[Header | Statement], keys: KeyPath) -> Value | N
 def _insertion(
     text: str, statements: Sequence[Header | Statement], prefix: KeyPath, array: Value | None, names: tuple[str, ...]
 ) -> tuple[Span, str] | None:
-    """Where the names are put: at the end of the array, or in a new one after the last key of the table."""
+    """The position for the names: at the end of the array, or in a new one after the last key of the table."""
     quoted = ", ".join(f'"{name}"' for name in names)
     if array is not None:
         if not array.members:
@@ -95,7 +95,7 @@ def _insertion(
 
 
 def _ends(text: str, statements: Sequence[Header | Statement], prefix: KeyPath) -> Iterator[int]:
-    """Behind the header of the table, if it has one; else, where the table is the document, its beginning."""
+    """The position after the table's header; the beginning of the document for the top-level table."""
     if not prefix:
         yield 0
     for entry in statements:

@@ -122,7 +122,7 @@ def read_all(
 
 
 def _kind_of_included(path: Path) -> str:
-    """What ``-r`` names is a requirements file of any name; uv also takes projects and scripts."""
+    """The kind of a file named by ``-r``: a requirements file of any name; uv also accepts projects and scripts."""
     return (kind_of(path) if path.suffix in (".toml", ".cfg", ".py") else "") or "requirements"
 
 

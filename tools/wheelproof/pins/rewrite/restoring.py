@@ -162,7 +162,7 @@ def _merged(path: Path, content: bytes, original: bytes, edits: Sequence[Edit]) 
 
 
 def _find(content: bytes, before: bytes, replacement: bytes, after: bytes) -> int | None:
-    """Where the edit is now: by the most context that is still present, halved until it matches or has no context."""
+    """The present position of the edit: by its context, halved until it matches or is empty."""
     size = max(len(before), len(after))
     while True:
         head, tail = before[len(before) - min(size, len(before)) :], after[:size]

@@ -54,7 +54,7 @@ def _pep508(found: FoundRequirement, version: str) -> str:
 
 
 def _marker(text: str, start: int) -> str:
-    """The marker as it is written, with the white space in front of it. Behind a URL it needs a space before it."""
+    """The marker as it is written, with the white space in front of it. After a URL it needs a space."""
     at = text.find(";", start)
     while at > 0 and is_url(text[start:at]) and not text[at - 1].isspace():
         at = text.find(";", at + 1)

@@ -88,7 +88,7 @@ def _chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 def _triton(torch: Found, target: Target | Unavailable) -> str:
-    """What torch requires of Triton on this host, without the marker."""
+    """Torch's requirement of Triton on this host, without the marker."""
     for name, text in torch.requirements():
         if name not in _TRITONS:
             continue

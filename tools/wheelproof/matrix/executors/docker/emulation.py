@@ -1,4 +1,4 @@
-"""Whether this host runs programs of another architecture: what binfmt_misc of the kernel has registered."""
+"""Whether this host runs programs of another architecture: the kernel's registrations of binfmt_misc."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def _load(image: Image, archive: Path) -> None:
     with subprocess.Popen(["docker", "load", "--quiet"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as engine:
         pipe = engine.stdin
         assert pipe is not None  # noqa: S101  # PIPE was requested
-        # Where the pipe breaks, the engine has ended and says why.
+        # If the pipe breaks, the engine has ended and reports why.
         with contextlib.suppress(BrokenPipeError), tarfile.open(fileobj=pipe, mode="w|") as tar:
             _add(tar, "manifest.json", len(manifest), io.BytesIO(manifest))
             _add(tar, name, len(configuration), io.BytesIO(configuration))

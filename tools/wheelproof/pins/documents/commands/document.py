@@ -107,7 +107,7 @@ class _Gathered:
 
 
 def _requirement(source: Source, one: Found, word: Word) -> tuple[FoundRequirement | None, Notice | None]:
-    """The requirement that a word is; else what cannot be said of it; neither for a project by its path."""
+    """The requirement of a word; else a notice; neither for a project by its path."""
     install, text = one.install, word.text.strip().rstrip(",")
     offset = min(one.piece.place(word.at), len(source.text))
     place = Place(source.path, *source.position(offset), install.tool)

@@ -1,4 +1,4 @@
-"""Which words of a command install what: the grammar of pip, uv, conda, poetry, pdm and others, as data."""
+"""Parse install commands by the grammar of pip, uv, conda, poetry, pdm and others, as data."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _PROSE = re.compile(r"[A-Z][a-z]+[,:.]?")  # "Run pip install torch": a sentence
 _PIP_VARIABLE = re.compile(r"\$[({]{0,2}\w*pip\w*\b", re.IGNORECASE)
 _UV_VARIABLE = re.compile(r"\$[({]{0,2}\w*\buv\b\w*", re.IGNORECASE)
 _DOCKERFILE = re.compile(r"[Dd]ockerfile[\w.-]*$")
-# Where the values of options belong, by their effect.
+# The fields of option values, by effect.
 _KINDS = {
     "requirements": "requirements",
     "files": "files",
@@ -258,7 +258,7 @@ def _several(value: Word) -> list[Word]:
 
 
 def _behind_options(options: Mapping[str, Option], words: tuple[Word, ...], at: int) -> int:
-    """Behind the options of a program that are before its verb."""
+    """The position after the options before a program's verb."""
     while at < len(words) and words[at].text.startswith("-"):
         _, _, at = _option(options, words, at + 1, words[at])
     return at

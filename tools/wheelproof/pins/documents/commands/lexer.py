@@ -162,7 +162,7 @@ class Lexer:
         return text[at] == "$" and self.dollar(parts, quoted=quoted)
 
     def template_end(self, at: int) -> int:
-        """Behind the next ``}}``, which is searched for once; 0 if none exists."""
+        """The position after the next ``}}``, searched for once; 0 without one."""
         if self.closed and self.closed < at + 4:
             self.closed = self.text.find("}}", at + 2) + 2
             self.closed = 0 if self.closed == 1 else self.closed
@@ -224,7 +224,7 @@ def _braced(match: re.Match[str], *, quoted: bool) -> Part:
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the parenthesis that opens at ``at`` is closed."""
+    """The position of the parenthesis that closes the one at ``at``."""
     depth, quote = 0, ""
     while at < len(text):
         character = text[at]
@@ -245,7 +245,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def _closing_brace(text: str, at: int) -> int:
-    """Behind the brace that closes the ``${`` at ``at``; further ones within are passed."""
+    """The position after the brace that closes the ``${`` at ``at``, nested ones included."""
     depth = 0
     for match in _BRACES.finditer(text, at):
         depth += 1 if match[0] == "${" else -1

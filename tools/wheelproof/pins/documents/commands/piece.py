@@ -20,7 +20,7 @@ class Piece:
     documentation: bool = False  # the reader replaces words in brackets
 
     def place(self, at: int) -> int:
-        """Where an offset of the text is in the file."""
+        """The offset in the file of an offset in the text."""
         number = bisect_right(self.anchors, (at, 1 << 60)) - 1
         start, stands = self.anchors[max(number, 0)]
         return stands + at - start

@@ -171,7 +171,7 @@ def _repair(
 
 
 def put_back_command(guard: Guard, damages: Sequence[Damage]) -> str:
-    """The exact command that installs again what broke: from the wheel that it came from, else from the index."""
+    """The exact command that reinstalls broken packages: from their wheel, else from the index."""
     versions = {**needed_of(guard), **guard.packages}
     seen = known(guard)
     names = sorted({damage.name for damage in damages if damage.name in versions})

@@ -53,7 +53,7 @@ class Plan:
 
 
 def plan(place: Place, settings: Mapping[str, Any], variables: Mapping[str, str], user_file: str = "") -> Plan:
-    """What installing would write. ``settings`` name families, extensions, the folders on sys.path and a uv.
+    """The plan of an installation. ``settings`` name families, extensions, the folders on sys.path and a uv.
 
     ``user_file`` is the user's uv.toml, when it is to be written, too. Raises InstallError if that cannot work.
     """
@@ -88,7 +88,7 @@ def _damaged_before(held: Held, sites: Sequence[str]) -> list[str]:
 
 
 def apply(plan: Plan) -> Receipt:
-    """Write what is planned; replaced files are kept. Raises InstallError after undoing everything."""
+    """Write the planned files; replaced files are kept. Raises InstallError after undoing everything."""
     place = plan.place
     old = receipt.read(place.file(layout.RECEIPT))
     made = list(old.made) if old else []
@@ -238,7 +238,7 @@ def _users_text(place: Place, role: str, path: str, known: Entry | None) -> str:
 
 
 def _as_it_stood(kept: str, path: str) -> str:
-    """Where a kept file is read: a relative link leads somewhere from its former place alone."""
+    """The path from which a kept file is read: a relative link only works from its former place."""
     return os.path.join(os.path.dirname(path), os.readlink(kept)) if os.path.islink(kept) else kept
 
 

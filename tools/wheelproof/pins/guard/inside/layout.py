@@ -51,7 +51,7 @@ class Place:
 
     @property
     def bin(self) -> str:
-        """Where front programs are put: of a system's Python before the folder that its package manager owns."""
+        """The folder of front programs: for a system's Python one before the package manager's on PATH."""
         return "/usr/local/bin" if self.prefix == "/usr" else os.path.join(self.prefix, "bin")
 
     @property

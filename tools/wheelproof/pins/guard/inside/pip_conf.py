@@ -59,7 +59,7 @@ def places(prefix: str, variables: Mapping[str, str]) -> list[str]:
 
 
 def configured(prefix: str, variables: Mapping[str, str], key: str) -> str:
-    """What pip's files say of an option of ``pip install``."""
+    """The value of an option of ``pip install`` in pip's files."""
     found = ""
     for section in ("global", "install"):
         of_section = [value(read_text(path), section, key) for path in places(prefix, variables)]

@@ -136,7 +136,7 @@ def refusal(guard: Guard, wanted: set[str]) -> str:
 
 
 def names_in_files(paths: Sequence[str]) -> set[str]:
-    """The names at the start of the lines of requirements files; what cannot be read is left to the installer."""
+    """The names at the start of the lines of requirements files; unreadable files are left to the installer."""
     return {name_of(line) for path in paths for line in pip_conf.read_text(path).splitlines()} - {""}
 
 

@@ -58,7 +58,7 @@ def look(held: Held, sites: Sequence[str]) -> dict[str, Seen]:
 
 
 def read_rows(distribution: Distribution) -> dict[str, str]:
-    """The digest of each file that RECORD lists, by its absolute path, but for bytecode and bookkeeping."""
+    """The digest of each file that RECORD lists, by its absolute path, except bytecode and bookkeeping."""
     return _rows_of(distribution, status_of(distribution.record))
 
 

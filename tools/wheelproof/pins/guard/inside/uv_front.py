@@ -246,7 +246,7 @@ def _of_sync(options: Sequence[str], valued: Set[str]) -> list[str]:
 
 
 def _shared(options: Sequence[str]) -> list[str]:
-    """The options of ``uv remove`` that say where and how, and not what."""
+    """The options of ``uv remove`` for the place and manner, not the packages."""
     found = [option for option in options if option in UV_SHARED]
     for name in sorted(UV_SHARED_VALUED):
         found += [word for value in values_of(options, name) for word in (name, value)]
@@ -254,7 +254,7 @@ def _shared(options: Sequence[str]) -> list[str]:
 
 
 def _foresee(uv: str, sync: Sequence[str], variables: Mapping[str, str]) -> list[str]:
-    """What uv says that a synchronization would do."""
+    """The forecast of uv for a synchronization."""
     dry = [uv, *[option for option in sync if option not in ("-q", "--quiet", "--dry-run")], "--dry-run"]
     plain = {**variables, "NO_COLOR": "1"}
     done = subprocess.run(dry, env=plain, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
