@@ -79,7 +79,7 @@ def _files(root: Path, home: str, prefix: str, folder: str) -> Iterator[tuple[st
 
 
 def _settings(name: str, file: str, lines: Sequence[str]) -> Iterator[str]:
-    """Lines of a file that set a variable: ``export NAME=``, ``set -gx NAME``, ``setenv NAME``, or ``NAME DEFAULT=``."""
+    """Lines of a file that set a variable: ``export NAME=``, ``set -gx NAME``, ``setenv NAME``, ``NAME DEFAULT=``."""
     setting = re.compile(rf"\s*(?:(?:export|declare|typeset|set|setenv)\s+(?:-\w+\s+)*)?{re.escape(name)}(?:=|\s+\S)")
     return (f"{file}:{number}" for number, line in enumerate(lines, 1) if setting.match(line))
 
