@@ -94,7 +94,7 @@ def test_a_value_becomes_what_the_annotations_say(value: dict[str, Any], expecte
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("value", "said"),
     [
         ([1], "the document is a list; expected an object"),
         (None, "the document is null; expected an object"),
@@ -122,11 +122,11 @@ def test_a_value_becomes_what_the_annotations_say(value: dict[str, Any], expecte
         ({"text": 3, "flag": 1}, "2 faults: text is 3; expected a string; flag is 1; expected true or false"),
     ],
 )
-def test_a_fault_is_said_with_its_path(value: Any, message: str) -> None:
+def test_a_fault_is_said_with_its_path(value: Any, said: str) -> None:
     with pytest.raises(DecodeError) as caught:
         decode(Whole, value, STRICT)
 
-    assert str(caught.value).startswith(message)
+    assert str(caught.value).startswith(said)
 
 
 def test_the_document_and_the_path_that_leads_to_the_value_are_named() -> None:
@@ -227,9 +227,9 @@ def test_facts_with_any_value_anywhere_are_refused_or_come_back(data: st.DataObj
     try:
         again = to_json(from_json(document))
     except DecodeError as error:
-        again, message = None, str(error)
+        again, said = None, str(error)
     if again is None:
-        assert message.startswith("the facts of the host: ")
+        assert said.startswith("the facts of the host: ")
     else:
         assert json.dumps(to_json(from_json(again))) == json.dumps(again)
 
@@ -252,7 +252,7 @@ class NotFound:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A class with fields that are kept and renamed."""
+    """What is kept and what documents have no other word for."""
 
     places: tuple[Place, ...]
     counts: Mapping[frozenset[str], int]

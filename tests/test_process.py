@@ -1,4 +1,4 @@
-"""Supervised children: all real, with leftovers checked in /proc."""
+"""Supervised children: all real, and what is left of them is asked of /proc."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,8 @@ def test_a_grandchild_that_writes_without_end_holds_nothing_up(tmp_path: Path) -
 
     script = f"setsid yes & echo $! >{tmp_path}/pid; until [ -e {tmp_path}/seen ]; do sleep 0.01; done"
     ended = run(["sh", "-c", script], sinks={1: see})
-    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    with suppress(ProcessLookupError):  # it may have ended by SIGPIPE already
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
     assert (ended.timed_out, bytes(seen)) == (False, b"y\n" * 500)
 
@@ -213,15 +215,15 @@ def test_a_grandchild_that_writes_without_end_holds_nothing_up(tmp_path: Path) -
     ],
 )
 def test_whatever_ends_the_parent_ends_its_children(tmp_path: Path, where: str, number: int, status: int) -> None:
-    written = tmp_path / "pids"
-    written.touch()
-    command = [sys.executable, "-c", PROGRAM, where, str(written), *stubborn(1)]
+    told = tmp_path / "pids"
+    told.touch()
+    command = [sys.executable, "-c", PROGRAM, where, str(told), *stubborn(1)]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as parent:
-        wait_until(lambda: written.read_bytes().count(b"\n") == 2)
+        wait_until(lambda: told.read_bytes().count(b"\n") == 2)
         parent.send_signal(number)
         assert parent.wait(PATIENCE) == status
 
-    wait_until(lambda: all(map(has_ended, pids(written.read_bytes()))))
+    wait_until(lambda: all(map(has_ended, pids(told.read_bytes()))))
 
 
 @pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
@@ -369,7 +371,7 @@ def test_an_interpreter_leaves_without_a_warning() -> None:
     assert (answer.stdout, answer.stderr) == (b"b'hello\\n'\n", b"")
 
 
-# Starts of a process in Python, under any module name.
+# How a process is started in Python, whatever the module is called here.
 STARTS = re.compile(
     r"(os\.(fork\w*|exec\w+|spawn\w+|posix_spawn\w*|system|popen)|pty\.(?:fork|spawn)|subprocess|multiprocessing)"
 )
@@ -397,7 +399,7 @@ def test_children_are_started_in_one_place() -> None:
 
 
 def names(tree: ast.AST) -> Iterator[str]:
-    """Imported modules, and names imported from modules."""
+    """The modules that are imported, and what is taken from modules."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=imported):

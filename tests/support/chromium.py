@@ -1,4 +1,4 @@
-"""Pages in Chromium: their content after loading, and console messages."""
+"""Pages in Chromium: what is there after loading, and what the console says."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def chromium_file(tmp_path: Path, file: Path, *options: str) -> tuple[str, str]:
 
 
 def read_result(dom: str) -> Any:
-    """The JSON that a script of the page wrote into ``<pre id="result">``."""
+    """What a script of the page wrote, as JSON, into ``<pre id="result">``."""
     found = re.search(r'<pre id="result">(.*?)</pre>', dom, re.DOTALL)
     assert found is not None
     return json.loads(html.unescape(found.group(1)))

@@ -63,14 +63,14 @@ class BuiltElf:
         return bytes(data)
 
     def value(self, name: str) -> int:
-        """The value of the field."""
+        """What the field holds."""
         offset, layout = self.fields[name]
         return int(struct.unpack_from(layout, self.data, offset)[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """An ELF file. Two loadable segments; the second, with .dynamic, has other addresses than offsets.
+    """What to write. Two loadable segments; the second, with .dynamic, has other addresses than offsets.
 
     ``moved`` puts .dynstr after ``gap`` bytes too, as patchelf does. ``needs`` gives the versions by library, a weak
     one with "?" in front; of ``definitions`` the first is the base, and "B<A" is B that inherits from A. ``isa_needed``

@@ -1,4 +1,4 @@
-"""Simulate a runner of GitHub Actions for a composite action: its steps, their environment, their files, the log."""
+"""What a runner of GitHub Actions does with a composite action: its steps, their environment, their files, the log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ActionRun:
 class Runner:
     """A job in ``workspace``; ``temporary`` is RUNNER_TEMP, which the steps of a job share.
 
-    ``cache`` is the storage of actions/cache: a folder of archives by key; None without one.
+    ``cache`` is what actions/cache keeps from job to job: a folder of archives by key; None where a job has none.
     """
 
     workspace: Path
@@ -57,8 +57,8 @@ class Runner:
             files = {name: self.temporary / f"{name}-{number}" for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
             for file in files.values():
                 file.write_text("")
-            status, output = self._step(action, step, inputs, files)
-            log += output
+            status, said = self._step(action, step, inputs, files)
+            log += said
             summary += files["GITHUB_STEP_SUMMARY"].read_text(encoding="utf-8")
             lines = files["GITHUB_OUTPUT"].read_text(encoding="utf-8").splitlines()
             outputs[step.get("id", "")] = dict(line.split("=", 1) for line in lines)
@@ -68,7 +68,7 @@ class Runner:
         return ActionRun(status, log, obeyed(log), summary, shown)
 
     def _action(self, name: str, given: Mapping[str, str]) -> dict[str, str]:
-        """Simulate actions/cache/restore and actions/cache/save, and return the outputs."""
+        """Do what actions/cache/restore and actions/cache/save do, and return the outputs."""
         if self.cache is None:
             return {}
         place, archive = Path(given["path"]), self.cache / given["key"]

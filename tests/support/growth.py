@@ -12,19 +12,19 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _STEPS = 10_000  # and
-_BYTES = 256 << 10  # constant extra memory: caches, tables
+_BYTES = 256 << 10  # what may come on top, whatever the size: caches, tables
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Instructions of Python's byte code, and the peak of memory in bytes above the start."""
+    """Instructions of Python's byte code, and the peak of memory in bytes beyond what was held before."""
 
     steps: int
     peak: int
 
 
 def cost_of(run: Callable[[], object]) -> Cost:
-    """The cost of ``run``. It is called three times: first to fill imports and caches, and then to count each."""
+    """What ``run`` costs. It is called three times: first for what is imported and cached, and then to count each."""
     steps = 0
 
     def count(_: FrameType, event: str, __: Any) -> Any:

@@ -4,7 +4,7 @@ index = Index.create(folder)                      # once: small wheels, and pip 
 world = GuardedWorld.create(folder, index)        # an environment of a second
 world.install_guard(); world.shell("python -m pip install torch==2.8.0"); world.is_intact
 
-Nothing of this host's configuration or caches is used. Damage is checked by the files, never by the guard.
+Nothing of this host's configuration or caches is used. What is intact is asked of the files, never of the guard.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _module(name: str, version: str, *requires: str) -> WheelBuilder:
 
 
 HELD = ("torch", "torchvision", "triton", "nvidia_cudnn_cu12", "nvidia_nccl_cu12")
-INSTALLED = (  # in the environment and, except torch and its companion, on the index
+INSTALLED = (  # what is in the environment and, but for torch and its companion, on the index, too
     torch(TORCH, is_cuda=True),
     _module("torchvision", "0.22.0+cu128", f"torch=={TORCH}"),
     _module("triton", "3.3.0"),
@@ -131,7 +131,7 @@ OFFERED = (
 
 
 def _packed(name: str, folder: Path) -> Path:
-    """The wheel of an installed distribution, packed again from its files; its programs are the wheel's."""
+    """The wheel of an installed distribution, packed again from its files; its programs are those of the wheel."""
     found = metadata.distribution(name)
     version = found.version
     target = folder / f"{name}-{version}-py3-none-any.whl"
@@ -200,7 +200,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Done:
-    """The exit status and output of a command."""
+    """How a command ended, and what it said."""
 
     status: int
     words: str
@@ -208,7 +208,7 @@ class Done:
 
 @dataclass
 class GuardedWorld:
-    """One environment; ``variables`` are for every command, as in a shell that activated it."""
+    """One environment; ``variables`` are those of every command, as in a shell that activated it."""
 
     root: Path
     index: Index
@@ -247,7 +247,7 @@ class GuardedWorld:
         return world
 
     def settle(self) -> None:
-        """Record the installed versions as those to keep."""
+        """Take what is installed now for what must stay."""
         self.before, self.imported = self.files(), self.torch
 
     place: Path = Path()
@@ -322,7 +322,7 @@ class GuardedWorld:
         self.write("pyproject.toml", text)
 
     def files(self) -> dict[str, str]:
-        """The sha256 of every held file, by its path in site-packages: torch, its companion, its closure."""
+        """The sha256 of every file of what is held, by its path in site-packages: torch, its companion, its closure."""
         found = {}
         for top in ("torch", "torchvision", "triton", "nvidia", "sympy"):
             for path in sorted((self.site / top).rglob("*")):

@@ -1,4 +1,4 @@
-"""Names, paths and versions that a stranger could have chosen, and facts with them."""
+"""Names, paths and versions that a stranger could have chosen, and facts in which they stand."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any
 from wheel_checks.commands import Command, Export, NoCommand, Options, Pipe, Runnable, Step, Unset, WriteFile, shell
 
 HEAD, TAIL = "Qzvj", "jvzQ"
-"""Each hostile text has both: one of them alone in an argument means that the text was split.
+"""Each hostile text holds both: where one of them is in an argument without the other, the text was taken apart.
 
-Four letters each: the names of temporary folders have eight random ones, and contained two of them once in two hundred
-runs.
+Four letters each: the names of temporary folders have eight random ones, and held two of them once in two hundred runs.
 """
 
 HOSTILE = {
@@ -108,7 +107,7 @@ def vectors(step: Step) -> tuple[tuple[str, ...], ...]:
 
 
 def intended(step: Runnable) -> list[str]:
-    """The words that a shell must read from the step's text."""
+    """What a shell must make of the step's text."""
     match step:
         case Command(argv, _, folder):
             return ["(", "cd", folder, "&&", *argv, ")"] if folder else [*argv]
@@ -125,7 +124,7 @@ def intended(step: Runnable) -> list[str]:
 
 
 def read_by_a_shell(step: Runnable) -> list[str]:
-    """The words of the step's text; an unquoted special character is a word alone."""
+    """The words of the step's text; what is special to a shell and not quoted is a word alone."""
     if isinstance(step, Export) and not isinstance(step.value, str):
         return shlex.split(shell(step))
     lexer = shlex.shlex(shell(step), posix=True, punctuation_chars="()|&;<>")
@@ -142,7 +141,7 @@ def _names_a_source(word: str, before: str) -> bool:
 
 
 def faults(step: Step, hostile: str) -> Iterator[str]:
-    """The faults of this text in a step: it was split, became an option, or names an installed package."""
+    """What this text has brought about in a step: it was taken apart, became an option, or names what is installed."""
     if not isinstance(step, (Options, NoCommand)) and read_by_a_shell(step) != intended(step):
         yield f"{shell(step)!r} is not {intended(step)}"
     start = hostile[: hostile.index(HEAD) + len(HEAD)]

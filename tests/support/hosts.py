@@ -1,9 +1,11 @@
 """Facts of hosts, made up: a healthy H200 server, a healthy GH200 one, and the ways in which they break.
 
-healthy() # x86_64, one H200, torch 2.11.0+cu130, driver 580.159.04 healthy(limits=Limits(0, None)) # the same with
-another section cuda_fails(healthy(), 802) # NVML is fine, cuInit gives 802, torch sees no GPU with_variables(healthy(),
-CUDA_VISIBLE_DEVICES="") # only the variable, not its effect with_torch(grace(), "2.10.0+cpu", cuda="",
-architectures=()) in_container(without_nodes(healthy()), "docker")
+healthy()                                                   # x86_64, one H200, torch 2.11.0+cu130, driver 580.159.04
+healthy(limits=Limits(0, None))                             # the same with another section
+cuda_fails(healthy(), 802)                                  # NVML is fine, cuInit gives 802, torch sees no GPU
+with_variables(healthy(), CUDA_VISIBLE_DEVICES="")          # only the variable: what it does is another matter
+with_torch(grace(), "2.10.0+cpu", cuda="", architectures=())
+in_container(without_nodes(healthy()), "docker")
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ def grace(**sections: Any) -> HostFacts:
 
 
 def hgx(gpus: int = 8, **sections: Any) -> HostFacts:
-    """An HGX H200 board: GPUs with four NVSwitches, and a running fabric manager of the driver's version."""
+    """An HGX H200 board: GPUs behind four NVSwitches, and a fabric manager of the driver's version that runs."""
     facts = _server("x86_64", "NVIDIA H200", "2335", (9, 0), 141 * GIB, gpus=gpus)
     assert isinstance(facts.nvml, NvmlProbe)
     switches = tuple(PciDevice(f"0000:{9 + n:02x}:00.0", "10de", "22a3", "068000", "nvidia") for n in range(4))
@@ -140,13 +142,13 @@ def without_nodes(facts: HostFacts) -> HostFacts:
 
 
 def in_container(facts: HostFacts, kind: str = "docker", **fields: Any) -> HostFacts:
-    """The same inside a container; ``fields`` are passed to :class:`Container`."""
+    """The same inside a container; ``fields`` are those of :class:`Container`."""
     marks = {"docker": ("/.dockerenv",), "podman": ("/run/.containerenv",), "kubernetes": ("KUBERNETES_SERVICE_HOST",)}
     return replace(facts, container=Container(kind, marks=marks.get(kind, ("container=lxc",)), denied={}, **fields))
 
 
 def cuda_fails(facts: HostFacts, code: int, says: str = "", **fields: Any) -> HostFacts:
-    """cuInit gives ``code`` and torch sees no GPU, while NVML is unchanged; ``fields`` are passed to CudaProbe.
+    """cuInit gives ``code`` and torch sees no GPU, while NVML is as it was; ``fields`` are those of CudaProbe.
 
     ``says`` is what torch.cuda.init() says.
     """
@@ -158,7 +160,7 @@ def cuda_fails(facts: HostFacts, code: int, says: str = "", **fields: Any) -> Ho
 
 
 def nvml_fails(facts: HostFacts, code: int, **fields: Any) -> HostFacts:
-    """nvmlInit gives ``code``; ``fields`` are passed to NvmlProbe."""
+    """nvmlInit gives ``code``; ``fields`` are those of NvmlProbe."""
     assert isinstance(facts.nvml, NvmlProbe)
     return replace(facts, nvml=replace(facts.nvml, **{"code": code, "gpus": (), **fields}))
 
@@ -171,9 +173,9 @@ def with_variables(facts: HostFacts, **variables: str) -> HostFacts:
 def with_torch(
     facts: HostFacts, version: str, *, cuda: str = "13.0", architectures: tuple[str, ...] | None = None, **fields: Any
 ) -> HostFacts:
-    """The same with another torch build on disk; ``fields`` are passed to :class:`TorchFiles`.
+    """The same with another torch build on disk; ``fields`` are those of :class:`TorchFiles`.
 
-    The probes' results are unchanged: combine with :func:`cuda_fails` or replace ``torch``.
+    What the probes reported stays as it was: combine with :func:`cuda_fails` or replace ``torch``.
     """
     assert isinstance(facts.installed, Installed)
     assert isinstance(facts.torch, TorchProbe)
@@ -228,7 +230,7 @@ def kernel_fails(facts: HostFacts, error: str, trace: str = "") -> HostFacts:
 
 
 def with_packages(facts: HostFacts, *packages: Package, without: tuple[str, ...] = ()) -> HostFacts:
-    """The same with these distributions, which replace equal names, and without others."""
+    """The same with these distributions, which replace those of the same name, and without others."""
     assert isinstance(facts.installed, Installed)
     gone = {*without, *(package.name for package in packages)}
     kept = tuple(package for package in facts.installed.packages if package.name not in gone)
@@ -236,7 +238,7 @@ def with_packages(facts: HostFacts, *packages: Package, without: tuple[str, ...]
 
 
 def package(name: str, version: str, **fields: Any) -> Package:
-    """A distribution, installed by pip together with everything else; ``fields`` are passed to :class:`Package`."""
+    """A distribution, installed by pip together with everything else; ``fields`` are those of :class:`Package`."""
     return Package(name, version, **{"folder": SITE_PACKAGES, "installer": "pip", "installed": INSTALLED, **fields})
 
 
@@ -406,7 +408,7 @@ def _installed(machine: str) -> Installed:
 
 
 def _resolved(machine: str) -> dict[str, str]:
-    """The libraries that the loader finds for libtorch_cuda.so: its own, the nvidia distributions', the system's."""
+    """What the loader takes for libtorch_cuda.so: its own, those of the nvidia distributions, the system's."""
     own = {name: f"{SITE_PACKAGES}/torch/lib/{name}" for name in ("libc10.so", "libc10_cuda.so", "libtorch_cpu.so")}
     theirs = {
         soname: f"{SITE_PACKAGES}/nvidia/{folder}/lib/{soname}"

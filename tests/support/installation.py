@@ -1,6 +1,6 @@
 """Looks at real environments as the doctor does, compiles small libraries for them, and runs the fixes that it prints.
 
-facts = look(environment.python, LD_LIBRARY_PATH="/opt/lib") # the interpreter, installed packages, the loader
+facts = look(environment.python, LD_LIBRARY_PATH="/opt/lib")       # the interpreter, what is installed, the loader
 found(facts) == {"DOC202": "1 file of nvidia-cudnn-cu13 9.19.0.56 is gone, ..."}
 """
 
@@ -26,7 +26,7 @@ SECTION_B = "DOC2"
 
 
 def look(python: str, **variables: str) -> HostFacts:
-    """The facts of the Python probes for this interpreter, or the environment in this folder."""
+    """What the probes of the Python side show of this interpreter, or of the environment in this folder."""
     environ = {**os.environ, **variables}
     interpreter = read_interpreter(python=python, environ=environ)
     installed = read_installed_facts(interpreter, environ=environ)
@@ -35,7 +35,7 @@ def look(python: str, **variables: str) -> HostFacts:
 
 
 def results(facts: HostFacts) -> list[CheckResult]:
-    """The findings of the rules of section B, except notes."""
+    """What the rules of section B find, but for notes."""
     rules = [rule for rule in select_rules("host") if rule.id.startswith(SECTION_B)]
     judged = run_rules(rules, facts, Expectations())
     assert not [result for result in judged if result.outcome is Outcome.ERROR]

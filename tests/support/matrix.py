@@ -105,7 +105,7 @@ def messages(report: Any, cell: str = CELL) -> list[tuple[str, str, str]]:
 
 
 def without_times(report: Any, source: str = "") -> Any:
-    """A report without values that differ between machines: times, results of earlier runs, paths of logs.
+    """A report without what differs from machine to machine: times, what was kept of earlier runs, paths of logs.
 
     ``source`` is the path of the matrix that the report names.
     """
@@ -114,7 +114,7 @@ def without_times(report: Any, source: str = "") -> Any:
 
 
 _TIMES = {"started", "seconds", "ended", "kept", "log", "run", "inputs"}
-_SPENT = {"bytes_read", "requests"}  # cached data is not read again
+_SPENT = {"bytes_read", "requests"}  # what a cache holds already is not read again
 
 
 def _plain(value: Any) -> Any:

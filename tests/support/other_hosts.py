@@ -72,7 +72,7 @@ def with_drivers(facts: HostFacts, **fields: Any) -> HostFacts:
 
 
 def unbound(facts: HostFacts) -> HostFacts:
-    """No module uses the GPUs, and there are no nodes."""
+    """No module holds the GPUs, and there are no nodes."""
     assert not isinstance(facts.pci, Unavailable)
     facts = replace(facts, pci=tuple(replace(device, driver="") for device in facts.pci))
     return unseen(with_drivers(facts, modules=(), amdgpu="", nodes=(), gpus=()))

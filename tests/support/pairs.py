@@ -32,5 +32,5 @@ def library(machine: str = "aarch64", *, gpu: Sequence[str] = (), **elf: Any) ->
 
 
 def difference(a: WheelBuilder, b: WheelBuilder, depth: Depth = Depth.GPU, **request: Any) -> Difference:
-    """The difference between two wheels, read to ``depth``."""
+    """What differs between two wheels, read to ``depth``."""
     return compare_wheels(facts_of(a, depth=depth, **request), facts_of(b, depth=depth, **request))

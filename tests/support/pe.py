@@ -1,7 +1,7 @@
 """A writer of small PE files that remembers where each field is so as to break it.
 
 ``Pe(imports=("KERNEL32.dll",)).build()`` is a DLL that readers accept, laid out as linkers do: code, .rdata with the
-import tables at its end, data, then ``sections``.
+import tables at its end, data, then what ``sections`` hold.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BuiltPe:
 
 @dataclass(frozen=True, slots=True)
 class Pe:
-    """A PE file. ``code`` and ``behind`` come before and after the import tables.
+    """What to write. ``code`` and ``behind`` are what is before and after the import tables.
 
     ``sections`` are further ones, by name; a name of more than eight bytes goes into a string table when ``strings`` is
     set, else it is cut. ``absolute`` writes delay descriptors as old linkers did, with absolute addresses.

@@ -14,7 +14,7 @@ from wheelproof.doctor.probes.dangerous import Answers, read_dangerous
 
 
 def known(python: str = sys.executable, *, gpu: bool = True) -> HostFacts:
-    """The facts before the dangerous steps: the interpreter, and whether there is a GPU on the bus."""
+    """What is known before the dangerous steps: the interpreter, and whether there is a GPU on the bus."""
     example = healthy()
     assert isinstance(example.interpreter, Interpreter)
     return HostFacts(interpreter=replace(example.interpreter, path=python), pci=example.pci if gpu else ())
@@ -27,6 +27,6 @@ def probe(
     gpu: bool = True,
     seconds: float = 60,
 ) -> Answers:
-    """The results of the steps in this environment."""
+    """What the steps give in this environment."""
     facts = known(python, gpu=gpu)
     return read_dangerous(facts, environment=environment, budget=Budget(seconds))

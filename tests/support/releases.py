@@ -45,13 +45,13 @@ def expectation_text(platforms: Mapping[str, Mapping[str, Any]] = BOTH, more: st
 def wheel(
     python: str = "cp312", machine: str = "x86_64", version: str = "1.0", build: str = "", **fields: Any
 ) -> ReleaseFile:
-    """A wheel of demo, known by its name; ``fields`` are passed to :class:`ReleaseFile`."""
+    """A wheel of demo, known by its name; ``fields`` are those of :class:`ReleaseFile`."""
     stem = "-".join(filter(None, ("demo", version, build)))
     return ReleaseFile(f"{stem}-{python}-{python}-manylinux_2_28_{machine}.whl", **fields)
 
 
 def built(accelerator: str, version: str = "", local: str = "") -> AcceleratorFacts:
-    """The facts of an accelerator."""
+    """What was found out about an accelerator."""
     return AcceleratorFacts(accelerator, version, local, ())
 
 
@@ -70,7 +70,7 @@ def of_size(size: int, python: str = "cp312", machine: str = "x86_64") -> Releas
 def release(
     *files: ReleaseFile, platforms: Mapping[str, Mapping[str, Any]] = BOTH, more: str = "", **top: Any
 ) -> ReleaseFacts:
-    """The files over the matrix of version 1.0; the other arguments are passed to :func:`expectation_text`."""
+    """The files over the matrix of version 1.0; the other arguments are those of :func:`expectation_text`."""
     expectation = parse_release_expectation(expectation_text(platforms, more, **top).encode())
     return lay_out(expectation, Version("1.0"), files, TODAY)
 

@@ -1,4 +1,4 @@
-"""Broken environments of stand-in wheels, made by real installers and broken as users break them.
+"""Fifteen and more broken environments of stand-in wheels, each made by real installers and broken as users break them.
 
 world = World(tmp_path)                       # an index of small wheels, a driver of stubs
 broken = BROKEN["vllm, and a CPU build of another release"]
@@ -6,7 +6,7 @@ environment = broken.make(world)              # a RealEnvironment
 world.doctor(environment, "--fix", "--yes")   # the whole command, in a child
 
 Their torch imports typing_extensions, opens NCCL as the real one needs it, and asks libcuda.so.1, so that an import
-fails for the same reasons as the real one.
+fails for the reasons for which that of the real one fails.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def torch(version: str = "2.11.0", cuda: str = "13.0", *requires: str) -> WheelB
     libraries = [f"nvidia-nccl-{suffix}=={of_nccl}", f"nvidia-cudnn-{suffix}==9.19.0.56", "triton==3.6.0"]
     wheel = WheelBuilder("torch", version, PLATFORM)
     wheel.metadata(requires=["typing-extensions>=4.10.0", "sympy>=1.13.3", *(libraries if cuda else []), *requires])
-    text = f"__version__ = '{version.partition('+')[0]}+{build_of}'\ncuda = {cuda or None!r}\nhip = None\nxpu = None\n"
-    wheel.add("torch/version.py", f"{text}nccl = {of_nccl!r}\n")
+    said = f"__version__ = '{version.partition('+')[0]}+{build_of}'\ncuda = {cuda or None!r}\nhip = None\nxpu = None\n"
+    wheel.add("torch/version.py", f"{said}nccl = {of_nccl!r}\n")
     wheel.add("torch/functional.py", "def einsum(*_):\n    pass\n")
     wheel.add("torch/__init__.py", f"{IMPORTS}{TORCH}").add("torch/cuda/__init__.py", CUDA)
     wheel.add("torch/lib/libtorch_cpu.so", library("libtorch_cpu.so", machine=MACHINE))
@@ -86,12 +86,12 @@ def companion(name: str, version: str, of: str, cuda: str = "13.0") -> WheelBuil
     """torchvision or torchaudio for a torch release."""
     build_of = f"cu{cuda.replace('.', '')}" if cuda else "cpu"
     wheel = WheelBuilder(name, version, PLATFORM).metadata(requires=[f"torch=={of}"])
-    text = f"__version__ = '{version.partition('+')[0]}+{build_of}'\ncuda = {cuda or None!r}\n"
-    return wheel.add(f"{name}/__init__.py", f"from {name}.version import __version__\n").add(f"{name}/version.py", text)
+    said = f"__version__ = '{version.partition('+')[0]}+{build_of}'\ncuda = {cuda or None!r}\n"
+    return wheel.add(f"{name}/__init__.py", f"from {name}.version import __version__\n").add(f"{name}/version.py", said)
 
 
 def packages() -> list[WheelBuilder]:
-    """The packages of every index here, except torch."""
+    """What every index here has besides torch."""
     return [
         plain("vllm", "0.20.0", "torch==2.11.0", "torchvision==0.26.0", "numpy<2.4", "transformers>=4.56"),
         plain("transformers", "4.57.1", "numpy>=1.17", 'torch>=2.2; extra == "torch"'),
@@ -368,12 +368,12 @@ def tree(folder: Path) -> dict[str, str]:
 
 def conflicts(environment: RealEnvironment) -> set[str]:
     """What ``uv pip check`` complains of."""
-    text = environment.run(f"uv pip check --python {environment.python} 2>&1 || true")
-    return {line for line in text.splitlines() if line.startswith("The package")}
+    said = environment.run(f"uv pip check --python {environment.python} 2>&1 || true")
+    return {line for line in said.splitlines() if line.startswith("The package")}
 
 
 def versions(environment: RealEnvironment) -> dict[str, str]:
-    """The installed versions, by name."""
+    """What is installed, by name."""
     rows = json.loads(environment.run(f"uv pip list --format json --python {environment.python}"))
     return {row["name"]: row["version"] for row in rows}
 

@@ -41,7 +41,7 @@ CALIBRATION = {"bandwidth": 4.27e12, "bf16": 746e12, "fp8": 1536e12}
 
 
 def document(**fields: Any) -> dict[str, Any]:
-    """A run that passes, with these fields replaced."""
+    """A run that passes, with these fields instead of its own."""
     return {
         "schema": "kernels_smoke/1",
         "mode": "run",
@@ -107,8 +107,8 @@ def parsed(values: dict[str, Any]) -> SmokeDocument:
 
 
 def fake_interpreter(folder: Path, script: str) -> str:
-    """An executable that is called as an interpreter, and runs ``script``: ``output`` is the path of the report,
-    ``options`` are the suite's.
+    """An executable that is called as an interpreter is, and runs ``script``: ``output`` is where the report goes,
+    ``options`` is what the suite was requested.
     """
     path = folder / "python-of-the-test"
     prelude = f"""\

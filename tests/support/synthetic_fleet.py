@@ -1,11 +1,12 @@
 """A fleet of GB200 trays that is made up: healthy rates with the noise that was measured, and seeded faults.
 
-trays = make_fleet(2000, seed=1) # names and places: rack000-tray00 to rack111-tray01 faults = seed_faults(trays, 50,
-seed=1) # faults, each on other hosts for document in documents(trays, faults, seed=1): ... # the doctor's and smoke's
-report of each tray named, false = found_by(report, faults) # the faults in `wheelproof report merge --format json`
+trays = make_fleet(2000, seed=1)                      # names and places: rack000-tray00 to rack111-tray01
+faults = seed_faults(trays, 50, seed=1)               # what is wrong where, each on other hosts
+for document in documents(trays, faults, seed=1): ... # the doctor's and smoke's report of each tray that has one
+named, false = found_by(report, faults)               # what `wheelproof report merge --format json` says of them
 
 Rates are normal around what such a GPU reaches, with the standard deviations of the table ``rate_noise``: these were
-measured on few H200, and on no GB200. Results are valid under that model.
+measured on few H200, and of GB200 nothing was measured. What a fleet shows here holds under that model.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ _OTHER = {  # facts of the doctor that a faulty tray has another value of
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault of ``hosts``: they have other ``facts``, their rates are ``slowed`` (by kind, to this part), or they have
-    ``no_report``. ``gpu`` is the only GPU that is slow; None for all.
+    """What is wrong with ``hosts``: they have other ``facts``, their rates are ``slowed`` (by kind, to this part), or
+    they have ``no_report``. ``gpu`` is the only GPU that is slow; None for all.
     """
 
     what: str
@@ -111,7 +112,7 @@ def documents(trays: Sequence[str], faults: Sequence[Fault], seed: int) -> Itera
 
 
 def found_by(report: Mapping[str, Any], faults: Sequence[Fault]) -> tuple[list[Fault], list[str]]:
-    """The faults that the merged report names, by hosts and kind; and its other findings.
+    """The faults that the merged report names, by their hosts and by what is wrong; and its other findings.
 
     A finding may name several faults at once when they are the same, such as a driver that two trays have.
     """

@@ -57,7 +57,7 @@ def _worker() -> Popen[str]:
 
 
 def found(script: str) -> Any:
-    """The argument of ``script`` to ``answer``. Fails with the traceback of its exception."""
+    """What ``script`` passes to ``answer``. Fails with the traceback of what it raises."""
     process = _worker()
     assert process.stdin is not None
     assert process.stdout is not None

@@ -50,5 +50,5 @@ def give_back(folder: Path, *, journal: Path | None = None, force: bool = False)
 
 
 def journals() -> list[Path]:
-    """The files of the state folder, except the lock."""
+    """What the state folder holds, but for the lock."""
     return [path for path in Path(os.environ["XDG_STATE_HOME"]).glob("wheelproof/pins/*") if path.name != "lock"]

@@ -85,18 +85,18 @@ def archive_of(facts: WheelFacts) -> Archive:
 
 
 def listed(file_name: str = "demo-1.0-py3-none-any.whl", **fields: Any) -> IndexFile:
-    """The index entry of a file."""
+    """What an index says of a file."""
     return IndexFile(file_name, f"https://files.example.org/{file_name}", index=INDEX, **fields)
 
 
 def judged(rule_id: str, facts: Any, **expectations: Any) -> tuple[CheckResult, ...]:
-    """All results of one rule, on facts or on a wheel that is read first."""
+    """The results of one rule, whatever their outcome, on facts or on a wheel that is read first."""
     facts = facts_of(facts) if isinstance(facts, WheelBuilder) else facts
     return run_rules([get_rule(rule_id)], facts, Expectations(**expectations))
 
 
 def findings(rule_id: str, facts: Any, *, undecided: bool = False, **expectations: Any) -> list[CheckResult]:
-    """The failures of one rule, or its ``undecided`` results; a rule that ends in any other way fails the test."""
+    """The failures of one rule, or what it leaves ``undecided``; a rule that ends in any other way fails the test."""
     results = judged(rule_id, facts, **expectations)
     wanted = Outcome.ERROR if undecided else Outcome.FAIL
     others = [result for result in results if result.outcome not in (wanted, Outcome.PASS)]

@@ -47,7 +47,7 @@ class WheelBuilder:
     def add(self, path: str | bytes, data: bytes | str = b"", *, record: bool = True, **options: Any) -> Self:
         """Add a member (the same path twice makes a duplicate). ``record=False`` leaves it out of RECORD.
 
-        ``options`` are passed to :class:`ZipEntry`: method, flags, mode, zip64, payload, local, directory, ...
+        ``options`` are those of :class:`ZipEntry`: method, flags, mode, zip64, payload, local, directory, ...
         """
         if not record:
             self._unrecorded.add(len(self._entries))
@@ -71,7 +71,7 @@ class WheelBuilder:
         name: str | None = None,
         version: str | None = None,
     ) -> Self:
-        """Set METADATA; ``fields`` are more lines (``Provides-Extra: all``). "" omits a field."""
+        """Say what METADATA holds; ``fields`` are more lines (``Provides-Extra: all``). "" leaves a field out."""
         lines = {
             "Metadata-Version": metadata_version,
             "Name": self.name if name is None else name,
@@ -90,7 +90,7 @@ class WheelBuilder:
         wheel_version: str = "1.0",
         build: str | None = None,
     ) -> Self:
-        """Set WHEEL; ``tags`` are the Tag lines. By default all of it agrees with the file name."""
+        """Say what WHEEL holds; ``tags`` are the Tag lines. By default all of it agrees with the file name."""
         purelib = ("true" if self.tags.endswith("-any") else "false") if root_is_purelib is None else root_is_purelib
         build_tag = self.build_tag if build is None else build
         text = [f"Wheel-Version: {wheel_version}", "Generator: tests (1.0)"]
@@ -125,7 +125,7 @@ class WheelBuilder:
         zip64: bool = False,
         end: Mapping[str, int] | None = None,
     ) -> bytes:
-        """The wheel's bytes. ``record=False`` leaves RECORD out; other options are passed to :func:`write_zip`."""
+        """The wheel's bytes. ``record=False`` leaves RECORD out; the other options are those of :func:`write_zip`."""
         for name, set_default in (("METADATA", self.metadata), ("WHEEL", self.wheel)):
             if name not in self._dist_info_texts:
                 set_default()
@@ -193,7 +193,7 @@ def torch_like(
 ) -> WheelBuilder:
     """A small wheel in the shape of torch's: ``accelerator`` is cuda, cpu, rocm or xpu.
 
-    ``version`` is for METADATA and the file name, 2.10.x for CUDA 12.8 and requirements limited to x86_64 (the CPU
+    ``version`` is that of METADATA and the file name, 2.10.x for CUDA 12.8 and requirements limited to x86_64 (the CPU
     wheel for aarch64 has the same METADATA), anything else for CUDA 13.0 and requirements for all of Linux. A local
     part in ``version`` (``2.11.0+cpu``) is kept; only ``torch/version.py`` names the accelerator otherwise.
     """

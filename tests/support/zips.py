@@ -56,7 +56,7 @@ class ZipEntry:
         return compressor.compress(self.data) + compressor.flush()
 
     def fields(self, header_offset: int) -> dict[str, Any]:
-        """The default fields of both headers."""
+        """What both headers say when nothing is overridden."""
         return {
             "name": self.raw_name,
             "method": self.method,
@@ -102,9 +102,9 @@ def write_zip(
         directory += _directory_entry(entry, fields | dict(entry.directory))
         count += 1
     body += before_directory
-    values = {"disk": 0, "entries": count, "directory_size": len(directory), "directory_offset": len(body)}
-    values |= end or {}
-    return prefix + bytes(body + directory) + _end_records(values, len(body) + len(directory), zip64, comment) + suffix
+    told = {"disk": 0, "entries": count, "directory_size": len(directory), "directory_offset": len(body)}
+    told |= end or {}
+    return prefix + bytes(body + directory) + _end_records(told, len(body) + len(directory), zip64, comment) + suffix
 
 
 def read_zip(data: bytes) -> tuple[EndRecord, tuple[Member, ...], tuple[DirectoryFault, ...]]:
@@ -168,8 +168,8 @@ def _directory_entry(entry: ZipEntry, f: dict[str, Any]) -> bytes:
     return head + rest + bytes(f["name"]) + extra + entry.comment
 
 
-def _end_records(values: dict[str, int], position: int, zip64: bool, comment: bytes) -> bytes:
-    disk, entries, size, offset = (values[k] for k in ("disk", "entries", "directory_size", "directory_offset"))
+def _end_records(told: dict[str, int], position: int, zip64: bool, comment: bytes) -> bytes:
+    disk, entries, size, offset = (told[k] for k in ("disk", "entries", "directory_size", "directory_offset"))
     records = b""
     if zip64:
         records = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, disk, disk, entries, entries, size, offset)

@@ -1,7 +1,7 @@
 """Wheels with one thing changed, of every kind and always the same ones: ``mutants(2000)``.
 
-A kind is a family of changes ("local header: flags", "RECORD"); the first few hundred wheels have some of every kind.
-The installers' verdicts are unknown here: ``ci/mutants.py`` asks pip, uv and wheelproof.
+A kind is a family of changes ("local header: flags", "RECORD"); the first few hundred wheels hold some of every kind.
+What installers make of them is unknown here: ``ci/mutants.py`` asks pip, uv and wheelproof.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def mutants() -> Iterator[Mutant]:
 
 
 def _sound() -> Iterator[Mutant]:
-    """Valid wheels, which expose a judge that refuses everything."""
+    """What all readers take, so that a judge that refuses everything shows."""
     kind = "sound"
     yield archive(kind, "plain", entries())
     yield archive(kind, "stored", [replace(e, method=STORED) for e in entries()])
@@ -119,11 +119,11 @@ def _members() -> Iterator[Mutant]:
             "header_offset": 0,
             "header_offset ": 10**6,
         }.items():
-            fields: dict[str, Any] = {field.strip(): value}
-            yield archive(f"{kind}: headers differ", f"{name}: directory {fields}", changed(name, directory=fields))
+            said: dict[str, Any] = {field.strip(): value}
+            yield archive(f"{kind}: headers differ", f"{name}: directory {said}", changed(name, directory=said))
             if "offset" not in field:
-                yield archive(f"{kind}: headers differ", f"{name}: local {fields}", changed(name, local=fields))
-                yield archive(f"{kind}: both lie", f"{name}: {fields}", changed(name, local=fields, directory=fields))
+                yield archive(f"{kind}: headers differ", f"{name}: local {said}", changed(name, local=said))
+                yield archive(f"{kind}: both lie", f"{name}: {said}", changed(name, local=said, directory=said))
     for mode in (0o120777, 0o040755, 0o060644, 0o020644, 0o010644, 0o140644, 0, 0o100000, 0o104755, 0o100777):
         yield archive(f"{kind}: modes", f"{mode:o}", changed(CODE, mode=mode))
     for system in (0, 1, 7, 10, 19, 255):
@@ -262,8 +262,8 @@ def _descriptors() -> Iterator[Mutant]:
     }.items():
         for flags, where in ((8, "both"), (0, "none")):
             base = ZipEntry(CODE, data, flags=flags, descriptor=after)
-            fields = zeros if flags else {}
-            yield archive(kind, f"{what}, flag in {where}", _replaced(replace(base, local=fields)))
+            said = zeros if flags else {}
+            yield archive(kind, f"{what}, flag in {where}", _replaced(replace(base, local=said)))
         yield archive(
             kind, f"{what}, sizes in the header too", _replaced(ZipEntry(CODE, data, flags=8, descriptor=after))
         )
