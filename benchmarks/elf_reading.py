@@ -100,9 +100,9 @@ def place_of_dynamic(elf: MemberElf) -> str:
 
 def report(result: WheelResult) -> None:
     """One line for the wheel, and one for each ELF file that is big or not known in full."""
-    methods = Counter(str(elf.way) for elf in result.elfs if isinstance(elf.facts, ElfFacts))
+    ways = Counter(str(elf.way) for elf in result.elfs if isinstance(elf.facts, ElfFacts))
     print(
-        f"{result.name}: {len(result.elfs)} files {dict(methods)}, "
+        f"{result.name}: {len(result.elfs)} files {dict(ways)}, "
         f"{result.cost.bytes_read - result.directory.bytes_read:,} bytes"
     )
     for elf in result.elfs:
@@ -142,8 +142,8 @@ def main() -> None:
         f"{cost.requests} requests, {seconds:.1f} s"
     )
     named = sum(not elf.complete and not isinstance(elf.possible_names, Unavailable) for elf in elfs)
-    methods = dict(Counter(str(elf.way) for elf in elfs))
-    print(f"complete: {sum(elf.complete for elf in elfs)}, names possible: {named}; ways: {methods}")
+    ways = dict(Counter(str(elf.way) for elf in elfs))
+    print(f"complete: {sum(elf.complete for elf in elfs)}, names possible: {named}; ways: {ways}")
 
 
 if __name__ == "__main__":
