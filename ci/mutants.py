@@ -47,12 +47,12 @@ class Row:
     what: str
     digest: str
     judged: dict[str, str]
-    verdicts: Verdicts
+    asked: Verdicts
 
     @property
     def bad(self) -> bool:
         """True when an installer refuses the wheel, or they unpack different files."""
-        return self.verdicts.differ or any(self.verdicts.says.values())
+        return self.asked.differ or any(self.asked.says.values())
 
 
 def judge(target: str, depth: str) -> str:
@@ -81,9 +81,9 @@ def examine(mutant: Mutant, installers: Installers, folder: Path, known: Verdict
     with index_of(mutant.file_name, mutant.data) as (index, requirement, url):
         judged = {"file, full": judge(str(path), "full"), "file, quick": judge(str(path), "quick")}
         judged |= {"range, full": judge(url, "full"), "range, quick": judge(url, "quick")}
-        verdicts = known or ask(installers, path, index, requirement)
+        asked = known or ask(installers, path, index, requirement)
     shutil.rmtree(path.parent)
-    return Row(mutant.kind, mutant.what, digest(mutant), judged, verdicts)
+    return Row(mutant.kind, mutant.what, digest(mutant), judged, asked)
 
 
 def ask(installers: Installers, path: Path, index: str, requirement: str) -> Verdicts:
@@ -115,8 +115,8 @@ def table(rows: Iterable[Row]) -> str:
         for kind in (row.kind.partition(":")[0], "all"):
             count = kinds.setdefault(kind, Counter())
             count["wheels"] += 1
-            count.update(name for name, text in row.verdicts.says.items() if text)
-            count["differ"] += row.verdicts.differ
+            count.update(name for name, text in row.asked.says.items() if text)
+            count["differ"] += row.asked.differ
             count["bad"] += row.bad
             count.update(f"{name} stops" for name, text in row.judged.items() if text != "pass")
             count.update(f"{name} misses" for name, text in row.judged.items() if text == "pass" and row.bad)
@@ -150,7 +150,7 @@ def main() -> int:
             rows += share
             print(f"{len(rows)} of {len(wheels)} after {time.monotonic() - begun:.0f} s", file=sys.stderr)
             if options.verdicts:
-                new = [[row.digest, row.verdicts.says, row.verdicts.differ] for row in share if row.digest not in known]
+                new = [[row.digest, row.asked.says, row.asked.differ] for row in share if row.digest not in known]
                 with options.verdicts.open("a", encoding="utf-8") as file:
                     file.writelines(json.dumps(line) + "\n" for line in new)
     if options.output:
@@ -158,7 +158,7 @@ def main() -> int:
     print(f"{len(rows)} wheels, {versions()}, {time.monotonic() - begun:.0f} s\n{table(rows)}")
     wrong = [row for row in rows if row.bad and "pass" in (row.judged["file, full"], row.judged["range, full"])]
     for row in wrong:
-        refusals = "; ".join(f"{name}: {text}" for name, text in row.verdicts.says.items() if text)
+        refusals = "; ".join(f"{name}: {text}" for name, text in row.asked.says.items() if text)
         print(f"MISSED {row.kind}: {row.what}: {refusals or 'unpacked differently'}")
     return bool(wrong)
 
