@@ -85,7 +85,7 @@ def test_the_workflows_are_valid_and_call_what_exists(tmp_path: Path, text: str)
         parse(called(step))
 
 
-def test_the_inputs_and_outputs_are_all_told() -> None:
+def test_the_inputs_and_outputs_are_all_documented() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     for name in (*action["inputs"], *action["outputs"]):
         assert f"\n| `{name}` |" in PAGE

@@ -109,7 +109,7 @@ def test_pip_runs_without_the_settings_of_the_user(monkeypatch: pytest.MonkeyPat
 SAYS = "print('Collecting a==1\\nCollecting b==2\\nDownloading b-2.whl (9 MB)\\nWARNING: no such index', flush=True)\n"
 
 
-def test_what_pip_installs_is_said_while_it_runs(
+def test_what_pip_installs_is_reported_while_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "EVERY", 0.01)

@@ -185,6 +185,6 @@ class TestRelease:
         assert run.status == 1
         assert "the file has no attestation" in run.out.splitlines()[0]
 
-    def test_without_the_option_nobody_asks(self, wheelproof: Wheelproof, attested: Path) -> None:
+    def test_without_the_option_nothing_is_queried(self, wheelproof: Wheelproof, attested: Path) -> None:
         arguments = [word for word in release_of(".") if word != "--require-attestations"]
         assert wheelproof(*arguments).status == 0

@@ -466,7 +466,7 @@ def test_a_verdict_that_no_record_explains_is_undecided(smoke: Any) -> None:
     assert first_line(run) == "UNDECIDED  NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0: nothing was checked"
 
 
-def test_a_kernel_that_nobody_knows_is_wrong_usage(smoke: Any) -> None:
+def test_a_kernel_that_is_unknown_is_wrong_usage(smoke: Any) -> None:
     run = smoke("sys.stderr.write('usage: x\\npython -m kernels_smoke: error: no kernel is called q\\n'); sys.exit(2)")
 
     assert run.status == 2
@@ -489,7 +489,7 @@ def test_a_kernel_that_nobody_knows_is_wrong_usage(smoke: Any) -> None:
         (["--select", "KRN9"], "no rule starts with 'KRN9'"),
     ],
 )
-def test_wrong_usage_is_told_before_anything_runs(smoke: Any, options: list[str], message: str) -> None:
+def test_wrong_usage_is_reported_before_anything_runs(smoke: Any, options: list[str], message: str) -> None:
     run = smoke("pathlib.Path('ran').touch()", *options)
 
     assert run.status == 2

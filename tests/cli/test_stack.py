@@ -221,7 +221,7 @@ X86_ONLY = "cp312-cp312-manylinux_2_28_x86_64"
         ("base<2", "STK105", "no versions satisfy all requirements: "),
     ],
 )
-def test_a_missing_file_is_told_from_versions_that_do_not_fit(
+def test_a_missing_file_is_distinguished_from_versions_that_do_not_fit(
     wheelproof: Wheelproof, second: str, rule: str, message: str
 ) -> None:
     wheels = [
@@ -255,7 +255,7 @@ def test_the_form_of_the_metadata_of_others_is_advice(wheelproof: Wheelproof) ->
     assert "WHL106" in failures(report_of(run), "WHL")
 
 
-def test_a_yanked_file_is_told(wheelproof: Wheelproof) -> None:
+def test_a_yanked_file_is_reported(wheelproof: Wheelproof) -> None:
     wheel = WheelBuilder("demo")
     with RangeServer(simple_index(wheel, attributes={wheel.file_name: 'data-yanked="broken"'})) as server:
         run = stack(server, wheelproof, "demo==1.0", "--platform", "aarch64", "--format", "json")

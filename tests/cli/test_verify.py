@@ -107,7 +107,7 @@ def test_all_files_judges_every_wheel_of_the_matching_releases(wheelproof: Wheel
     assert "CPU" in table
 
 
-def test_a_yanked_file_is_taken_for_an_exact_pin_and_told(wheelproof: Wheelproof) -> None:
+def test_a_yanked_file_is_taken_for_an_exact_pin_and_reported(wheelproof: Wheelproof) -> None:
     wheel = WheelBuilder()
     files = simple_index(wheel, attributes={wheel.file_name: 'data-yanked="broken"'})
     with RangeServer(files) as server:
@@ -212,7 +212,7 @@ def test_an_index_that_answers_500(wheelproof: Wheelproof) -> None:
     assert "Traceback" not in run.out + run.err
 
 
-def test_a_server_without_ranges_is_told_and_downloads_only_when_allowed(wheelproof: Wheelproof) -> None:
+def test_a_server_without_ranges_is_reported_and_downloads_only_when_allowed(wheelproof: Wheelproof) -> None:
     wheel = WheelBuilder().add("demo/large.bin", random.Random(0).randbytes(200_000))
     files = simple_index(wheel) | {f"/files/{wheel.file_name}": Resource(wheel.build(), behave=[no_ranges()])}
     with RangeServer(files) as server:

@@ -61,7 +61,7 @@ def test_each_machine_gets_its_variant_and_pip_takes_the_plain_wheel(
     assert len(metadata) == 1
 
 
-def test_a_machine_that_falls_through_is_told_with_the_fix(server: RangeServer, wheelproof: Wheelproof) -> None:
+def test_a_machine_that_falls_through_is_reported_with_the_fix(server: RangeServer, wheelproof: Wheelproof) -> None:
     run = verify(server, wheelproof, "--gpu", "GB200", "--driver", "535", "--select", "WHL85", "--fail-on", "warning")
 
     assert run.status == 1
@@ -128,7 +128,7 @@ def test_what_a_gpu_gets_is_undecided_without_readable_metadata(tmp_path: Path, 
     )
 
 
-def test_metadata_is_judged_though_nobody_gets_a_variant_by_it(tmp_path: Path, wheelproof: Wheelproof) -> None:
+def test_metadata_is_judged_though_no_one_gets_a_variant_by_it(tmp_path: Path, wheelproof: Wheelproof) -> None:
     folder = make_release(tmp_path, CU130)
     metadata = json.loads((folder / DOCUMENT).read_text())
     metadata["variants"] = {}
@@ -178,7 +178,7 @@ def test_a_folder_of_wheels_is_chosen_from_before_the_upload(tmp_path: Path, whe
     assert subject["facts"]["passed_over"]["cu130"] == "it has no wheel for cp312 aarch64"
 
 
-def test_a_platform_that_was_asked_for_counts_more_than_the_product(
+def test_a_platform_that_was_requested_counts_more_than_the_product(
     server: RangeServer, wheelproof: Wheelproof
 ) -> None:
     run = verify(server, wheelproof, "--gpu", "H100", "--platform", "aarch64", "--format", "json")
@@ -201,7 +201,7 @@ def test_a_driver_that_the_table_does_not_have_describes_no_machine(
         (["--cpu", "Grace", "--platform", "x86_64"], "the CPU Grace is not among x86_64"),
     ],
 )
-def test_a_machine_that_nobody_knows_is_wrong_usage(
+def test_a_machine_that_is_unknown_is_wrong_usage(
     server: RangeServer, wheelproof: Wheelproof, arguments: list[str], message: str
 ) -> None:
     run = verify(server, wheelproof, *arguments)

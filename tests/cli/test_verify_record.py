@@ -189,7 +189,7 @@ def test_a_record_appears_whole_or_not_at_all_and_with_a_verdict_that_fails(whee
     ],
     ids=" ".join,
 )
-def test_wrong_usage_is_said_before_anything_is_read(wheelproof: Wheelproof, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_is_reported_before_anything_is_read(wheelproof: Wheelproof, arguments: tuple[str, ...]) -> None:
     Path("record.json").write_text("{}")
     Path("link.json").hardlink_to("record.json")
     Path("symlink.json").symlink_to("record.json")

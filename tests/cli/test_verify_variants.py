@@ -152,7 +152,7 @@ def test_a_wheel_and_its_index_that_contradict_each_other(wheelproof: Wheelproof
     assert found["WHL813"] == [f"{DOCUMENT} states the same properties for 'cu13, cu126'"]
 
 
-def test_libraries_that_were_not_read_are_not_said_to_be_for_the_cpu(wheelproof: Wheelproof) -> None:
+def test_libraries_that_were_not_read_are_not_reported_as_for_the_cpu(wheelproof: Wheelproof) -> None:
     level = ["x86_64 :: level :: v2"]
     wheel = variant("cpu", level).add("demo/_C.so", Elf(isa_needed=1 << 2).build().data)
     files = index(wheel, made=document({"cpu": level}))

@@ -106,7 +106,7 @@ def test_search_paths_that_change_alike_are_one_row() -> None:
     assert len(section(build_table(pair, everything=True), "linking").rows) == 3
 
 
-def test_what_was_not_read_is_told_with_the_way_to_read_it() -> None:
+def test_what_was_not_read_is_reported_with_the_way_to_read_it() -> None:
     table = build_table(difference(wheel_for(), wheel_for("x86_64"), Depth.QUICK))
 
     assert [sentence.partition(":")[0] for sentence in table.not_compared] == ["linking", "GPU code"]

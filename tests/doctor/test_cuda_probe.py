@@ -53,7 +53,7 @@ def test_what_a_healthy_driver_tells(driver: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [34, 100, 304, 802, 803, 804, 999])
-def test_the_code_of_cuinit_is_told(driver: Path, code: int) -> None:
+def test_the_code_of_cuinit_is_reported(driver: Path, code: int) -> None:
     answer = cuda(driver, STUB_CUINIT=str(code))
 
     assert (answer.code, answer.gpus, answer.failed_at) == (code, (), "")

@@ -129,7 +129,7 @@ def test_how_sure_it_is(rule: str, code: int, confidence: str) -> None:
     assert diagnosis(cuda_fails(healthy(), code), rule).confidence == confidence
 
 
-def test_what_nothing_explains_is_said_and_not_guessed() -> None:
+def test_what_nothing_explains_is_reported_and_not_guessed() -> None:
     found = diagnosis(cuda_fails(healthy(), 719), "FABRIC", "SILENT")
 
     assert found.root is None

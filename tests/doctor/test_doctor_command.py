@@ -479,7 +479,7 @@ def test_names_and_tokens_are_not_saved(wheelproof: Wheelproof, monkeypatch: pyt
     assert "/home/USER/lib" in text
 
 
-def test_what_fix_may_not_run_is_said(patient: Patient, driver: Path) -> None:
+def test_what_fix_may_not_run_is_reported(patient: Patient, driver: Path) -> None:
     command = [sys.executable, "-m", "wheelproof", "doctor", "--python", patient.python, "--fix", "--yes"]
     environment = variables(driver, CUDA_VISIBLE_DEVICES="")
     done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=PATIENCE)
@@ -496,7 +496,7 @@ def test_this_machine_can_be_examined(wheelproof: Wheelproof) -> None:
     assert diagnosis(run)["versions"]["Python"].startswith(".".join(map(str, sys.version_info[:3])))
 
 
-def test_an_interpreter_that_was_asked_for_and_does_not_run_leaves_it_undecided(
+def test_an_interpreter_that_was_requested_and_does_not_run_leaves_it_undecided(
     wheelproof: Wheelproof, tmp_path: Path
 ) -> None:
     (tmp_path / "python").write_text("no program")

@@ -286,7 +286,7 @@ def test_every_format_has_it(format_: str, tmp_path: Path, capsys: Any) -> None:
     assert "DOC311" in shown
 
 
-def test_wrong_usage_is_told(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+def test_wrong_usage_is_reported(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.setattr(sys, "stdin", StandardInput(b"", terminal=True))
     assert main(["explain"]) == 2
     assert "no log to explain" in capsys.readouterr().err

@@ -145,7 +145,7 @@ def test_time_and_memory_grow_with_the_log(unit: bytes) -> None:
     assert peak < 20 * (1 << 17)
 
 
-def test_lines_are_bounded_and_the_rest_is_said_to_be_missing() -> None:
+def test_lines_are_bounded_and_the_rest_is_reported_as_missing() -> None:
     log = parse_log(b"a\n" * MOST_LINES + b"GPU is lost.\n")
     assert log.cut
     assert recognise(log) == ()

@@ -347,7 +347,7 @@ def test_a_module_of_this_torch_lacks_nothing(tmp_path: Path) -> None:
     assert load(patient) == ""
 
 
-def test_nothing_is_said_of_symbols_beside_a_damaged_torch(tmp_path: Path) -> None:
+def test_nothing_is_reported_of_symbols_next_to_a_damaged_torch(tmp_path: Path) -> None:
     patient = with_extension(tmp_path, C10_OF_ANOTHER)
     patient.installed.write("torch/lib/libc10.so", b"\x7fELF")
 

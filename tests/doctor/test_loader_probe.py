@@ -90,7 +90,7 @@ def test_what_torch_opens_first_is_loaded_when_the_others_need_it(patient: Patie
     assert loader(look(patient.python)).resolved["libnccl.so.2"] == str(first)
 
 
-def test_what_is_not_found_is_told_beside_what_is(patient: Patient) -> None:
+def test_what_is_not_found_is_reported_next_to_what_is(patient: Patient) -> None:
     patient.installed.remove(f"nvidia/cu13/lib/{CUBLASLT}")
 
     loaded = loader(look(patient.python))
@@ -294,7 +294,7 @@ def engine_of(loaded: Loader) -> CudaLibrary | None:
         ({"rpath": "$ORIGIN"}, False, True, OTHERS),
     ],
 )
-def test_the_engine_that_cudnn_gets_is_the_one_that_is_told(
+def test_the_engine_that_cudnn_gets_is_the_one_that_is_reported(
     tmp_path: Path, search: dict[str, str], complete: bool, path: bool, opens: int
 ) -> None:
     patient = with_cudnn(tmp_path, complete=complete, **search)
@@ -317,7 +317,7 @@ def test_another_cudnn_of_the_same_release_is_no_finding(tmp_path: Path) -> None
     assert found(look(patient.python, LD_LIBRARY_PATH=str(other))) == {}
 
 
-def test_a_part_that_cudnn_does_not_open_is_not_told(tmp_path: Path) -> None:
+def test_a_part_that_cudnn_does_not_open_is_not_reported(tmp_path: Path) -> None:
     """Newer releases have more parts: that an older one has them not is not a fault."""
     patient = with_cudnn(tmp_path, complete=True, runpath="$ORIGIN")
     folder = another_cudnn(tmp_path / "cuda/lib64", "9.19.0")

@@ -134,7 +134,7 @@ def test_a_gpu_that_is_lost_hides_no_other(driver: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [9, 18, 999])
-def test_the_code_of_nvml_is_told(driver: Path, code: int) -> None:
+def test_the_code_of_nvml_is_reported(driver: Path, code: int) -> None:
     answer = nvml(driver, STUB_NVML=str(code))
 
     assert (answer.code, answer.gpus) == (code, ())

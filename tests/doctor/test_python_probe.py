@@ -212,7 +212,7 @@ def test_below_another_root_the_files_tell(tmp_path: Path) -> None:
     assert python.fault == ""
 
 
-def test_what_is_no_python_is_said(tmp_path: Path) -> None:
+def test_what_is_no_python_is_reported(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("no program")
 

@@ -136,7 +136,7 @@ def test_a_driver_that_hangs(patient: Patient, driver: Path) -> None:
     assert (found.root.rule, found.confidence) == ("DOC318", "certain")
 
 
-def test_a_driver_that_dies_without_a_known_cause_is_said_to_do_so(patient: Patient, driver: Path) -> None:
+def test_a_driver_that_dies_without_a_known_cause_is_reported_so(patient: Patient, driver: Path) -> None:
     found = diagnosed(healthy(), patient, variables(driver, STUB_CRASH="cuInit"))
 
     assert (found.root, found.unexplained) == (None, ("cuda:signal",))

@@ -254,7 +254,7 @@ def test_a_newer_report_of_one_command_leaves_those_of_others(wheelproof: Wheelp
     assert shown["message"] == "a has several reports of `wheelproof doctor`; only the newest is used"
 
 
-def test_a_merged_host_of_which_no_facts_were_told(wheelproof: Wheelproof, tmp_path: Path) -> None:
+def test_a_merged_host_without_facts(wheelproof: Wheelproof, tmp_path: Path) -> None:
     report = merged(wheelproof("report", "merge", write_fleet(tmp_path, {"a": hgx()}), "--format", "json"))
     report["subjects"][1]["facts"]["compared"] = {"doctor": {}}
     (tmp_path / "b.json").write_text(json.dumps(report).replace('"a"', '"b"'))

@@ -274,7 +274,7 @@ def test_another_layout_of_the_launch_is_used_at_once(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("kept")
-def test_results_that_are_allocated_have_the_dtype_that_was_asked_for() -> None:
+def test_results_that_are_allocated_have_the_dtype_that_was_requested() -> None:
     a, b = (torch.ones(20, 32, device=DEVICE, dtype=torch.float16) for _ in range(2))
     one = torch.ones(1, device=DEVICE)
     for _ in range(2):

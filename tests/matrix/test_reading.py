@@ -292,14 +292,14 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "message", "schema_sees"), WRONG, ids=[message[:40] for _, message, _ in WRONG])
-def test_what_is_wrong_is_said_with_its_key(text: str, message: str, schema_sees: bool) -> None:
+def test_what_is_wrong_is_reported_with_its_key(text: str, message: str, schema_sees: bool) -> None:
     with pytest.raises(UsageError, match=message):
         parse_matrix(text.encode(), "m.toml")
 
     assert schema_accepts(text) is not schema_sees
 
 
-def test_all_faults_are_said_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     with pytest.raises(UsageError, match=r"2 faults: axes.platform\[1\] .*'arm64'.*; cell.level .*'fast'"):
         parse_matrix((AXES.replace("aarch64", "arm64") + '[cell]\nlevel = "fast"\n').encode())
 

@@ -30,7 +30,7 @@ def world(tmp_path: Path, index: RangeServer) -> MatrixWorld:
     return MatrixWorld.create(tmp_path, index)
 
 
-def test_a_cell_goes_the_whole_way_and_a_second_run_keeps_it(index: RangeServer, world: MatrixWorld) -> None:
+def test_a_cell_runs_every_step_and_a_second_run_keeps_it(index: RangeServer, world: MatrixWorld) -> None:
     index.files.update(simple_index(torch_wheel("cuda")))
     world.write()
     report = world.run()
@@ -59,7 +59,7 @@ def test_a_cell_goes_the_whole_way_and_a_second_run_keeps_it(index: RangeServer,
     assert not any(step["kept"] for step in fresh.values())
 
 
-def test_the_index_is_asked_again_for_another_platform_and_after_an_hour(
+def test_the_index_is_queried_again_for_another_platform_and_after_an_hour(
     index: RangeServer, world: MatrixWorld
 ) -> None:
     index.files.update(simple_index(torch_wheel("cuda")))
@@ -185,7 +185,7 @@ def test_what_kernels_need_is_missed_before_anything_is_installed(index: RangeSe
     )
 
 
-def test_when_no_cell_can_run_here_that_is_said_at_once(index: RangeServer, world: MatrixWorld) -> None:
+def test_when_no_cell_can_run_here_that_is_reported_at_once(index: RangeServer, world: MatrixWorld) -> None:
     world.write(platforms=f'"{OTHER}"')
     answer = subprocess.run(
         world.command(), env=world.environ, cwd=world.folder, capture_output=True, text=True, check=False

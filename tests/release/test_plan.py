@@ -41,7 +41,7 @@ def test_a_requirement_takes_all_files_of_its_versions(requirement: str, pre: bo
     assert names(find(requirement, pre=pre)) == found
 
 
-def test_a_folder_takes_wheels_and_source_archives_and_leaves_out_what_is_told(tmp_path: Path) -> None:
+def test_a_folder_takes_wheels_and_source_archives_and_reports_the_rest(tmp_path: Path) -> None:
     for name in (ONE, "demo-1.0.tar.gz", "other-1.0-py3-none-any.whl", "signatures.zip", "notes.txt"):
         (tmp_path / name).write_bytes(b"")
 

@@ -84,7 +84,7 @@ def test_what_hangs_is_killed_at_the_deadline_with_all_that_it_started(tmp_path:
     assert gone(pids)
 
 
-def test_what_cannot_be_started_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_started_is_reported(tmp_path: Path) -> None:
     script = tmp_path / "python"
     script.write_text("#!/nowhere/python\n")
     script.chmod(0o755)

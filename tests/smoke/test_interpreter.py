@@ -88,14 +88,14 @@ def test_a_name_is_looked_for_on_the_path(tmp_path: Path) -> None:
     assert find_interpreter("python3", {"PATH": f"{folder}/bin"}).path == f"{folder}/bin/python3"
 
 
-def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+def test_what_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"there is no .*/nowhere"):
         find_interpreter(str(tmp_path / "nowhere"), {})
     with pytest.raises(NotFoundError, match="is no Python environment"):
         find_interpreter(str(tmp_path), {})
 
 
-def test_a_file_that_cannot_be_run_is_said(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_run_is_reported(tmp_path: Path) -> None:
     (tmp_path / "python").write_text("")
     with pytest.raises(SourceError, match=r"/python cannot be run"):
         find_interpreter(str(tmp_path / "python"), {})

@@ -58,7 +58,7 @@ def test_names_show_no_password() -> None:
     assert "hunter2" not in requested.label
 
 
-def test_many_are_told_in_short() -> None:
+def test_many_are_reported_in_short() -> None:
     assert parse_inputs(["a", "b", "c", "d", "e"], []).label == "a, b, c and 2 more"
 
 

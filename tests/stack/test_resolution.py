@@ -50,7 +50,7 @@ def pages(server: RangeServer) -> list[str]:
 
 
 @pytest.mark.parametrize("files", [FILES, {**FILES, **OTHER}], ids=["one index", "two indexes"])
-def test_no_index_is_asked_again(wheelproof: Wheelproof, files: Mapping[str, bytes | Resource]) -> None:
+def test_no_index_is_queried_again(wheelproof: Wheelproof, files: Mapping[str, bytes | Resource]) -> None:
     with RangeServer(dict(files)) as server:
         more = ["--platform", "aarch64"]
         more += ["--extra-index-url", server.url("/other")] if len(files) > len(FILES) else []
@@ -149,7 +149,7 @@ def test_where_more_counts_nothing_is_left_out(place: Place) -> None:
     assert known(Place(ONE, LISTED), place).only({"demo": LISTED[3]}, AARCH64) is None
 
 
-def test_files_without_a_version_are_told_apart_by_their_names() -> None:
+def test_files_without_a_version_are_distinguished_by_their_names() -> None:
     odd = (*LISTED, *wheels(ONE, "x-y"), IndexFile("demo-2.0.tar.gz", f"{ONE}demo-2.0.tar.gz", index=ONE))
     kept = known(Place(ONE, odd)).only({"demo": LISTED[3]}, AARCH64)
     assert kept is not None

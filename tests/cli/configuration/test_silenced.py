@@ -199,7 +199,7 @@ def test_a_misspelt_prefix_of_a_tree_is_found_with_no_prefix_of_the_user() -> No
 
 
 @pytest.mark.parametrize("says", ['select = ["WHL1"]', 'ignore = ["WHL", "SEC"]'])
-def test_a_tree_does_not_silence_the_answer_to_what_is_asked(wheelproof: Wheelproof, says: str) -> None:
+def test_a_tree_does_not_silence_the_answer_to_what_is_requested(wheelproof: Wheelproof, says: str) -> None:
     wheel = torch_like("cpu", "2.10.0", machine="aarch64").write(Path.cwd())
     Path("wheelproof.toml").write_text(f"{says}\n")
     run = wheelproof("verify", str(wheel), "--expect", "cuda")

@@ -183,7 +183,7 @@ def test_the_same_version_of_another_build_is_not_taken_for_it(world: World) -> 
     assert "where that one came from is not recorded" in what
 
 
-def test_what_no_index_has_is_said(world: World) -> None:
+def test_what_no_index_has_is_reported(world: World) -> None:
     environment = world.make()
     world.install(environment, "lightning torch==2.11.0+cpu", world.cpu)
 
@@ -335,7 +335,7 @@ def test_pytorchs_own_index_is_named_where_the_default_one_has_no_build(world: W
     assert found[0].pins == {"torch": "==2.11.0", "torchvision": "==0.26.0"}
 
 
-def test_where_no_index_is_asked_there_is_no_plan(world: World) -> None:
+def test_where_no_index_is_queried_there_is_no_plan(world: World) -> None:
     environment = world.make()
     world.install(environment, "lightning torch==2.11.0+cpu", world.cpu)
     with planner(world, environment, world.good) as one:

@@ -82,7 +82,7 @@ def test_what_a_child_says_arrives_and_its_end_comes_last() -> None:
     assert sent(count, 3) == [0, 1, 2, Ended("")]
 
 
-def test_an_exception_a_signal_and_an_exit_are_told_apart() -> None:
+def test_an_exception_a_signal_and_an_exit_are_distinguished() -> None:
     assert sent(fail) == ["so far", Ended("ValueError: first ... the reason")]
     assert sent(die) == ["so far", Ended("killed by SIGKILL")]
     assert sent(leave) == [Ended("ended with exit code 3")]
@@ -94,7 +94,7 @@ def test_a_silent_child_is_killed_and_the_others_go_on() -> None:
     assert ends == {"silent": "killed after 0 s of silence", "counting": ""}
 
 
-def test_a_child_can_be_told_to_go_on() -> None:
+def test_a_child_can_be_continued() -> None:
     heard: list[object] = []
 
     def listen(child: Child, message: object) -> None:
@@ -501,7 +501,7 @@ def run(*arguments: str) -> str:
 
 
 @pytest.mark.kernels
-def test_the_comparison_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> None:
+def test_the_comparison_runs_every_step_in_the_interpreter(tmp_path: Path) -> None:
     report = run(
         "benchmarks/kernels.py", "--device", "cpu", "--tiny",
         "--only", "mul_sum_add,dynamic_per_token_scaled_fp8_quant", "--output", str(tmp_path),
@@ -532,7 +532,7 @@ def test_two_ranks_with_half_of_the_columns_each_find_the_dual_of_one() -> None:
 
 
 @pytest.mark.kernels
-def test_tuning_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> None:
+def test_tuning_runs_every_step_in_the_interpreter(tmp_path: Path) -> None:
     output = tmp_path / "tuned.json"
     report = run(
         "benchmarks/tune.py", "--device", "cpu", "--only", "dynamic_per_token_scaled_fp8_quant", "--limit", "2",
@@ -678,7 +678,7 @@ answer([len(kernel.mutants), sum("interpret" in mutant.where for mutant in kerne
 # The documents' experiments
 
 
-def test_experiments_are_told_with_their_ratios_and_what_is_not_there() -> None:
+def test_experiments_are_reported_with_their_ratios_and_what_is_not_there() -> None:
     repeated = Repeated("attention", "twice as fast", "dense", "137 GF")
     for variant, microseconds, fault in (("ours", 50.0, ""), ("dense", 100.0, ""), ("FLA", None, "No module 'fla'")):
         hear(repeated, {"variant": variant, "microseconds": microseconds, "note": "", "fault": fault})

@@ -134,7 +134,7 @@ def test_amd_is_compiled_too_and_has_matrix_instructions(records: Records) -> No
     assert record["registers"] > 24
 
 
-def test_fp8_that_the_target_multiplies_as_wider_numbers_is_said(records: Records) -> None:
+def test_fp8_that_the_target_multiplies_as_wider_numbers_is_reported(records: Records) -> None:
     (record,) = records["fp8", "gfx942"]
     assert record["outcome"] == "pass"
     converts, _, why = record["message"].partition(": ")
@@ -225,7 +225,7 @@ def test_an_architecture_that_the_compiler_does_not_know_is_one_finding_with_its
         assert "TRITON_PTXAS_BLACKWELL_PATH" in the_fault(record)["fix"][1]
 
 
-def test_what_ptxas_refuses_is_told_in_its_own_words(records: Records) -> None:
+def test_what_ptxas_refuses_is_reported_in_its_own_words(records: Records) -> None:
     record = records["bad_assembly", "sm_90"][0]
     assert (record["outcome"], the_fault(record)["fault"]) == ("fail", "refused")
     assert record["message"] == "it does not compile: Unknown modifier '.nonsense'"
@@ -250,7 +250,7 @@ def test_a_compiler_that_ends_the_process_is_blamed_on_the_right_case_and_one_th
         assert "allocate output register" in record["message"]
 
 
-def test_without_cuobjdump_the_compilation_is_told_and_the_rest_is_not_claimed(runs: Runs) -> None:
+def test_without_cuobjdump_the_compilation_is_reported_and_the_rest_is_not_claimed(runs: Runs) -> None:
     _, found = runs[WITHOUT_CUOBJDUMP]
     (record,) = (record for record in found if record["kind"] == "compiled")
     assert (record["outcome"], record["registers"], record["spill_bytes"]) == ("skip", None, None)

@@ -80,7 +80,7 @@ def test_every_code_has_its_meaning_and_its_fix(ask: Ask, code: int) -> None:
     assert fault.fix
 
 
-def test_the_codes_are_told_apart_by_what_they_say() -> None:
+def test_the_codes_are_distinguished_by_what_they_say() -> None:
     faults = driver_faults.FAULTS.values()
     assert len({fault.meaning for fault in faults}) == len({fault.name for fault in faults}) == len(faults)
 

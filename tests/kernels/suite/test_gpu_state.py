@@ -87,7 +87,7 @@ def test_what_the_driver_keeps_for_itself_is_no_use() -> None:
     assert Monitor(NewerLibrary(), ctypes.c_void_p(3)).users()["memory_used_bytes"] == 3 << 20
 
 
-def test_each_mutant_is_said_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_mutant_is_reported_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress(each=True)
     progress({"kind": "probe", "name": "torch", "outcome": "pass"})
     progress({"kind": "mutant", "kernel": "norm", "mutant": "dead", "outcome": "caught", "caught_by": "wide"})

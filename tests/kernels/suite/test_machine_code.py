@@ -137,7 +137,7 @@ def test_instructions_of_ptx_have_the_names_that_ptxas_gives_them(instruction: s
         ),
     ],
 )
-def test_a_product_is_told_by_its_tile_and_its_operands(text: str, product: Product) -> None:
+def test_a_product_is_known_by_its_tile_and_its_operands(text: str, product: Product) -> None:
     assert products(f"      {text}\n") == [product]
 
 

@@ -89,7 +89,7 @@ class Crew:
 
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize("exclusive", [False, True])
-def test_nothing_runs_beside_a_child_that_has_an_exclusive_gpu(
+def test_nothing_runs_next_to_a_child_that_has_an_exclusive_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, warm: bool, exclusive: bool
 ) -> None:
     options, entries, kept = Options(level="full"), registry.ENTRIES, Marks(tmp_path, "digest")

@@ -77,7 +77,7 @@ def test_races_that_do_not_count(report: str) -> None:
         "no specialised warps",
     ],
 )
-def test_a_race_of_ours_counts_beside_others_that_do_not(race: str) -> None:
+def test_a_race_of_ours_counts_next_to_others_that_do_not(race: str) -> None:
     found = reading("racecheck", race, ERRORS)
     assert found["outcome"] == "wrong"
     assert found["message"] == "compute-sanitizer found 1 unordered accesses to shared memory"

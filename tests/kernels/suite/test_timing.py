@@ -90,7 +90,7 @@ def test_a_call_that_cannot_be_captured_is_timed_without_a_graph_and_the_note_sa
 
 
 @pytest.mark.kernels
-def test_what_a_call_raises_comes_through_and_the_state_is_asked_while_the_gpu_works() -> None:
+def test_what_a_call_raises_comes_through_and_the_state_is_queried_while_the_gpu_works() -> None:
     script = """
 def broken(): raise ValueError("no such shape")
 try:

@@ -131,9 +131,7 @@ def test_a_guard_makes_the_install_fail_and_nothing_is_lost(
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])
-def test_nothing_is_built_to_find_out_unless_asked_for(
-    world: World, predict: Callable[..., Any], installer: str
-) -> None:
+def test_nothing_is_built_to_find_out_by_default(world: World, predict: Callable[..., Any], installer: str) -> None:
     undecided, report = predict("computing", installer=installer)
     built, allowed = predict("--build", "computing", installer=installer)
 
@@ -223,7 +221,7 @@ def test_a_companion_for_another_torch_than_the_one_that_comes(wheelproof: Wheel
         (["-r", "gone.txt", "--installed", "2.7.0"], "cannot be read"),
     ],
 )
-def test_what_cannot_be_asked(wheelproof: Wheelproof, arguments: list[str], message: str) -> None:
+def test_what_cannot_be_requested(wheelproof: Wheelproof, arguments: list[str], message: str) -> None:
     run = wheelproof("pins", "predict", *arguments)
 
     assert run.status == 2

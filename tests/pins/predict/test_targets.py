@@ -106,7 +106,7 @@ def test_a_project_that_only_a_build_knows(world: World, predict: Predict) -> No
 @pytest.mark.parametrize(
     "requested", [["--group", "new"], ["--group", "pyproject.toml:new"], ["pip", "install", "--group", "new"]]
 )
-def test_a_group_is_asked_for_by_itself(world: World, predict: Predict, requested: list[str]) -> None:
+def test_a_group_is_requested_by_itself(world: World, predict: Predict, requested: list[str]) -> None:
     write(world, pyproject_toml=PROJECT.replace("needs-any", "no-such-package"))
 
     status, words = predict(*requested)

@@ -82,7 +82,7 @@ def test_the_sentence_says_what_would_help(
     assert "guard it: `torch; sys_platform == 'never'`" in out
 
 
-def test_what_is_not_asked_about_is_not_known(rewrite: Callable[..., Any]) -> None:
+def test_what_is_not_requested_is_not_known(rewrite: Callable[..., Any]) -> None:
     for more in ("needs-2-8 @ https://mirror.example/needs_2_8-1.0-py3-none-any.whl", "-r more.txt"):
         ((_, after, why),) = rewrite(f"torch==2.7.0\nneeds-any\n{more}\n")
         assert (after, "could bring another torch" in why) == ("unknown", True), why

@@ -131,7 +131,7 @@ def test_a_copy_does_not_take_the_journal_of_its_original(project: Path) -> None
     assert not journals()
 
 
-def test_two_copies_of_a_tree_that_is_gone_are_told_apart(project: Path) -> None:
+def test_two_copies_of_a_tree_that_is_gone_are_distinguished(project: Path) -> None:
     """Both trees were rewritten: two journals fit each of them, and the user says which."""
     twin = make(project.parent / "twin")
     rewrite(twin)
