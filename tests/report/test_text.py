@@ -45,6 +45,12 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture
+def xterm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that can show colours, whatever the tests run in."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
 def on_a_terminal(**options: object) -> str:
     stream = Terminal()
     render(reports.mixed(), stream, "text", **options)
@@ -106,6 +112,7 @@ def test_the_table_of_many_names_the_indexes_where_there_are_several(indexes: tu
     assert len(re.findall(r"https://one\.example +\w+\n", text)) == (20 if len(set(indexes)) > 1 else 0)
 
 
+@pytest.mark.usefixtures("xterm")
 def test_colour_only_on_a_terminal_that_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[" in on_a_terminal()
@@ -117,6 +124,7 @@ def test_colour_only_on_a_terminal_that_wants_it(monkeypatch: pytest.MonkeyPatch
     assert "\x1b[" not in rendered(reports.mixed(), "text")
 
 
+@pytest.mark.usefixtures("xterm")
 def test_colour_changes_no_word() -> None:
     coloured = rendered(reports.mixed(), "text", color=True)
     plain = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", coloured).split("\n"))

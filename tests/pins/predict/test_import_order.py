@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from wheel_checks.sources.environment import find_environment
 from wheelproof.pins.predict.import_order import read_interior
 
 INSTALLED = "2.7.0+cu128"
+VERSION = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 @pytest.fixture
@@ -55,7 +57,9 @@ def put(version: str, folder: Path, tmp_path: Path) -> None:
 
 
 def site_packages(python: Path) -> Path:
-    return next(python.parent.parent.glob("lib/python3*/site-packages"))
+    """Where pip would install: Debian's base installation has another folder than site-packages for it."""
+    command = [str(python), "-I", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    return Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
 
 
 def predict(wheelproof: Wheelproof, index: Path, python: Path, installer: str, requested: str) -> tuple[int, str]:
@@ -123,8 +127,7 @@ def test_a_source_checkout_on_pythonpath_is_what_imports_find(
 def test_the_user_site_comes_before_site_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = copy_python(tmp_path / "base")
     monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path / "user"))
-    version = site_packages(python).parent.name
-    user = tmp_path / "user" / "lib" / version / "site-packages"
+    user = tmp_path / "user" / "lib" / VERSION / "site-packages"
     put(INSTALLED, user, tmp_path)
     put("2.6.0", site_packages(python), tmp_path / "user")
     variables = {"PYTHONUSERBASE": str(tmp_path / "user"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
@@ -154,6 +157,6 @@ def test_a_module_in_the_current_folder_is_not_run(tmp_path: Path, monkeypatch: 
 def test_the_environment_of_the_system_is_not_changed(wheelproof: Wheelproof, index: Path, tmp_path: Path) -> None:
     python = copy_python(tmp_path / "base")
     put(INSTALLED, site_packages(python), tmp_path)
-    (site_packages(python).parent / "EXTERNALLY-MANAGED").write_text("[externally-managed]\n")
+    (tmp_path / "base" / "lib" / VERSION / "EXTERNALLY-MANAGED").write_text("[externally-managed]\n")
 
     assert predict(wheelproof, index, python, "pip", "needs-2-8") == (0, "kept")

@@ -3,7 +3,8 @@
 Inflating begins at a block within the window (:mod:`wheel_checks.formats.zip.deflate_blocks`): one with dynamic codes,
 or a stored one, whose length occurs twice. A start counts when everything after it is sound up to the end of the
 window, which must be farther away than the largest stored block is long: such a block may hold another deflate stream.
-The place of the result in the member is unknown; callers find what they look for by its form.
+Any bytes are sound inside a stored block, so one must end well before the window does. The place of the result in the
+member is unknown; callers find what they look for by its form.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from wheel_checks.errors import FormatError
 from wheel_checks.formats.zip.deflate_blocks import LARGEST_STORED_BLOCK, Inflated, header_candidates, run_from
 
 _MAX_ATTEMPTS = 8192
+_AFTER_STORED = 1024  # bytes after a stored block that show whether it was one: wrong codes fail within some 200
 _MAX_WASTE = 32 * 1024 * 1024  # bytes inflated from starts that then prove wrong
 
 
@@ -49,6 +51,7 @@ def _stored_candidates(compressed: bytes, end: int) -> Iterator[int]:
     equal = (number ^ number >> 16).to_bytes(len(compressed), "little")
     at = equal.find(b"\xff\xff")
     while 0 <= at <= end:
-        if at and not compressed[at - 1] >> 5:  # the three bits: not the last block, stored
+        after = at + 4 + int.from_bytes(compressed[at : at + 2], "little")
+        if at and not compressed[at - 1] >> 5 and after <= len(compressed) - _AFTER_STORED:  # not the last, stored
             yield 8 * at - 3
         at = equal.find(b"\xff\xff", at + 1)

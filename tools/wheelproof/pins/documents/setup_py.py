@@ -73,6 +73,7 @@ class _Reader(Literals):
     def __init__(self, source: Source, tree: ast.Module) -> None:
         super().__init__(source, tree)
         self.found: list[FoundRequirement] = []
+        self.placed: set[tuple[Place, int]] = set()  # where they are, each in a list of that identity
         self.texts: set[ast.expr] = set()  # the literals that were read
         self.unread: list[tuple[str, ast.expr]] = []
         self.named: dict[int, str] = {}  # by number of a found requirement: the name before it
@@ -311,8 +312,10 @@ class _Reader(Literals):
         )
 
     def put(self, found: FoundRequirement) -> None:
-        if any(other.place == found.place and other.items is found.items for other in self.found if found.items):
-            return  # a list that is after two keys
+        if found.items:
+            if (found.place, id(found.items)) in self.placed:
+                return  # a list that is after two keys
+            self.placed.add((found.place, id(found.items)))
         if self.behind:
             self.named[len(self.found)] = self.behind[-1]
         self.found.append(found)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from wheel_checks.data import load
@@ -109,12 +110,16 @@ def _installs(command: Command, dialect: Dialect, variables: Values | None, dept
 
 
 def _quoted(words: tuple[Word, ...], variables: Values | None) -> Iterator[Command]:
-    """The commands of scripts that are one word each."""
-    for number, word in enumerate(words):
-        several = number > 0 and any(c in word.text for c in " \t\n")
-        if several and HAS_INSTALL.search(word.text.replace("\n", " ")) and _is_script(words, number):
-            for command in split(word.text, 0, variables, Dialect.SH):
-                yield replace(command, words=tuple(_placed(inner, word) for inner in command.words))
+    """The commands of words that are scripts: after a shell, or after -c of docker, ssh, srun, retry, ..."""
+    after_shell = after_python = False
+    for before, word in pairwise(words):
+        after_shell = after_shell or bool(_SHELLS.fullmatch(before.text))
+        after_python = after_python or before.text.startswith(("python", "perl"))
+        flag = before.text.startswith("-") and before.text.endswith("c") and not after_python
+        several = any(c in word.text for c in " \t\n")
+        if (after_shell or flag) and several and HAS_INSTALL.search(word.text.replace("\n", " ")):
+            for inner in split(word.text, 0, variables, Dialect.SH):
+                yield replace(inner, words=tuple(_placed(part, word) for part in inner.words))
 
 
 def _placed(inner: Word, outer: Word) -> Word:
@@ -131,15 +136,6 @@ def _of_body(command: Command, dialect: Dialect, variables: Values | None) -> It
         yield from dockerfile_commands(command.body, command.body_at, variables)
     elif _writes_script(command) or not command.words or any(_SHELLS.fullmatch(w.text) for w in command.words):
         yield from split(command.body, command.body_at, variables, dialect)
-
-
-def _is_script(words: tuple[Word, ...], number: int) -> bool:
-    """Whether a word is run as a script: after -c of a shell, or the last word of docker, ssh, srun, retry, ..."""
-    before = [word.text for word in words[:number]]
-    if any(_SHELLS.fullmatch(text) for text in before):
-        return True
-    flag = before[-1] if before else ""
-    return flag.startswith("-") and flag.endswith("c") and not any(t.startswith(("python", "perl")) for t in before)
 
 
 def _writes_script(command: Command) -> bool:
