@@ -19,7 +19,7 @@ their functions, for libraries that every user has to install (FFmpeg), replaced
 right for another reason than the measured one, with `why`.
 
 --check runs `COMMAND stack EXTENSION TORCH --platform x86_64 --python V --depth links --format json`. Exit 0 is right
-for a pair that works, 1 for one that fails or that METADATA refuses; 3 is undecided, counted apart. A failure is named
+for a pair that works, 1 for a failing pair or one refused by METADATA; 3 is undecided. A failure is named
 when an error that the command reports contains the library or symbol of the measured reason, mangled or demangled.
 """
 

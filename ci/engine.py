@@ -1,4 +1,4 @@
-"""A Docker engine for the tests: a running one, else one that is started, and stopped at the end.
+"""A Docker engine for the tests: a running one, else a new one, which is stopped at the end.
 
     with docker_engine() as obstacle:      # "" when an engine answers, else why none does
         ...

@@ -37,7 +37,7 @@ Prepare = Callable[[GuardedWorld], object]
 
 @dataclass(frozen=True)
 class Way:
-    """A command that loses something; ``shows`` is the output of one that hides torch only while it runs."""
+    """A command that loses something; ``shows`` is the output of a command that hides torch only while it runs."""
 
     name: str
     command: str

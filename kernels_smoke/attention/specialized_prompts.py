@@ -218,7 +218,7 @@ def _attend_prompts_kernel(
     sizes = (sequences, capacity, above)
     barriers = (q_full, q_empty, k_full, k_empty, v_full, v_empty)
     operands = (q_tiles, k_tiles, v_tiles)
-    # 240 registers for each thread with a tile's scores, weights and a sum, and 24 for one that loads.
+    # 240 registers for each thread with a tile's scores, weights and a sum, and 24 for a loading thread.
     gl.warp_specialize(
         [
             (_attend, (out, metadata, barriers, cleared, v_boxes, operands, sizes, scale, out_stride, out_head_stride,

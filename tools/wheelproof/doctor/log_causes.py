@@ -95,7 +95,7 @@ def _of_text(one: Recognition) -> LogCause:
 
 
 def _is_same(named: LogCause, found: LogCause) -> bool:
-    """Whether a text has named the cause already, or one that is indistinguishable."""
+    """Whether a text has named the cause already, or an indistinguishable one."""
     return found.rule in named.names or any(named.rule in group and found.rule in group for group in _SAME)
 
 

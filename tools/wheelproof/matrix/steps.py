@@ -176,7 +176,7 @@ class Steps:
     ) -> Mapping[str, Any] | None:
         """The result of a step: from an earlier run with the same ``inputs``, or from ``work``.
 
-        A result is kept for ``keep_for`` seconds; one that reports an "error" or is undecided is not. None when the
+        A result is kept for ``keep_for`` seconds, except errors and undecided ones. None when the
         step cannot be carried out: then its record says why, or the record of an earlier step that used all the time.
         Raises SourceError when the folder cannot be written.
         """
